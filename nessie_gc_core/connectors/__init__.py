@@ -1,0 +1,21 @@
+"""The abstract contracts that plugins implement; everything a connector author imports."""
+
+from nessie_gc_core.connectors.base import Connector
+from nessie_gc_core.connectors.content_to_files import ContentToFiles
+from nessie_gc_core.connectors.file_deleter import FileDeleter
+from nessie_gc_core.connectors.file_lister import FileLister, SupportsSplitListing, SupportsStoreClock
+from nessie_gc_core.connectors.live_set_store import LiveSetStore
+from nessie_gc_core.connectors.repository import RepositoryConnector
+from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
+
+__all__ = [
+    "Connector",
+    "ContentToFiles",
+    "FileDeleter",
+    "FileLister",
+    "LiveSetStore",
+    "RepositoryConnector",
+    "SupportsSplitListing",
+    "SupportsStoreClock",
+    "VisitedDeduplicator",
+]

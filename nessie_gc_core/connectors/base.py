@@ -1,0 +1,50 @@
+"""What all connectors have in common."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from types import TracebackType
+from typing import ClassVar, Self
+
+from nessie_gc_core.model.options import ConnectorOptions, OptionValue
+
+
+class Connector(ABC):
+    """A connector has a name, typed options and a life: made, used, closed.
+
+    Making one opens no connection and reads nothing; what is wrong with the options is said at once.
+    """
+
+    name: ClassVar[str]
+    """How configuration names it; unique among the installed connectors of its kind."""
+    Options: ClassVar[type[ConnectorOptions]] = ConnectorOptions
+    """Its options, declared with ``@options``."""
+    executor_safe: ClassVar[bool] = True
+    """Whether a copy made from the same options in another process sees the same state."""
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, OptionValue]) -> Self:
+        """Makes one from plain option values.
+
+        Raises:
+            ConfigurationError: an option is unknown or wrong.
+        """
+        return cls(cls.Options.from_mapping(values))
+
+    def __init__(self, options: ConnectorOptions) -> None:
+        self.options = options
+
+    def close(self) -> None:  # noqa: B027 - most connectors hold nothing open
+        """Releases what it holds; may be called twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,53 @@
+"""The contract of content readers: which files a content version needs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar
+
+from nessie_gc_core.connectors.base import Connector
+from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.repository import ContentVersion
+
+
+class ContentToFiles(Connector):
+    """Walks immutable files: a content version to its files, an expandable file to the files it names.
+
+    The caller expands every file once per run, however many versions share it, and on an executor where the
+    engine has some. A reader therefore keeps no state between calls that changes an answer.
+    """
+
+    content_types: ClassVar[frozenset[str]]
+    """The content types that it reads; each is claimed by one reader of an installation."""
+    expandable_kinds: ClassVar[tuple[str, ...]]
+    """The kinds that :meth:`expand` takes, parents before children: a kind only expands to later kinds."""
+
+    @abstractmethod
+    def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
+        """The files that the version needs at first hand: its metadata file, and what that names.
+
+        Every file carries the content's base location; historic locations are sent along the same way, as
+        files of those. May come twice, in any order.
+
+        Raises:
+            MissingFileError: the metadata file does not exist.
+            UnreadableFileError: it cannot be read or makes no sense (then nothing may be concluded from it).
+        """
+
+    @abstractmethod
+    def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
+        """The files that an expandable file names; all live ones, and no others where that can be told.
+
+        Raises:
+            MissingFileError: the file does not exist.
+            UnreadableFileError: it cannot be read to its end, or makes no sense.
+        """
+
+    def may_be_root(self, path: str) -> bool:
+        """Whether a raw path could be what a content version points to (its metadata file).
+
+        Deletions of such files are remembered, so that a later run can tell "we deleted it" from "it is
+        lost" (S7). In doubt, yes.
+        """
+        return True

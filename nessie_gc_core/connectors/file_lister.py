@@ -1,0 +1,68 @@
+"""The contract of file listers: what is stored under a location."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import ClassVar, Protocol, runtime_checkable
+
+from nessie_gc_core.connectors.base import Connector
+from nessie_gc_core.model.files import FileReference
+
+
+class FileLister(Connector):
+    """Lists a location recursively: files only, never directories or directory markers.
+
+    Example of a whole plugin::
+
+        class TapeLister(FileLister):
+            name = "tape"
+            schemes = frozenset({"tape"})
+
+            def list_files(self, location):
+                for path, size in robot.walk(location):
+                    yield FileReference(location=location, path=path, size=size)
+
+        @hookimpl
+        def nessie_gc_register_file_lister():
+            return TapeLister
+    """
+
+    schemes: ClassVar[frozenset[str]]
+    """The URI schemes that it lists, lower case; an absolute path without a scheme is ``file``."""
+
+    @abstractmethod
+    def list_files(self, location: str) -> Iterator[FileReference]:
+        """All files below a location, as a stream, in any order.
+
+        ``location`` ends in a slash. Each file's ``location`` is the asked one and its ``path`` the raw
+        rest of the key (S4). A location that does not exist is empty. A file that appears or goes while the
+        listing runs may or may not be in it; every other file is, exactly once.
+
+        Raises:
+            ListingError: the location cannot be listed to its end.
+            ServiceUnavailableError, AccessDeniedError: the store does not answer, or refuses.
+        """
+
+
+@runtime_checkable
+class SupportsSplitListing(Protocol):
+    """A lister that can cut a location into parts that are listed at the same time."""
+
+    def split_listing(self, location: str, parts: int) -> Sequence[str]:
+        """Opaque names of parts that together are the whole location, each file in exactly one of them.
+
+        ``parts`` is a wish; fewer or more may come.
+        """
+
+    def list_part(self, location: str, part: str) -> Iterator[FileReference]:
+        """Like ``list_files`` (the files' ``location`` is the whole one), for one part only."""
+
+
+@runtime_checkable
+class SupportsStoreClock(Protocol):
+    """A lister that can tell the time by the store's own clock (S8)."""
+
+    def store_time(self, location: str) -> datetime:
+        """The store's time now, UTC. Writes nothing."""

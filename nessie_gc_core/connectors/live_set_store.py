@@ -1,0 +1,141 @@
+"""The contract of live-set stores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from nessie_gc_core.connectors.base import Connector
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, ReferenceHead, SeenContent, SweepStep
+from nessie_gc_core.model.repository import ContentVersion
+
+
+class LiveSetStore(Connector):
+    """Keeps live sets, what a sweep has done, and the registers that outlive live sets.
+
+    Every status change is compare-and-set: it raises :class:`LiveSetStateError`, naming the status found and
+    the one expected, and changes nothing, when the live set is in another one. An unknown id raises
+    :class:`LiveSetNotFoundError` on every verb that changes or gets a live set; verbs that read its rows give
+    nothing for an unknown id. Times are aware UTC datetimes with microseconds, and come back equal (S17).
+    Text of any length comes back whole. It is used from several threads at once, and where
+    ``multi_process`` is true from several processes.
+    """
+
+    multi_process: ClassVar[bool] = False
+    """Whether many processes may write at once, so that executors write to it directly."""
+
+    # ---- status ---------------------------------------------------------------------------------------
+    @abstractmethod
+    def start_identify(self, live_set_id: UUID, *, repository: str, created: datetime) -> None:
+        """Creates a live set in IDENTIFY_IN_PROGRESS; an id that exists raises LiveSetStateError."""
+
+    @abstractmethod
+    def finish_identify(
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        references_listed: datetime | None = None,
+        heads: Iterable[ReferenceHead] = (),
+        failure: str | None = None,
+    ) -> None:
+        """IDENTIFY_IN_PROGRESS to IDENTIFY_SUCCESS, or to IDENTIFY_FAILED where a failure is given."""
+
+    @abstractmethod
+    def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
+        """IDENTIFY_SUCCESS to EXPIRY_IN_PROGRESS; to resume, also from EXPIRY_IN_PROGRESS and EXPIRY_FAILED."""
+
+    @abstractmethod
+    def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
+        """EXPIRY_IN_PROGRESS to EXPIRY_SUCCESS, or to EXPIRY_FAILED where a failure is given."""
+
+    @abstractmethod
+    def get(self, live_set_id: UUID) -> LiveSet:
+        """The live set with its heads; LiveSetNotFoundError where there is none."""
+
+    @abstractmethod
+    def live_sets(self) -> Iterator[LiveSet]:
+        """All live sets, newest first (heads may be left out)."""
+
+    @abstractmethod
+    def delete(self, live_set_id: UUID) -> None:
+        """Deletes a live set and all rows that belong to it; never a file, never the registers."""
+
+    # ---- content versions -----------------------------------------------------------------------------
+    @abstractmethod
+    def add_content_versions(self, live_set_id: UUID, versions: Iterable[ContentVersion]) -> int:
+        """Adds versions while IDENTIFY_IN_PROGRESS; how many were new (distinct by their identity)."""
+
+    @abstractmethod
+    def content_versions(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[ContentVersion]:
+        """The versions, of all contents or of one, streamed, in any order."""
+
+    @abstractmethod
+    def content_ids(self, live_set_id: UUID) -> Iterator[str]:
+        """The distinct content ids."""
+
+    @abstractmethod
+    def count_content_versions(self, live_set_id: UUID) -> tuple[int, int]:
+        """How many versions, and how many distinct content ids."""
+
+    @abstractmethod
+    def add_base_locations(self, live_set_id: UUID, content_id: str, locations: Iterable[str]) -> int:
+        """Remembers raw base locations of a content; how many were new."""
+
+    @abstractmethod
+    def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
+        """Distinct (content id, raw base location), of all contents or of one."""
+
+    # ---- sweep ----------------------------------------------------------------------------------------
+    @abstractmethod
+    def record_step(self, live_set_id: UUID, step: SweepStep) -> None:
+        """Records (or replaces) the progress of one part of one sweep unit, durably, while EXPIRY_IN_PROGRESS."""
+
+    @abstractmethod
+    def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
+        """All recorded steps."""
+
+    @abstractmethod
+    def add_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
+        """Records deferred deletions while EXPIRY_IN_PROGRESS; how many were new (by location and path)."""
+
+    @abstractmethod
+    def file_deletions(self, live_set_id: UUID) -> Iterator[FileDeletion]:
+        """The deferred deletions, streamed, ordered by location."""
+
+    @abstractmethod
+    def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
+        """Forgets deferred deletions that are done; how many were there."""
+
+    # ---- registers that outlive live sets -------------------------------------------------------------
+    @abstractmethod
+    def add_tombstones(self, repository: str, paths: Iterable[str], *, at: datetime) -> None:
+        """Remembers canonical paths of metadata files that we are about to delete (S7)."""
+
+    @abstractmethod
+    def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
+        """Which of the canonical paths have a tombstone."""
+
+    @abstractmethod
+    def register_contents(self, repository: str, contents: Iterable[SeenContent]) -> None:
+        """Adds contents at locations, or moves their ``last_seen`` (``first_seen`` stays)."""
+
+    @abstractmethod
+    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
+        """The register of every content and location ever seen, of all contents or of one."""
+
+    # ---- one collector at a time ----------------------------------------------------------------------
+    @abstractmethod
+    def acquire_lease(self, repository: str, owner: str, *, now: datetime, until: datetime) -> None:
+        """Takes or renews the lease of a repository for an owner, in one step.
+
+        Raises:
+            LeaseHeldError: another owner holds a lease that has not run out; the message names it and until when.
+        """
+
+    @abstractmethod
+    def release_lease(self, repository: str, owner: str) -> None:
+        """Gives the lease back; nothing happens where this owner holds none."""

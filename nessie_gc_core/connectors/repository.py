@@ -1,0 +1,57 @@
+"""The contract of repositories: where references, commits and contents come from."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from nessie_gc_core.connectors.base import Connector
+from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
+
+
+class RepositoryConnector(Connector):
+    """Reads what a repository holds: a Nessie server, or one plain Iceberg catalog.
+
+    It is used from several threads at once. It reads, and never writes. Streams are generators that fetch as
+    they are consumed; the caller closes them.
+
+    A catalog without a history of its own gives one reference per table and one log entry per state of the
+    table that it keeps; its :meth:`contents` may then be empty, because the log already names every state.
+    """
+
+    @abstractmethod
+    def identity(self) -> str:
+        """What tells this repository from any other: for instance its URI, without credentials."""
+
+    @abstractmethod
+    def references(self) -> Iterator[Reference]:
+        """All branches and tags, each with its head; every page of them, in any order.
+
+        Raises:
+            ServiceUnavailableError: the server does not answer, after the connector's own retries.
+            AccessDeniedError: the server refuses the credentials.
+            RepositoryError: the answer makes no sense.
+        """
+
+    @abstractmethod
+    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+        """First-parent history of ``reference.commit_id``, newest first, that commit included.
+
+        Commits that arrive on the reference later are not seen. Empty where the reference has no commit.
+
+        Raises:
+            ReferenceNotFoundError: the commit does not exist.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
+        """
+
+    @abstractmethod
+    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+        """All contents visible at ``reference.commit_id``, in bulk: never one call per key.
+
+        Contents without files (namespaces) are left out; contents of unknown types are not (S23). A content
+        may come twice.
+
+        Raises:
+            ReferenceNotFoundError: the commit does not exist.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
+        """

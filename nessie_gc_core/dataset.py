@@ -1,0 +1,120 @@
+"""The protocol between algorithms and engines: relations, and the few verbs that work on them.
+
+An algorithm is written once, over datasets. An engine implements the verbs with whatever it is good at. Rows have
+no order. Nothing here collects a whole relation in one place; what a driver may see is the summary of an
+aggregation, or a bounded number of rows, or a stream of bounded batches.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import ClassVar, Protocol, Self
+
+import pyarrow as pa
+
+
+class BatchFunction(Protocol):
+    """Turns batches into batches; pickled to where the rows are, and called there once per task."""
+
+    schema: pa.Schema
+    """Schema of what it yields."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Consumes the batches of one task and yields batches of :attr:`schema`."""
+
+
+class Dataset(ABC):
+    """A relation on an engine. Every verb gives a new dataset and leaves this one as it is."""
+
+    schema: pa.Schema
+
+    @abstractmethod
+    def flat_map(self, function: BatchFunction) -> Dataset:
+        """Applies a function to the rows, in parallel tasks, each row in exactly one (successful) task."""
+
+    @abstractmethod
+    def spread(self, keys: Sequence[str]) -> Dataset:
+        """The same rows, dealt out over as many tasks as the engine has good use for; equal keys stay together."""
+
+    @abstractmethod
+    def where(self, column: str, values: Sequence[str | bool], *, negate: bool = False) -> Dataset:
+        """The rows whose column is one of the values (or, negated, none of them; null is none of them)."""
+
+    @abstractmethod
+    def select(self, schema: pa.Schema) -> Dataset:
+        """Only the columns of the schema, which this dataset has."""
+
+    @abstractmethod
+    def union(self, other: Dataset) -> Dataset:
+        """The rows of both, which have the same schema; duplicates stay."""
+
+    @abstractmethod
+    def distinct(self, keys: Sequence[str]) -> Dataset:
+        """One row, whichever, for every combination of the keys (null equals null)."""
+
+    @abstractmethod
+    def anti_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """The rows without a row of ``other`` that has the same keys; exact, by the whole text of the keys."""
+
+    @abstractmethod
+    def semi_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """The rows with a row of ``other`` that has the same keys."""
+
+    @abstractmethod
+    def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
+        """One row per combination of the keys: the keys, then the measures, in the order of the schema.
+
+        A measure is ``name: (function, column)``; the functions are ``count`` (column ignored), ``sum``, ``max``
+        and ``min`` (of text or numbers, null where there is none).
+        """
+
+    @abstractmethod
+    def checkpoint(self) -> Dataset:
+        """The same rows, computed once, now; later use reads them and never computes them again (decision 25)."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many rows."""
+
+    @abstractmethod
+    def head(self, rows: int) -> pa.Table:
+        """At most this many rows, whichever."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Streams all rows through the driver in batches of bounded size; the caller closes it."""
+
+
+class Engine(ABC):
+    """Runs datasets. Closing it frees what it stored."""
+
+    name: ClassVar[str]
+    distributed: ClassVar[bool]
+    """Whether functions run in other processes, where only executor-safe connectors work."""
+
+    @abstractmethod
+    def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
+        """A dataset of streamed batches; they are consumed once, at once, and may be many."""
+
+    def empty(self, schema: pa.Schema) -> Dataset:
+        """A dataset without rows."""
+        return self.dataset((), schema)
+
+    @property
+    @abstractmethod
+    def parallelism(self) -> int:
+        """How many tasks run at the same time."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Frees what it stored; may be called twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,79 @@
+"""All errors of Nessie GC, grouped by what the caller should do about them."""
+
+from __future__ import annotations
+
+
+class NessieGcError(Exception):
+    """Root of all errors that Nessie GC raises on purpose; the command line prints it as one line."""
+
+    exit_code = 1
+
+
+class ConfigurationError(NessieGcError, ValueError):
+    """Fix the configuration: an option, a policy, a pattern, a scheme or a plugin name is wrong."""
+
+    exit_code = 2
+
+
+class PluginError(ConfigurationError):
+    """Fix the installation: a plugin is missing, broken, or claimed by two distributions."""
+
+
+class SafetyError(NessieGcError):
+    """Stop: going on would break a safety rule (a stale live set, a foreign repository, a cap)."""
+
+
+class ServiceUnavailableError(NessieGcError, ConnectionError):
+    """Retry later: a server does not answer, or answers that it cannot serve now."""
+
+
+class AccessDeniedError(NessieGcError, PermissionError):
+    """Fix the credentials: a server or a store refused them."""
+
+
+class RepositoryError(NessieGcError):
+    """Stop: the repository answered something that cannot be understood."""
+
+
+class ReferenceNotFoundError(RepositoryError, LookupError):
+    """The named reference or commit does not exist in the repository (any more)."""
+
+
+class UnreadableFileError(NessieGcError, OSError):
+    """A file that decides what is live cannot be read; what depends on it has the verdict *unknown*."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot read {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[UnreadableFileError], tuple[str, str]]:
+        return (type(self), (self.path, self.reason))
+
+
+class MissingFileError(UnreadableFileError, FileNotFoundError):
+    """A file that decides what is live does not exist."""
+
+
+class ListingError(NessieGcError, OSError):
+    """A location cannot be listed, or its listing cannot be trusted; the location stays as it is."""
+
+
+class StoreError(NessieGcError):
+    """The live-set store cannot be used: it is gone, locked, or has another schema version."""
+
+
+class LiveSetNotFoundError(StoreError, LookupError):
+    """There is no live set with the asked id."""
+
+
+class LiveSetStateError(StoreError, RuntimeError):
+    """A live set is not in the status that the operation needs; the message names both."""
+
+
+class LeaseHeldError(StoreError, RuntimeError):
+    """Another process collects the same repository with the same store right now."""
+
+
+class UnknownLocationError(NessieGcError, ValueError):
+    """A location's scheme or form is not known, so it cannot be compared with any other (S3)."""

@@ -1,0 +1,63 @@
+"""The hooks of Nessie GC. A plugin implements those it needs; one hook registers one kind of connector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pluggy
+
+from nessie_gc_core.connectors import (
+    ContentToFiles,
+    FileDeleter,
+    FileLister,
+    LiveSetStore,
+    RepositoryConnector,
+    VisitedDeduplicator,
+)
+from nessie_gc_core.model.files import FileReference
+
+PROJECT = "nessie_gc"
+"""Name of the pluggy project and of the entry-point group."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a function of a plugin module as the implementation of the hook with its name."""
+
+
+@hookspec
+def nessie_gc_register_repository_connector() -> type[RepositoryConnector] | Sequence[type[RepositoryConnector]]:
+    """Registers connectors to repositories: a catalog server, or one plain Iceberg catalog."""
+
+
+@hookspec
+def nessie_gc_register_content_to_files() -> type[ContentToFiles] | Sequence[type[ContentToFiles]]:
+    """Registers readers of content types: which files a table or view needs."""
+
+
+@hookspec
+def nessie_gc_register_file_lister() -> type[FileLister] | Sequence[type[FileLister]]:
+    """Registers listers of storage locations."""
+
+
+@hookspec
+def nessie_gc_register_file_deleter() -> type[FileDeleter] | Sequence[type[FileDeleter]]:
+    """Registers deleters of files."""
+
+
+@hookspec
+def nessie_gc_register_live_set_store() -> type[LiveSetStore] | Sequence[type[LiveSetStore]]:
+    """Registers stores of live sets."""
+
+
+@hookspec
+def nessie_gc_register_visited_deduplicator() -> type[VisitedDeduplicator] | Sequence[type[VisitedDeduplicator]]:
+    """Registers deduplicators of visited commits."""
+
+
+@hookspec
+def nessie_gc_veto_deletion(location: str, files: Sequence[FileReference]) -> Mapping[str, str] | None:
+    """Spares files that are about to be deleted: a path of ``files`` to the reason why it stays.
+
+    Every plugin is asked, on the executors where the engine has some; one veto is enough. An error spares the
+    whole batch.
+    """

@@ -1,0 +1,67 @@
+"""Files, as metadata names them, as a store lists them, and what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class FileKind(StrEnum):
+    """What a reachable file is to its content. Plugins may use other words; these are Iceberg's."""
+
+    METADATA = "METADATA"
+    MANIFEST_LIST = "MANIFEST_LIST"
+    MANIFEST = "MANIFEST"
+    DATA = "DATA"
+    POSITION_DELETES = "POSITION_DELETES"
+    EQUALITY_DELETES = "EQUALITY_DELETES"
+    DELETION_VECTOR = "DELETION_VECTOR"
+    STATISTICS = "STATISTICS"
+    PARTITION_STATISTICS = "PARTITION_STATISTICS"
+    OTHER = "OTHER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachableFile:
+    """A file that a live content version needs."""
+
+    path: str
+    """Absolute and raw: exactly the text that the metadata holds."""
+    kind: str
+    """One of :class:`FileKind`, or a word of the plugin's own."""
+    location: str | None = None
+    """Raw base location of the content, set on the files that ``ContentToFiles.files`` yields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReference:
+    """A stored file: the location that was asked for, and the raw path below it."""
+
+    location: str
+    """As it was asked for; ends in a slash."""
+    path: str
+    """Raw key below the location: no decoding, no normalising (S4)."""
+    size: int | None = None
+    """Bytes; ``None`` where the store does not say."""
+    modified: datetime | None = None
+    """Last modification, UTC, by the store's clock; ``None`` where unknown (such a file is kept, S8)."""
+
+
+class DeleteStatus(StrEnum):
+    """What a deleter says about one file."""
+
+    DELETED = "DELETED"
+    ALREADY_GONE = "ALREADY_GONE"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOutcome:
+    """The outcome for one file; a deleter gives exactly one per file it was given."""
+
+    path: str
+    """The :attr:`FileReference.path` it was given."""
+    status: DeleteStatus
+    reason: str = ""
+    """Why it failed: one line, without secrets; empty otherwise."""

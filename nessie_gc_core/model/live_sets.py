@@ -1,0 +1,100 @@
+"""The stored result of one mark run, its status machine, and the progress of its sweep."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class LiveSetStatus(StrEnum):
+    """Status machine of a live set.
+
+    IDENTIFY_IN_PROGRESS -> IDENTIFY_SUCCESS | IDENTIFY_FAILED; IDENTIFY_SUCCESS -> EXPIRY_IN_PROGRESS;
+    EXPIRY_IN_PROGRESS -> EXPIRY_SUCCESS | EXPIRY_FAILED; a resumed sweep goes from EXPIRY_IN_PROGRESS or
+    EXPIRY_FAILED to EXPIRY_IN_PROGRESS. The original never left a failed or killed sweep; ours can be resumed (S15).
+    """
+
+    IDENTIFY_IN_PROGRESS = "IDENTIFY_IN_PROGRESS"
+    IDENTIFY_SUCCESS = "IDENTIFY_SUCCESS"
+    IDENTIFY_FAILED = "IDENTIFY_FAILED"
+    EXPIRY_IN_PROGRESS = "EXPIRY_IN_PROGRESS"
+    EXPIRY_SUCCESS = "EXPIRY_SUCCESS"
+    EXPIRY_FAILED = "EXPIRY_FAILED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceHead:
+    """A reference as the mark saw it."""
+
+    name: str
+    commit_id: str | None
+    policy: str
+    """Text of the cut-off policy that applied (parsable by ``CutoffPolicy.parse``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveSet:
+    """One mark run. All times are UTC with microseconds (S17)."""
+
+    id: uuid.UUID
+    repository: str
+    """Identity of the repository: its URI without credentials; sweeping against another one is refused."""
+    created: datetime
+    status: LiveSetStatus
+    references_listed: datetime | None = None
+    """When the references were listed, by the local clock: the instant from which files age (S8)."""
+    identify_completed: datetime | None = None
+    expiry_started: datetime | None = None
+    expiry_completed: datetime | None = None
+    error_message: str | None = None
+    """Why it failed, whole (nothing is truncated, S17)."""
+    heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
+    """The references and their heads at mark time; the re-check walks what moved since (S9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDeletion:
+    """One file whose deletion was deferred."""
+
+    location: str
+    """Raw location with a trailing slash."""
+    path: str
+    """Raw key below the location."""
+    size: int | None
+    modified: datetime | None
+
+
+class SweepStepState(StrEnum):
+    """A step is announced before its first deletion and closed after its last (S15)."""
+
+    STARTED = "STARTED"
+    DONE = "DONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepStep:
+    """Progress of a sweep: one part of one sweep unit."""
+
+    unit: str
+    """Canonical root of the sweep unit."""
+    part: str
+    """Which part of the unit, ``i/n``: the files whose key hashes to bucket i of n."""
+    state: SweepStepState
+    planned_files: int
+    planned_bytes: int
+    outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """For each outcome its files and bytes; filled when the step is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenContent:
+    """Register entry: a content at a location, kept longer than any live set (design 4)."""
+
+    content_id: str
+    content_type: str
+    location: str
+    """Canonical base location."""
+    first_seen: datetime
+    last_seen: datetime

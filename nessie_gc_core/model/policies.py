@@ -1,0 +1,192 @@
+"""Cut-off policies: how far back the commits of a reference stay live (`spec/nessie-gc.md` 4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+from nessie_gc_core.errors import ConfigurationError
+
+_DURATION = re.compile(
+    r"(?P<sign>[-+]?)P(?:(?P<days>[-+]?\d+)D)?"
+    r"(?P<time>T(?:(?P<hours>[-+]?\d+)H)?(?:(?P<minutes>[-+]?\d+)M)?(?:(?P<seconds>[-+]?\d+(?:[.,]\d{0,9})?)S)?)?"
+)
+_ACCEPTED = (
+    "NONE, a number of commits, an ISO duration such as P10D or PT36H, or an instant such as 2026-01-31T00:00:00Z"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far a walk still goes: the union of up to three parts, each ending on its own.
+
+    A part that ends never comes back: a walk stops at the first commit that is not live, however
+    young an older commit may be (`spec/nessie-gc.md` 2.2).
+    """
+
+    everything: bool = False
+    since: datetime | None = None
+    """Commits at or after this instant are live."""
+    commits: int = 0
+    """This many commits, the next one included, are live."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing more is live."""
+        return not self.everything and self.since is None and self.commits <= 0
+
+    def covers(self, other: Reach) -> bool:
+        """Whether whatever ``other`` reaches from a commit, this reaches from the same commit."""
+        if self.everything:
+            return True
+        since_covered = other.since is None or (self.since is not None and self.since <= other.since)
+        return not other.everything and since_covered and self.commits >= other.commits
+
+    def merge(self, other: Reach) -> Reach:
+        """The reach of two walks that go on as one."""
+        times = [since for since in (self.since, other.since) if since is not None]
+        return Reach(
+            everything=self.everything or other.everything,
+            since=min(times) if times else None,
+            commits=max(self.commits, other.commits),
+        )
+
+    def at(self, commit_time: datetime) -> Reach:
+        """What is left of the reach once the next commit's time is known; empty: that commit is not live."""
+        since = self.since if self.since is not None and commit_time >= self.since else None
+        return Reach(everything=self.everything, since=since, commits=max(self.commits, 0))
+
+    def below(self) -> Reach:
+        """The reach from the parent of a live commit."""
+        return Reach(everything=self.everything, since=self.since, commits=max(self.commits - 1, 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutoffPolicy:
+    """Which commits of a reference are live; the HEAD is, whatever the policy."""
+
+    text: str
+    """Canonical text; :meth:`parse` gives an equal policy back."""
+    reach: Reach
+    """How far a walk from the HEAD goes."""
+
+    @classmethod
+    def parse(cls, text: str, *, reference_time: datetime) -> Self:
+        """Reads a policy, in the original's order: NONE, commits, ISO duration, instant.
+
+        Args:
+            text: the policy; case does not matter.
+            reference_time: the instant from which a duration counts back; aware.
+
+        Raises:
+            ConfigurationError: the text is none of the accepted forms.
+        """
+        upper = text.strip().upper()
+        if upper == "NONE":
+            return cls(text="NONE", reach=Reach(everything=True))
+        if re.fullmatch(r"[-+]?\d+", upper) and -(2**31) <= int(upper) < 2**31:
+            return cls(text=str(int(upper)), reach=Reach(commits=max(int(upper), 1)))
+        instant = _before(upper, reference_time) or _instant(upper)
+        if instant is None:
+            raise ConfigurationError(f"cut-off policy {text!r} is not known; give {_ACCEPTED}")
+        return cls(text=instant.isoformat(timespec="microseconds"), reach=Reach(since=instant))
+
+
+def parse_instant(text: str) -> datetime:
+    """Reads an ISO instant with an offset or ``Z``, as UTC.
+
+    Raises:
+        ConfigurationError: it is no instant, or it has no offset.
+    """
+    instant = _instant(text.strip().upper())
+    if instant is None:
+        raise ConfigurationError(f"{text!r} is no instant; give one with an offset, such as 2026-01-31T00:00:00Z")
+    return instant
+
+
+def parse_duration(text: str) -> timedelta:
+    """Reads an ISO duration of days, hours, minutes and seconds, such as ``P1DT12H``.
+
+    Raises:
+        ConfigurationError: it is no such duration (months and years have no fixed length).
+    """
+    duration = _duration(text.strip().upper())
+    if duration is None:
+        raise ConfigurationError(f"{text!r} is no duration; give an ISO duration such as P1D, PT6H or PT0S")
+    return duration
+
+
+def _duration(upper: str) -> timedelta | None:
+    match = _DURATION.fullmatch(upper)
+    if match is None or match["time"] == "T" or not any(match[p] for p in ("days", "hours", "minutes", "seconds")):
+        return None
+    try:
+        duration = timedelta(
+            days=int(match["days"] or 0),
+            hours=int(match["hours"] or 0),
+            minutes=int(match["minutes"] or 0),
+            seconds=float((match["seconds"] or "0").replace(",", ".")),
+        )
+    except OverflowError:
+        return None
+    return -duration if match["sign"] == "-" else duration
+
+
+def _before(upper: str, reference_time: datetime) -> datetime | None:
+    duration = _duration(upper)
+    if duration is None:
+        return None
+    try:
+        return (reference_time - duration).astimezone(UTC)
+    except OverflowError as error:
+        raise ConfigurationError(f"cut-off policy {upper!r} reaches outside the calendar") from error
+
+
+def _instant(upper: str) -> datetime | None:
+    try:
+        instant = datetime.fromisoformat(upper)
+    except ValueError:
+        return None
+    return instant.astimezone(UTC) if instant.tzinfo is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferencePolicies:
+    """The policy of every reference: patterns in order, the first that matches the whole name wins (S12)."""
+
+    default: CutoffPolicy
+    patterns: tuple[tuple[re.Pattern[str], CutoffPolicy], ...] = ()
+
+    @classmethod
+    def parse(cls, default: str, cutoffs: Sequence[str] = (), *, reference_time: datetime) -> Self:
+        """Reads the default policy and ``regex=policy`` entries, each possibly several with commas between.
+
+        The same pattern twice keeps the first place with the last value, as in the original.
+
+        Raises:
+            ConfigurationError: an entry has no ``=``, a bad pattern or a bad policy; the message names it.
+        """
+        entries: dict[str, CutoffPolicy] = {}
+        for entry in (part for cutoff in cutoffs for part in cutoff.split(",") if part.strip()):
+            pattern, equals, policy = entry.strip().partition("=")
+            if not equals or not pattern:
+                raise ConfigurationError(f"cut-off {entry!r} is not of the form REFERENCE-PATTERN=POLICY")
+            entries[pattern] = CutoffPolicy.parse(policy, reference_time=reference_time)
+        return cls(
+            default=CutoffPolicy.parse(default, reference_time=reference_time),
+            patterns=tuple((_compile(pattern), policy) for pattern, policy in entries.items()),
+        )
+
+    def for_reference(self, name: str) -> CutoffPolicy:
+        """The policy of the reference with this whole name."""
+        return next((policy for pattern, policy in self.patterns if pattern.fullmatch(name)), self.default)
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigurationError(f"reference pattern {pattern!r} is no regular expression: {error}") from error

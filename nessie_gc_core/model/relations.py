@@ -1,0 +1,113 @@
+"""The relations between the steps of a run: names, types, units; the same on every engine.
+
+Each is a stream of Arrow record batches with one of these schemas. Paths are raw text exactly as metadata or
+a listing gave them; ``unit`` and ``key`` are canonical (:mod:`nessie_gc_core.model.locations`).
+Times are microseconds since the epoch (UTC, int64); :data:`UNKNOWN_TIME` where a store gives none.
+Sizes are bytes; -1 where unknown.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+UNKNOWN_TIME = 2**63 - 1
+"""Stands for an unknown modification time: later than everything, so such a file is always too young (S8)."""
+
+CONTENT_VERSIONS = pa.schema(
+    [
+        pa.field("content_id", pa.string(), nullable=False),
+        pa.field("content_type", pa.string(), nullable=False),
+        pa.field("metadata_location", pa.string()),
+        pa.field("snapshot_id", pa.int64()),
+        pa.field("content_key", pa.string(), nullable=False),
+        pa.field("commit_id", pa.string(), nullable=False),
+        pa.field("commit_time", pa.int64()),
+        pa.field("location", pa.string()),
+    ]
+)
+"""Live content versions, distinct by the first four columns. Written by mark, read by expand."""
+
+EXPANDED_FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("content_type", pa.string(), nullable=False),
+        pa.field("location", pa.string()),
+        pa.field("content_id", pa.string()),
+        pa.field("problem", pa.string()),
+        pa.field("missing", pa.bool_()),
+    ]
+)
+"""What expanding gave: one row per reachable file and reader, and one per file that could not be read.
+
+``location`` and ``content_id`` are set on the rows that content versions expand to. A row with a ``problem``
+names a file that could not be read; ``missing`` tells whether it is not there at all.
+"""
+
+REACHABLE_FILES = pa.schema(
+    [
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+    ]
+)
+"""Reachable files inside sweep units: the unit's canonical root, the raw key below it, the raw path."""
+
+STORED_FILES = pa.schema(
+    [
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("location", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modified", pa.int64(), nullable=False),
+        pa.field("sidecar", pa.bool_(), nullable=False),
+        pa.field("problem", pa.string()),
+    ]
+)
+"""Listed files. A checksum sidecar ``.name.crc`` has the key of ``name`` and ``sidecar`` set (decision 18).
+
+``location`` + ``path`` is where the lister found it. A row with a ``problem`` stands for a unit whose listing
+failed or cannot be trusted; its other columns are empty.
+"""
+
+CANDIDATES = pa.schema(
+    [
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("location", pa.string(), nullable=False),
+        pa.field("path", pa.string()),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modified", pa.int64(), nullable=False),
+        pa.field("sidecar_path", pa.string()),
+        pa.field("sidecar_size", pa.int64(), nullable=False),
+    ]
+)
+"""Stored files that nothing live reaches, a file and its sidecar as one row (``path`` is null: the sidecar alone)."""
+
+VERDICTS = pa.schema(
+    [
+        *CANDIDATES,
+        pa.field("verdict", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("bucket", pa.int32(), nullable=False),
+    ]
+)
+"""Candidates after the guard: ``verdict`` is one of UNREFERENCED, TOO_YOUNG, SPARED."""
+
+OUTCOMES = pa.schema(
+    [
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("location", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modified", pa.int64(), nullable=False),
+        pa.field("sidecar", pa.bool_(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""One row per unreferenced file (and per sidecar, counted apart) with what became of it.
+
+``outcome`` is one of deleted, already_gone, failed, spared, too_young, deferred, would_delete.
+"""

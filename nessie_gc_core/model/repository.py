@@ -1,0 +1,92 @@
+"""What a repository is made of: references, commits, operations and content versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+ICEBERG_TABLE = "ICEBERG_TABLE"
+"""Content type of an Iceberg table, as Nessie names it."""
+ICEBERG_VIEW = "ICEBERG_VIEW"
+"""Content type of an Iceberg view, as Nessie names it."""
+
+
+class ReferenceKind(StrEnum):
+    """A branch moves, a tag does not; both keep what they reach."""
+
+    BRANCH = "BRANCH"
+    TAG = "TAG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A branch or tag at one commit."""
+
+    name: str
+    kind: ReferenceKind
+    commit_id: str | None
+    """The head; ``None`` where the reference has no commit yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentVersion:
+    """One state of one content.
+
+    Two versions are the same when content id, type, metadata location and snapshot id are; the other
+    fields say where the state was seen (`spec/nessie-gc.md` 1.1, ContentReference).
+    """
+
+    content_id: str
+    """Stable id, unique in its repository, equal over renames."""
+    content_type: str
+    """For instance :data:`ICEBERG_TABLE`; a type that no plugin reads is live as a whole (S23)."""
+    metadata_location: str | None
+    """Raw location of the metadata file; ``None`` only for types that have none."""
+    snapshot_id: int | None
+    """Iceberg snapshot id of a table, version id of a view; negative or ``None``: the metadata's own."""
+    content_key: str
+    """Dotted name under which it was seen; for people, never for decisions."""
+    commit_id: str
+    """The commit at which it was seen; for people, never for decisions."""
+    commit_time: datetime | None = None
+    """Time (UTC) of the commit that put it; ``None`` where it was only seen in a listing of contents."""
+    location: str | None = None
+    """Storage location, where the repository knows it (used for types that no plugin reads)."""
+
+    @property
+    def identity(self) -> tuple[str, str, str | None, int | None]:
+        """What makes two versions the same."""
+        return (self.content_id, self.content_type, self.metadata_location, self.snapshot_id)
+
+
+class OperationKind(StrEnum):
+    """What a commit does to a key."""
+
+    PUT = "PUT"
+    DELETE = "DELETE"
+    UNCHANGED = "UNCHANGED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation of a commit."""
+
+    kind: OperationKind
+    content_key: str
+    content: ContentVersion | None = None
+    """The state that a PUT writes; ``None`` for other kinds and for contents without files (namespaces)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One commit of a first-parent history."""
+
+    commit_id: str
+    """Unique in the repository: equal ids mean equal history."""
+    parent_id: str | None
+    """First parent; ``None`` for the first commit."""
+    commit_time: datetime
+    """When it was committed (not authored), UTC."""
+    operations: tuple[Operation, ...] | None
+    """``None`` where the repository has none for this commit; the commit still counts."""

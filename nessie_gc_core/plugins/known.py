@@ -1,0 +1,26 @@
+"""Which distribution brings which connector, only to say what to install when one is asked for and missing.
+
+Like fsspec's table of known implementations: an entry gives a better error, and nothing else. Send a change to
+add your own.
+"""
+
+from __future__ import annotations
+
+KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
+    ("repository", "nessie"): "nessie-gc-nessie",
+    ("repository", "iceberg-catalog"): "nessie-gc-iceberg-catalog",
+    ("repository", "memory"): "nessie-gc-memory",
+    ("content-to-files", "iceberg"): "nessie-gc-iceberg-files",
+    ("file-lister", "iceberg-files"): "nessie-gc-iceberg-files",
+    ("file-deleter", "iceberg-files"): "nessie-gc-iceberg-files",
+    ("live-set-store", "jdbc"): "nessie-gc-jdbc",
+    ("live-set-store", "memory"): "nessie-gc-memory",
+    ("visited-deduplicator", "exact"): "nessie-gc-core",
+    ("visited-deduplicator", "none"): "nessie-gc-core",
+}
+"""Kind and connector name to the distribution that has it."""
+
+KNOWN_SCHEMES: dict[str, str] = dict.fromkeys(
+    ("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs"), "nessie-gc-iceberg-files"
+)
+"""URI scheme to the distribution that lists and deletes there."""
