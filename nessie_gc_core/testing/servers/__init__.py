@@ -1,0 +1,20 @@
+"""Real servers for tests and demos, started on loopback from published packages: no containers, no cloud."""
+
+from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
+from nessie_gc_core.testing.servers.nessie import NESSIE_VERSION, NessieServer, nessie_jar
+from nessie_gc_core.testing.servers.process import ServerProcess, ServerStartError, free_ports
+from nessie_gc_core.testing.servers.requirement import servers_are_required, skip_or_fail
+
+__all__ = [
+    "NESSIE_VERSION",
+    "Java",
+    "JavaRole",
+    "NessieServer",
+    "ServerProcess",
+    "ServerStartError",
+    "find_java",
+    "free_ports",
+    "nessie_jar",
+    "servers_are_required",
+    "skip_or_fail",
+]

@@ -1,0 +1,149 @@
+"""A server as a child process: started, waited for, logged, and stopped by its own process id."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from nessie_gc_core.errors import ServiceUnavailableError
+
+LOOPBACK = "127.0.0.1"
+_LOG_TAIL_CHARACTERS = 600
+
+
+class ServerStartError(ServiceUnavailableError):
+    """A server ended, or was not ready in time; the message names its log and shows the end of it."""
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Different loopback ports that are free now (another process may still take one before it is used)."""
+    with ExitStack() as sockets:
+        bound = [sockets.enter_context(socket.socket()) for _ in range(count)]
+        for each in bound:
+            each.bind((LOOPBACK, 0))
+        return tuple(each.getsockname()[1] for each in bound)
+
+
+def answers_ok(uri: str) -> bool:
+    """Whether an HTTP GET of the URI answers with success now; proxies are not asked."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(uri, timeout=5) as response:
+            return 200 <= int(response.status) < 300
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+class ServerProcess:
+    """One child process with its log file.
+
+    Example::
+
+        with ServerProcess("weed", command, is_ready=lambda: answers_ok(uri), log=folder / "weed.log"):
+            ...
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        is_ready: Callable[[], bool],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        ready_timeout_seconds: float = 120,
+        stop_timeout_seconds: float = 15,
+    ) -> None:
+        self.name = name
+        self.log = log
+        self._command = list(command)
+        self._is_ready = is_ready
+        self._environment = dict(environment or {})
+        self._ready_timeout_seconds = ready_timeout_seconds
+        self._stop_timeout_seconds = stop_timeout_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        if self._process is None:
+            raise ServerStartError(f"{self.name} is not started; start it before asking for its process id")
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Starts the process and returns when it is ready.
+
+        Raises:
+            ServerStartError: it ended or did not become ready in time; it is stopped then.
+        """
+        if self.is_running:
+            raise ServerStartError(f"{self.name} runs already with process id {self.pid}; stop it first")
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self._environment},
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Terminates the process, kills it where it does not go, and waits for its end; may be called twice."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(self._stop_timeout_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def log_tail(self) -> str:
+        """The end of the log on one line."""
+        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        return " | ".join(text.split("\n"))[-_LOG_TAIL_CHARACTERS:].strip(" |")
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + self._ready_timeout_seconds
+        while not self._is_ready():
+            if not self.is_running:
+                raise ServerStartError(f"{self.name} ended while it started; see {self.log}: {self.log_tail()}")
+            if time.monotonic() > deadline:
+                raise ServerStartError(
+                    f"{self.name} was not ready after {self._ready_timeout_seconds:g} s; "
+                    f"see {self.log}: {self.log_tail()}"
+                )
+            time.sleep(0.1)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
