@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from nessie_gc_core.testing.servers.java import JavaRole, find_java
 from nessie_gc_core.testing.servers.jar import NESSIE_VERSION, nessie_jar
+from nessie_gc_core.testing.servers.java import JavaRole, find_java
 from nessie_gc_core.testing.servers.process import (
     LOOPBACK,
     ServerProcess,
