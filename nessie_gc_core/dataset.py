@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from types import TracebackType
 from typing import ClassVar, Protocol, Self
 
 import pyarrow as pa
+
+task_attempt: ContextVar[int] = ContextVar("task_attempt", default=0)
+"""Which attempt of its task a function runs in; after a failed attempt some of its work may already be done."""
 
 
 class BatchFunction(Protocol):

@@ -1,1 +1,5 @@
-"""."""
+"""The local engine: threads, and DuckDB for exact joins in bounded memory (decision 16)."""
+
+from nessie_gc_core.engines.local.engine import LocalEngine
+
+__all__ = ["LocalEngine"]

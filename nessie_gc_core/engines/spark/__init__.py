@@ -1,1 +1,5 @@
-"""."""
+"""The Spark engine: DataFrames, and functions on the executors in ``mapInArrow`` (decision 4)."""
+
+from nessie_gc_core.engines.spark.engine import SparkEngine
+
+__all__ = ["SparkEngine"]

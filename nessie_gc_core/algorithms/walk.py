@@ -1,0 +1,269 @@
+"""Walks the commits of a repository: each commit once in the whole run, whatever the policies (`spec/nessie-gc.md` 2).
+
+One log stream runs down each first-parent chain. A walk that comes to a commit that was already walked follows the
+local graph instead of the server; where the graph ends it hands its reach to the stream that stands there, be it
+running (it then goes on as far as the wider of the two) or parked at its cut-off (it is taken up again).
+
+Why contents are listed at so few commits: what is visible at a live commit was either put by it or by an older live
+commit, or is visible at the oldest live commit of the chain. So a walk that ends inside the live part of another one
+adds nothing; only where nobody goes further are the contents at the last live commits added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from nessie_gc_core.connectors import RepositoryConnector, VisitedDeduplicator
+from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.model.policies import Reach
+from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
+
+MAX_PARKED_STREAMS = 256
+"""How many log streams wait at a cut-off; the oldest is closed, and fetched again where a later walk needs it."""
+CONTENTS_BATCH = 1000
+"""How many content versions are given away at once."""
+_NOTHING = Reach()
+
+
+class AddContents(Protocol):
+    """Takes live content versions; called from several threads."""
+
+    def __call__(self, versions: Sequence[ContentVersion]) -> None:
+        """Adds them."""
+
+
+def commit_key(commit_id: str) -> bytes:
+    """The 16-byte key of a commit."""
+    return hashlib.blake2b(commit_id.encode(), digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A live commit that was walked."""
+
+    parent: bytes | None
+    commit_time: datetime
+
+
+@dataclass(slots=True, eq=False)
+class _Stream:
+    """A log stream that stands before the commit ``position``."""
+
+    reference: Reference
+    entries: Iterator[LogEntry]
+    position: bytes
+    reach: Reach
+    head_reach: Reach = _NOTHING
+    """The reach of walks whose head is ``position``: that commit is live for them whatever its time."""
+    tips: set[str] = field(default_factory=set)
+    """Live children of ``position``; their contents are added if the stream goes no further."""
+    pending: LogEntry | None = None
+    """The commit at ``position``, where it was already fetched."""
+    running: bool = True
+    alone: bool = False
+    """Walks without looking at what others know: costs more, misses nothing."""
+
+    def left(self, commit_time: datetime) -> Reach:
+        return self.reach.at(commit_time).merge(self.head_reach)
+
+
+@dataclass(slots=True)
+class WalkCounts:
+    """What a walk cost."""
+
+    commits: int = 0
+    """Live commits, each counted once."""
+    covered: int = 0
+    """References of which nothing had to be fetched, because other walks cover them."""
+
+
+class CommitWalker:
+    """Walks references, possibly in several threads, and gives away every live content version it meets."""
+
+    def __init__(
+        self,
+        repository: RepositoryConnector,
+        deduplicator: VisitedDeduplicator,
+        add_contents: AddContents,
+        *,
+        graph_capacity: int = 5_000_000,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.counts = WalkCounts()
+        self._repository = repository
+        self._deduplicator = deduplicator
+        self._add_contents = add_contents
+        self._graph_capacity = graph_capacity
+        self._stopped = stopped
+        self._lock = threading.Lock()
+        self._graph: dict[bytes, _Node] = {}
+        self._streams: dict[bytes, _Stream] = {}
+        self._parked: OrderedDict[bytes, _Stream] = OrderedDict()
+
+    def close(self) -> None:
+        """Closes the parked streams."""
+        with self._lock:
+            for stream in self._parked.values():
+                _close(stream.entries)
+            self._streams.clear()
+            self._parked.clear()
+
+    def assume_walked(self, commit_id: str, reach: Reach) -> None:
+        """Takes a commit as walked with a reach by an earlier run (the heads of a live set, for the re-check)."""
+        self._deduplicator.should_walk(commit_key(commit_id), reach)
+
+    def walk(self, reference: Reference, reach: Reach) -> None:
+        """Walks one reference from its head to its cut-off; the head is live whatever the reach.
+
+        Raises:
+            NessieGcError: the repository could not be read; nothing may be concluded from the run.
+        """
+        if reference.commit_id is None:
+            return
+        stream = self._enter(reference, commit_key(reference.commit_id), reach)
+        while stream is not None and not self._stopped():
+            stream = self._run(stream)
+
+    def _enter(self, reference: Reference, head: bytes, reach: Reach) -> _Stream | None:
+        """The stream to run for a reference, if any."""
+        with self._lock:
+            known = head in self._graph or head in self._streams
+            if known:
+                done, stream = self._hand_over(head, _NOTHING, reach, None)
+                if done:
+                    self.counts.covered += stream is None
+                    return stream
+            fresh = _Stream(reference, self._repository.commit_log(reference), head, _NOTHING, reach, alone=known)
+            if not known:
+                self._streams[head] = fresh
+            return fresh
+
+    def _hand_over(
+        self, position: bytes, reach: Reach, head_reach: Reach, tip: str | None
+    ) -> tuple[bool, _Stream | None]:
+        """Lets others finish a walk that has come to a known commit (the lock is held).
+
+        Returns:
+            Whether it is settled, and the parked stream that this thread has to run for it, if any. Not settled:
+            the graph ends where no stream stands.
+        """
+        while (node := self._graph.get(position)) is not None:
+            left = reach.at(node.commit_time).merge(head_reach)
+            if left.is_empty or not self._deduplicator.should_walk(position, left) or node.parent is None:
+                return True, None
+            position, reach, head_reach, tip = node.parent, left.below(), _NOTHING, None
+        if tip is None and reach.is_empty and head_reach.is_empty:
+            return True, None
+        stream = self._streams.get(position)
+        if stream is None:
+            return False, None
+        stream.reach, stream.head_reach = stream.reach.merge(reach), stream.head_reach.merge(head_reach)
+        if tip is not None:
+            stream.tips.add(tip)
+        if stream.running:
+            return True, None
+        stream.running = True
+        self._parked.pop(position, None)
+        return True, stream
+
+    def _run(self, stream: _Stream) -> _Stream | None:
+        """Runs a stream until it ends, is parked, or meets what is known; the stream to run next, if any."""
+        while not self._stopped():
+            with self._lock:
+                wanted = not (stream.reach.is_empty and stream.head_reach.is_empty)
+            if wanted and stream.pending is None:
+                stream.pending = next(stream.entries, None)
+            with self._lock:
+                entry = stream.pending
+                if entry is None or stream.left(entry.commit_time).is_empty:
+                    tips = self._park(stream)
+                    break
+                tips, following = self._advance(stream, entry)
+            self._add(content for content in _puts(entry))
+            if following is not stream:
+                self._add_visible(stream.reference, tips)
+                return following
+        else:
+            return None
+        self._add_visible(stream.reference, tips)
+        return None
+
+    def _park(self, stream: _Stream) -> set[str]:
+        """Leaves a stream where it stands; the tips whose contents are now to be added (the lock is held)."""
+        tips, stream.tips = stream.tips, set()
+        stream.running = False
+        if stream.alone:
+            _close(stream.entries)
+            return tips
+        self._parked[stream.position] = stream
+        if len(self._parked) > MAX_PARKED_STREAMS:
+            _, oldest = self._parked.popitem(last=False)
+            self._streams.pop(oldest.position, None)
+            _close(oldest.entries)
+        return tips
+
+    def _advance(self, stream: _Stream, entry: LogEntry) -> tuple[set[str], _Stream | None]:
+        """Takes a live commit and moves the stream before its parent (the lock is held).
+
+        Returns:
+            Tips whose contents are to be added now, and the stream to run next: the same, another, or none.
+        """
+        key, left = commit_key(entry.commit_id), stream.left(entry.commit_time)
+        if key != stream.position:
+            raise RepositoryError(f"the history of {stream.reference.name!r} is no chain at commit {entry.commit_id}")
+        if not stream.alone:
+            self._streams.pop(key, None)
+            if not self._deduplicator.should_walk(key, left):
+                _close(stream.entries)
+                return set(), None
+            if len(self._graph) < self._graph_capacity:
+                parent = commit_key(entry.parent_id) if entry.parent_id is not None else None
+                self._graph[key] = _Node(parent, entry.commit_time.astimezone(UTC))
+        self.counts.commits += 1
+        stream.pending, stream.head_reach, stream.reach = None, _NOTHING, left.below()
+        if entry.parent_id is None:
+            _close(stream.entries)
+            return {entry.commit_id}, None
+        stream.tips, stream.position = {entry.commit_id}, commit_key(entry.parent_id)
+        if stream.alone:
+            return set(), stream
+        return set(), self._continue(stream, entry.commit_id)
+
+    def _continue(self, stream: _Stream, tip: str) -> _Stream | None:
+        """The stream to run from ``stream.position`` on, which others may know (the lock is held)."""
+        if stream.position not in self._graph and stream.position not in self._streams:
+            self._streams[stream.position] = stream
+            return stream
+        settled, following = self._hand_over(stream.position, stream.reach, _NOTHING, tip)
+        if not settled:
+            stream.alone = True
+            return stream
+        _close(stream.entries)
+        return following
+
+    def _add(self, versions: Iterator[ContentVersion]) -> None:
+        while batch := list(itertools.islice(versions, CONTENTS_BATCH)):
+            self._add_contents(batch)
+
+    def _add_visible(self, reference: Reference, tips: set[str]) -> None:
+        """Adds everything visible at the given commits."""
+        for tip in sorted(tips):
+            self._add(iter(self._repository.contents(replace(reference, commit_id=tip))))
+
+
+def _puts(entry: LogEntry) -> Iterator[ContentVersion]:
+    for operation in entry.operations or ():
+        if operation.kind is OperationKind.PUT and operation.content is not None:
+            yield operation.content
+
+
+def _close(entries: Iterator[LogEntry]) -> None:
+    if isinstance(entries, Generator):
+        entries.close()

@@ -1,0 +1,230 @@
+"""Relations as tables of one temporary DuckDB database, with a memory limit; what does not fit goes to its file."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+
+from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.engines.local.workers import map_in_threads
+from nessie_gc_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import duckdb
+
+CHUNK_ROWS = 8192
+"""The most rows that are dealt to a worker at once."""
+INSERT_ROWS = 100_000
+"""Rows are put into a table in portions of about this many."""
+_SQL_TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.int32(): "INTEGER", pa.bool_(): "BOOLEAN"}
+_SQL_FUNCTIONS = {"count": "count(*)", "sum": "CAST(sum({0}) AS BIGINT)", "max": "max({0})", "min": "min({0})"}
+
+
+class LocalEngine(Engine):
+    """Runs everything in this process."""
+
+    name: ClassVar[str] = "local"
+    distributed: ClassVar[bool] = False
+
+    def __init__(self, *, workers: int = 4, memory_limit: str = "1GB", spill_directory: str | None = None) -> None:
+        """Opens a temporary database.
+
+        Args:
+            workers: how many threads run functions (``--expiry-parallelism``).
+            memory_limit: how much memory joins may take, in DuckDB's words, such as ``512MB``.
+            spill_directory: where the database file lies; the system's temporary folder where not given.
+
+        Raises:
+            ConfigurationError: DuckDB is not installed, or an argument makes no sense.
+        """
+        if workers < 1:
+            raise ConfigurationError(f"--expiry-parallelism must be at least 1, not {workers}")
+        try:
+            import duckdb
+        except ImportError as error:
+            raise ConfigurationError(
+                "--engine local needs DuckDB: pip install 'nessie-gc-core[local]' (or use --engine spark)"
+            ) from error
+        self._workers = workers
+        self._directory = Path(tempfile.mkdtemp(prefix="nessie-gc-", dir=spill_directory))
+        self._connection = duckdb.connect(str(self._directory / "relations.duckdb"))
+        self._tables = itertools.count()
+        try:
+            self._connection.execute(f"SET memory_limit = {_literal(memory_limit)}")
+        except duckdb.Error as error:
+            self.close()
+            raise ConfigurationError(f"memory limit {memory_limit!r} is no size such as 512MB: {error}") from error
+        self._connection.execute(f"SET threads = {min(workers, os.cpu_count() or 1)}")
+        self._connection.execute("SET preserve_insertion_order = false")
+
+    @property
+    def parallelism(self) -> int:
+        """The number of worker threads."""
+        return self._workers
+
+    def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
+        """Puts the batches into a table."""
+        name = f"relation_{next(self._tables)}"
+        columns = ", ".join(f"{_name(field.name)} {_SQL_TYPES[field.type]}" for field in schema)
+        self._connection.execute(f"CREATE TABLE {name} ({columns})")
+        portion: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in batches:
+            portion.append(batch)
+            rows += batch.num_rows
+            if rows >= INSERT_ROWS:
+                self._insert(name, portion, schema)
+                portion, rows = [], 0
+        self._insert(name, portion, schema)
+        return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
+
+    def _insert(self, name: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
+        if not batches:
+            return
+        cursor = self._connection.cursor()
+        try:
+            cursor.register("portion", pa.Table.from_batches(batches, schema))
+            cursor.execute(f"INSERT INTO {name} SELECT * FROM portion")
+        finally:
+            cursor.close()
+
+    def store(self, query: str, schema: pa.Schema) -> LocalDataset:
+        """Computes a query into a table."""
+        name = f"relation_{next(self._tables)}"
+        self._connection.execute(f"CREATE TABLE {name} AS {query}")
+        return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection of its own to the same database."""
+        return self._connection.cursor()
+
+    def close(self) -> None:
+        """Closes the database and removes its file."""
+        self._connection.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class LocalDataset(Dataset):
+    """A query over tables of the engine's database."""
+
+    def __init__(self, engine: LocalEngine, query: str, schema: pa.Schema, *, stored: bool = False) -> None:
+        self.schema = schema
+        self.query = query
+        self._engine = engine
+        self._stored = stored
+
+    def flat_map(self, function: BatchFunction) -> Dataset:
+        """Runs the function in the worker threads, at once; the rows it yields go to a table."""
+        source = self.checkpoint()
+        rows = source.count()
+        if rows == 0:
+            return self._engine.empty(function.schema)
+        workers = min(self._engine.parallelism, rows)
+        chunk = max(1, min(CHUNK_ROWS, rows // (workers * 4)))
+        inputs = source.batches() if chunk == CHUNK_ROWS else _cut(source.batches(), chunk)
+        return self._engine.dataset(map_in_threads(function, inputs, workers), function.schema)
+
+    def spread(self, keys: Sequence[str]) -> Dataset:
+        """Nothing to do: the workers take from one stream."""
+        return self
+
+    def where(self, column: str, values: Sequence[str | bool], *, negate: bool = False) -> Dataset:
+        """A WHERE clause."""
+        among = ", ".join(_literal(value) for value in values)
+        test = f"{_name(column)} IN ({among})" if values else "false"
+        condition = f"NOT coalesce({test}, false)" if negate else test
+        return self._derive(f"SELECT * FROM ({self.query}) WHERE {condition}")
+
+    def select(self, schema: pa.Schema) -> Dataset:
+        """A SELECT list."""
+        columns = ", ".join(_name(name) for name in schema.names)
+        return LocalDataset(self._engine, f"SELECT {columns} FROM ({self.query})", schema)
+
+    def union(self, other: Dataset) -> Dataset:
+        """UNION ALL."""
+        return self._derive(f"SELECT * FROM ({self.query}) UNION ALL BY NAME SELECT * FROM ({_query(other)})")
+
+    def distinct(self, keys: Sequence[str]) -> Dataset:
+        """DISTINCT ON."""
+        columns = ", ".join(_name(key) for key in keys)
+        return self._derive(f"SELECT DISTINCT ON ({columns}) * FROM ({self.query})")
+
+    def anti_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """ANTI JOIN."""
+        return self._join("ANTI", other, keys)
+
+    def semi_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """SEMI JOIN."""
+        return self._join("SEMI", other, keys)
+
+    def _join(self, kind: str, other: Dataset, keys: Sequence[str]) -> Dataset:
+        columns = ", ".join(_name(key) for key in keys)
+        names = ", ".join(f"l.{_name(name)}" for name in self.schema.names)
+        return self._derive(f"SELECT {names} FROM ({self.query}) l {kind} JOIN ({_query(other)}) r USING ({columns})")
+
+    def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
+        """GROUP BY."""
+        columns = [_name(key) for key in keys]
+        for name, (function, column) in measures.items():
+            columns.append(f"{_SQL_FUNCTIONS[function].format(_name(column))} AS {_name(name)}")
+        grouping = f" GROUP BY {', '.join(_name(key) for key in keys)}" if keys else ""
+        query = f"SELECT {', '.join(columns)} FROM ({self.query}){grouping}"
+        return LocalDataset(self._engine, query, schema)
+
+    def checkpoint(self) -> LocalDataset:
+        """Computes the query into a table."""
+        return self if self._stored else self._engine.store(self.query, self.schema)
+
+    def count(self) -> int:
+        """Counts in SQL."""
+        with self._engine.cursor() as cursor:
+            row = cursor.execute(f"SELECT count(*) FROM ({self.query})").fetchone()
+        return int(row[0]) if row else 0
+
+    def head(self, rows: int) -> pa.Table:
+        """SELECT … LIMIT."""
+        return pa.Table.from_batches(self._read(f"{self.query} LIMIT {rows}", CHUNK_ROWS), self.schema)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Streams the query's rows."""
+        return self._read(self.query, CHUNK_ROWS)
+
+    def _read(self, query: str, rows: int) -> Iterator[pa.RecordBatch]:
+        with self._engine.cursor() as cursor:
+            for batch in cursor.sql(query).to_arrow_reader(rows):
+                yield _cast(batch, self.schema)
+
+    def _derive(self, query: str) -> Dataset:
+        return LocalDataset(self._engine, query, self.schema)
+
+
+def _query(dataset: Dataset) -> str:
+    if not isinstance(dataset, LocalDataset):
+        raise TypeError(f"{type(dataset).__name__} belongs to another engine")
+    return dataset.query
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [batch.column(field.name).cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cut(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _literal(value: str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,183 @@
+"""Relations as Spark DataFrames. Nothing per file is collected; only DataFrames are used, so Connect can work."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+
+from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.engines.spark.session import check_session, open_session
+from nessie_gc_core.engines.spark.task import ArrowTask
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+TASKS_PER_CORE = 4
+"""Rows are dealt over this many tasks for every core, so that slow ones even out."""
+LOAD_ROWS = 100_000
+"""Rows that are handed from the driver to Spark at once."""
+STREAM_ROWS = 10_000
+"""Rows of a batch that is streamed through the driver."""
+
+
+class SparkEngine(Engine):
+    """Runs everything on a Spark session: the one handed in, or one of its own."""
+
+    name: ClassVar[str] = "spark"
+    distributed: ClassVar[bool] = True
+
+    def __init__(
+        self, session: SparkSession | None = None, *, master: str | None = None, conf: Mapping[str, str] | None = None
+    ) -> None:
+        """Takes or makes a session.
+
+        Args:
+            session: a running session; it is used as it is, and stays open.
+            master: Spark master of an own session; ``local[*]`` where neither this nor ``conf`` says.
+            conf: more Spark properties of an own session.
+
+        Raises:
+            ConfigurationError: pyspark or Java is missing, or the session has speculation on (decision 25).
+        """
+        self._own = session is None
+        self.session = session if session is not None else open_session(master, conf or {})
+        check_session(self.session)
+        self._parallelism = max(self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct().count(), 1)
+
+    @property
+    def parallelism(self) -> int:
+        """Spark's default parallelism, as seen in a small range."""
+        return self._parallelism
+
+    @property
+    def tasks(self) -> int:
+        """Over how many tasks rows are dealt."""
+        return self._parallelism * TASKS_PER_CORE
+
+    def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
+        """Hands the batches to Spark, portion by portion; each portion is stored before the next is read."""
+        portions = [self._load(portion, schema) for portion in _portions(batches)]
+        if not portions:
+            return SparkDataset(self, self.session.createDataFrame([], _struct(schema)), schema)
+        frame = portions[0]
+        for other in portions[1:]:
+            frame = frame.unionAll(other)
+        return SparkDataset(self, frame, schema)
+
+    def _load(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> DataFrame:
+        table = pa.Table.from_batches(batches, schema)
+        return self.session.createDataFrame(table, _struct(schema)).localCheckpoint(eager=True)
+
+    def close(self) -> None:
+        """Stops the session where it is the engine's own."""
+        if self._own:
+            self.session.stop()
+
+
+class SparkDataset(Dataset):
+    """A DataFrame with the schema of a relation."""
+
+    def __init__(self, engine: SparkEngine, frame: DataFrame, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.frame = frame
+        self._engine = engine
+
+    def flat_map(self, function: BatchFunction) -> Dataset:
+        """``mapInArrow``."""
+        frame = self.frame.mapInArrow(ArrowTask(function).run, _struct(function.schema))
+        return SparkDataset(self._engine, frame, function.schema)
+
+    def spread(self, keys: Sequence[str]) -> Dataset:
+        """Repartitions by the keys over a fixed number of tasks, which adaptive execution leaves alone."""
+        return self._derive(self.frame.repartition(self._engine.tasks, *keys))
+
+    def where(self, column: str, values: Sequence[str | bool], *, negate: bool = False) -> Dataset:
+        """A filter."""
+        from pyspark.sql import functions as f
+
+        test = f.coalesce(f.col(column).isin(list(values)), f.lit(False)) if values else f.lit(False)
+        return self._derive(self.frame.where(~test if negate else test))
+
+    def select(self, schema: pa.Schema) -> Dataset:
+        """A projection."""
+        return SparkDataset(self._engine, self.frame.select(*schema.names), schema)
+
+    def union(self, other: Dataset) -> Dataset:
+        """``unionByName``."""
+        return self._derive(self.frame.unionByName(_frame(other)))
+
+    def distinct(self, keys: Sequence[str]) -> Dataset:
+        """``dropDuplicates``."""
+        return self._derive(self.frame.dropDuplicates(list(keys)))
+
+    def anti_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """A left anti join."""
+        return self._derive(self.frame.join(_frame(other).select(*keys), list(keys), "left_anti"), ordered=True)
+
+    def semi_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """A left semi join."""
+        return self._derive(self.frame.join(_frame(other).select(*keys), list(keys), "left_semi"), ordered=True)
+
+    def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
+        """``groupBy`` and ``agg``."""
+        from pyspark.sql import functions as f
+
+        functions = {"count": lambda _: f.count(f.lit(1)), "sum": f.sum, "max": f.max, "min": f.min}
+        columns = [functions[function](column).alias(name) for name, (function, column) in measures.items()]
+        frame = self.frame.groupBy(*keys).agg(*columns).select(*schema.names)
+        return SparkDataset(self._engine, frame, schema)
+
+    def checkpoint(self) -> Dataset:
+        """An eager local checkpoint: kept by the executors, never computed again."""
+        return self._derive(self.frame.localCheckpoint(eager=True))
+
+    def count(self) -> int:
+        """``count``."""
+        return int(self.frame.count())
+
+    def head(self, rows: int) -> pa.Table:
+        """``limit`` and ``toArrow``."""
+        return self.frame.limit(rows).toArrow().select(self.schema.names).cast(self.schema)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Streams partition by partition."""
+        rows = self.frame.select(*self.schema.names).toLocalIterator(prefetchPartitions=False)
+        while portion := list(itertools.islice(rows, STREAM_ROWS)):
+            columns = [
+                pa.array(column, field.type)
+                for column, field in zip(zip(*portion, strict=True), self.schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _derive(self, frame: DataFrame, *, ordered: bool = False) -> Dataset:
+        return SparkDataset(self._engine, frame.select(*self.schema.names) if ordered else frame, self.schema)
+
+
+def _frame(dataset: Dataset) -> DataFrame:
+    if not isinstance(dataset, SparkDataset):
+        raise TypeError(f"{type(dataset).__name__} belongs to another engine")
+    return dataset.frame
+
+
+def _struct(schema: pa.Schema) -> StructType:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    struct: StructType = from_arrow_schema(schema)
+    return struct
+
+
+def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    portion: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        portion.append(batch)
+        rows += batch.num_rows
+        if rows >= LOAD_ROWS:
+            yield portion
+            portion, rows = [], 0
+    if portion:
+        yield portion

@@ -1,0 +1,27 @@
+"""What Spark calls on an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from nessie_gc_core.dataset import BatchFunction, task_attempt
+
+
+class ArrowTask:
+    """A batch function as ``mapInArrow`` wants it; tells the function which attempt of its task this is."""
+
+    def __init__(self, function: BatchFunction) -> None:
+        self._function = function
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Runs the function on the batches of one partition; an empty partition costs nothing."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        token = task_attempt.set(context.attemptNumber() if context is not None else 0)
+        try:
+            yield from self._function(batch for batch in batches if batch.num_rows)
+        finally:
+            task_attempt.reset(token)
