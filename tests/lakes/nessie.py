@@ -1,0 +1,65 @@
+"""Commits to a Nessie server by plain REST v2, over one connection."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import requests
+
+
+class NessieCommits:
+    """Makes branches and commits, and remembers every head."""
+
+    def __init__(self, uri: str) -> None:
+        base = uri.rstrip("/")
+        self._trees = f"{base if base.endswith('/api/v2') else base + '/api/v2'}/trees"
+        self._session = requests.Session()
+        self._heads: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._session.close()
+
+    def head(self, branch: str) -> str:
+        """The head of a branch."""
+        if branch not in self._heads:
+            answer = self._call("GET", f"{self._trees}/{quote(branch, safe='')}")
+            self._heads[branch] = answer["reference"]["hash"]
+        return self._heads[branch]
+
+    def create_branch(self, name: str, *, source: str) -> None:
+        """Creates a branch at the head of another."""
+        body = {"type": "BRANCH", "name": source, "hash": self.head(source)}
+        answer = self._call("POST", f"{self._trees}?name={quote(name, safe='')}&type=BRANCH", body)
+        self._heads[name] = answer["reference"]["hash"]
+
+    def put(self, branch: str, key: list[str], content: dict[str, Any], *, message: str) -> tuple[str, str | None]:
+        """Commits one content; the new head, and the content's id where the content is new."""
+        operation = {"type": "PUT", "key": {"elements": key}, "content": content}
+        body = {"commitMeta": {"message": message}, "operations": [operation]}
+        url = f"{self._trees}/{quote(branch, safe='')}@{self.head(branch)}/history/commit"
+        answer = self._call("POST", url, body)
+        self._heads[branch] = answer["targetBranch"]["hash"]
+        added = answer.get("addedContents") or []
+        return self._heads[branch], added[0]["contentId"] if added else None
+
+    def has(self, branch: str, key: list[str]) -> bool:
+        """Whether a key exists at the head of a branch."""
+        url = f"{self._trees}/{quote(branch, safe='')}/contents/{quote('.'.join(key), safe='')}"
+        response = self._session.get(url, timeout=30)
+        if response.status_code not in (200, 404):
+            response.raise_for_status()
+        return response.status_code == 200
+
+    def _call(self, method: str, url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        response = self._session.request(method, url, json=body, timeout=30)
+        if not response.ok:
+            raise RuntimeError(f"{method} {url}: {response.status_code} {response.text}")
+        answer: dict[str, Any] = response.json()
+        return answer
