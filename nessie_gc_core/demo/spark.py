@@ -1,0 +1,104 @@
+"""A Spark session that writes Iceberg tables through Nessie."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.testing.servers import JavaRole, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOG = "nessie"
+"""Name of the catalog in Spark."""
+ICEBERG_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+"""Iceberg for Spark 4.1; Spark gets it from Maven Central once and keeps it in our cache folder."""
+
+_QUIET_LOGGING = """status = error
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+"""
+
+
+def iceberg_session(
+    nessie_uri: str, warehouse: Path, *, log: Path, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session on two local cores whose catalog ``nessie`` writes below a local folder.
+
+    Args:
+        nessie_uri: REST v2 URI of the server.
+        warehouse: folder of the lake.
+        log: file that gets what Spark has to say.
+        settings: more Spark settings.
+
+    Raises:
+        ConfigurationError: pyspark or a Java for it is missing, or Spark does not start.
+    """
+    try:
+        from pyspark import SparkConf, SparkContext
+        from pyspark.errors import PySparkException
+        from pyspark.java_gateway import launch_gateway
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise ConfigurationError("Spark is not installed: pip install 'nessie-gc-core[demo]'") from error
+    _prepare_environment()
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list({**_settings(nessie_uri, warehouse, log), **(settings or {})}.items()))
+    with log.open("ab") as output:
+        try:
+            gateway = launch_gateway(conf, popen_kwargs={"stderr": output})  # type: ignore[no-untyped-call]  # pyspark's
+        except PySparkException as error:
+            raise ConfigurationError(f"Spark does not start; see {log}: {_last_line(log)}") from error
+    SparkContext(conf=conf, gateway=gateway)
+    return SparkSession.builder.getOrCreate()
+
+
+def _prepare_environment() -> None:
+    """What Spark's launcher and workers read before any setting."""
+    os.environ["JAVA_HOME"] = str(find_java(JavaRole.SPARK).home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _settings(nessie_uri: str, warehouse: Path, log: Path) -> dict[str, str]:
+    logging = log.with_name("log4j2.properties")
+    logging.write_text(_QUIET_LOGGING, encoding="utf-8")
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    return {
+        "spark.app.name": "nessie-gc demo",
+        "spark.master": "local[2]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.jars.packages": ICEBERG_RUNTIME,
+        "spark.jars.ivy": str(Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy"),
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(log.parent / "spark-warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "nessie",
+        f"{catalog}.uri": nessie_uri,
+        f"{catalog}.ref": "main",
+        f"{catalog}.warehouse": warehouse.as_uri(),
+        # A cached table would be read from memory, and prove nothing about its files.
+        f"{catalog}.cache-enabled": "false",
+    }
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "nothing was logged"
