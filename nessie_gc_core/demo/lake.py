@@ -151,8 +151,7 @@ STEPS: Sequence[Step] = (
 """The lake's life, in order."""
 
 
-def write_lake(lake: Lake, *, on_step: Callable[[str], None] = lambda title: None) -> None:
-    """Writes the lake step by step."""
+def write_lake(lake: Lake) -> None:
+    """Writes the whole lake."""
     for step in STEPS:
-        on_step(step.title)
         step.run(lake)

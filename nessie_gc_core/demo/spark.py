@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping
@@ -32,6 +33,18 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 """
 
 
+def check_requirements() -> None:
+    """Looks for everything that has to be installed, before anything starts or is fetched.
+
+    Raises:
+        ConfigurationError: something is missing; the message says what to install.
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise ConfigurationError("Spark is not installed: pip install 'nessie-gc-core[demo]'")
+    for role in JavaRole:
+        find_java(role)
+
+
 def iceberg_session(
     nessie_uri: str, warehouse: Path, *, log: Path, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
@@ -46,19 +59,19 @@ def iceberg_session(
     Raises:
         ConfigurationError: pyspark or a Java for it is missing, or Spark does not start.
     """
-    try:
-        from pyspark import SparkConf, SparkContext
-        from pyspark.errors import PySparkException
-        from pyspark.java_gateway import launch_gateway
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise ConfigurationError("Spark is not installed: pip install 'nessie-gc-core[demo]'") from error
+    check_requirements()
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
     _prepare_environment()
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list({**_settings(nessie_uri, warehouse, log), **(settings or {})}.items()))
     with log.open("ab") as output:
+        streams = {"stdout": output, "stderr": output}
         try:
-            gateway = launch_gateway(conf, popen_kwargs={"stderr": output})  # type: ignore[no-untyped-call]  # pyspark's
+            gateway = launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]  # pyspark's own
         except PySparkException as error:
             raise ConfigurationError(f"Spark does not start; see {log}: {_last_line(log)}") from error
     SparkContext(conf=conf, gateway=gateway)

@@ -16,6 +16,7 @@ class State:
     reference: str
     commit: str
     key: str
+    metadata_location: str
 
     def __str__(self) -> str:
         return f"{self.key} at {self.reference}, commit {self.commit[:8]}"
@@ -44,10 +45,11 @@ def live_states(lake: Lake, *, commits: int) -> Iterator[State]:
         seen = set()
         for commit in lake.references.commits(reference, limit=commits):
             for key, content in lake.references.contents(reference, commit).items():
-                version = (key, content["metadataLocation"], content.get("snapshotId", content.get("versionId")))
+                metadata = content["metadataLocation"]
+                version = (key, metadata, content.get("snapshotId", content.get("versionId")))
                 if version not in seen:
                     seen.add(version)
-                    yield State(reference=reference, commit=commit, key=key)
+                    yield State(reference=reference, commit=commit, key=key, metadata_location=metadata)
 
 
 def read_states(lake: Lake, *, commits: int) -> dict[State, Reading]:

@@ -1,0 +1,70 @@
+"""Runs the collector as a user would: its command line, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nessie_gc_core.errors import NessieGcError
+
+COLLECTOR = (sys.executable, "-m", "nessie_gc_core")
+"""The command, as this Python has it."""
+LIVE_COMMITS = 3
+"""The demo's cut-off policy: how many commits of each reference stay live."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """One run of the collector."""
+
+    report: Mapping[str, Any]
+    """What ``--json`` printed."""
+    exit_code: int
+    complaints: str
+    """Its last line of output that is not the report; says why it failed, where it did."""
+
+    def count(self, outcome: str) -> int:
+        """How many files had an outcome."""
+        return int(self.report.get(outcome, {}).get("files", 0))
+
+    def size(self, outcome: str) -> int:
+        """How many bytes had an outcome."""
+        return int(self.report.get(outcome, {}).get("bytes", 0))
+
+
+def arguments(uri: str, *, engine: str) -> list[str]:
+    """The demo's command line, without the name of the program."""
+    guard = ["--min-age", "PT0S", "--no-age-floor"]  # the lake is seconds old
+    return ["gc", "-u", uri, "--inmemory", "--default-cutoff", str(LIVE_COMMITS), "--engine", engine, *guard]
+
+
+def collect(uri: str, *, engine: str, program: Sequence[str] = COLLECTOR) -> Collection:
+    """Runs ``gc`` and reads its report.
+
+    Raises:
+        NessieGcError: it printed no report.
+    """
+    done = subprocess.run(
+        [*program, *arguments(uri, engine=engine), "--json"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(),
+    )
+    complaints = (done.stderr.strip() or "it said nothing").splitlines()[-1]
+    try:
+        report = json.loads(done.stdout)
+    except ValueError as error:
+        raise NessieGcError(f"the collector ended with exit code {done.returncode}: {complaints}") from error
+    return Collection(report=report, exit_code=done.returncode, complaints=complaints)
+
+
+def _environment() -> dict[str, str]:
+    """This process's, without the settings of Nessie GC that a user may have made for another lake."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NESSIE_GC_")}
