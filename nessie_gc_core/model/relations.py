@@ -3,7 +3,7 @@
 Each is a stream of Arrow record batches with one of these schemas. Paths are raw text exactly as metadata or
 a listing gave them; ``unit`` and ``key`` are canonical (:mod:`nessie_gc_core.model.locations`).
 Times are microseconds since the epoch (UTC, int64); :data:`UNKNOWN_TIME` where a store gives none.
-Sizes are bytes; -1 where unknown.
+Sizes are bytes; 0 where unknown.
 """
 
 from __future__ import annotations
@@ -27,54 +27,67 @@ CONTENT_VERSIONS = pa.schema(
 )
 """Live content versions, distinct by the first four columns. Written by mark, read by expand."""
 
-EXPANDED_FILES = pa.schema(
+VERSION_FILES = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
         pa.field("kind", pa.string(), nullable=False),
         pa.field("content_type", pa.string(), nullable=False),
         pa.field("location", pa.string()),
-        pa.field("content_id", pa.string()),
+        pa.field("content_id", pa.string(), nullable=False),
         pa.field("problem", pa.string()),
         pa.field("missing", pa.bool_()),
     ]
 )
-"""What expanding gave: one row per reachable file and reader, and one per file that could not be read.
+"""What content versions expand to: one row per file, with the content's raw base location.
 
-``location`` and ``content_id`` are set on the rows that content versions expand to. A row with a ``problem``
-names a file that could not be read; ``missing`` tells whether it is not there at all.
+A row of kind :data:`PROBLEM` names a file that could not be read, why, and whether it is not there at all.
 """
 
-REACHABLE_FILES = pa.schema(
+EXPANDED_FILES = pa.schema(
     [
-        pa.field("unit", pa.string(), nullable=False),
-        pa.field("key", pa.string(), nullable=False),
         pa.field("path", pa.string(), nullable=False),
-    ]
-)
-"""Reachable files inside sweep units: the unit's canonical root, the raw key below it, the raw path."""
-
-STORED_FILES = pa.schema(
-    [
-        pa.field("unit", pa.string(), nullable=False),
-        pa.field("key", pa.string(), nullable=False),
-        pa.field("location", pa.string(), nullable=False),
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("modified", pa.int64(), nullable=False),
-        pa.field("sidecar", pa.bool_(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("content_type", pa.string(), nullable=False),
+        pa.field("unit", pa.string()),
+        pa.field("key", pa.string()),
         pa.field("problem", pa.string()),
     ]
 )
-"""Listed files. A checksum sidecar ``.name.crc`` has the key of ``name`` and ``sidecar`` set (decision 18).
+"""All reachable files: raw path, kind, reader's content type, and their key where they lie inside a sweep unit.
 
-``location`` + ``path`` is where the lister found it. A row with a ``problem`` stands for a unit whose listing
-failed or cannot be trusted; its other columns are empty.
+Rows of kind :data:`PROBLEM` as above.
 """
+
+PROBLEM = "PROBLEM"
+"""Kind of the rows that name a file that could not be read."""
+
+PARENTS = pa.schema(
+    [
+        pa.field("parent", pa.string(), nullable=False),
+        pa.field("content_id", pa.string()),
+    ]
+)
+"""Which files (or content versions, then with their content id) name one of some given files."""
+
+FILE_KEYS = pa.schema([pa.field("unit", pa.string(), nullable=False), pa.field("key", pa.string(), nullable=False)])
+"""Files by sweep unit (its canonical root) and raw key below it."""
+
+REACHABLE_FILES = pa.schema([*FILE_KEYS, pa.field("path", pa.string(), nullable=False)])
+"""Reachable files inside sweep units, with their raw path."""
+
+LISTING_TASKS = pa.schema(
+    [
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("location", pa.string(), nullable=False),
+        pa.field("prefix", pa.string(), nullable=False),
+        pa.field("part", pa.string()),
+    ]
+)
+"""What is to be listed: a raw location, its key below the unit's root, and the part of it (null: all)."""
 
 CANDIDATES = pa.schema(
     [
-        pa.field("unit", pa.string(), nullable=False),
-        pa.field("key", pa.string(), nullable=False),
+        *FILE_KEYS,
         pa.field("location", pa.string(), nullable=False),
         pa.field("path", pa.string()),
         pa.field("size", pa.int64(), nullable=False),
@@ -83,7 +96,19 @@ CANDIDATES = pa.schema(
         pa.field("sidecar_size", pa.int64(), nullable=False),
     ]
 )
-"""Stored files that nothing live reaches, a file and its sidecar as one row (``path`` is null: the sidecar alone)."""
+"""Stored files that nothing live reaches; ``location`` + ``path`` is where the lister found each.
+
+A checksum sidecar ``.name.crc`` shares the key of ``name`` and is one row with it; ``path`` is null where the
+sidecar is alone (decision 18).
+"""
+
+STORED_FILES = pa.schema(
+    [*CANDIDATES, pa.field("sidecar", pa.bool_(), nullable=False), pa.field("problem", pa.string())]
+)
+"""Listed files, a file and its sidecar as two rows yet.
+
+A row with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty.
+"""
 
 VERDICTS = pa.schema(
     [

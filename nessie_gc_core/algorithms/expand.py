@@ -1,0 +1,177 @@
+"""Expand: from content versions to all files they need, every immutable file read once per run (design 3)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.units import UnitIndex
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import MissingFileError, UnknownLocationError
+from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_rows
+from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, VERSION_FILES
+
+log = logging.getLogger(__name__)
+
+REMEMBERED_CHILDREN = 200_000
+"""How many children a task remembers to yield each once; more only means more rows for ``distinct``."""
+
+
+def one_line(error: BaseException) -> str:
+    """An error as one line."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+class ReadVersions:
+    """Content versions to the files they name at first hand (:data:`VERSION_FILES`)."""
+
+    schema = VERSION_FILES
+
+    def __init__(self, choice: ConnectorChoice) -> None:
+        self._choice = choice
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Reads each version; one that cannot be read becomes a row of kind PROBLEM (S18)."""
+        with OpenConnectors(self._choice) as connectors:
+            yield from to_batches(self._rows(batches, connectors), self.schema)
+
+    def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
+        for version in (version for batch in batches for version in rows_to_versions(batch)):
+            type_, id_ = version.content_type, version.content_id
+            try:
+                for file in connectors.reader(type_).files(version):
+                    yield (file.path, file.kind, type_, file.location, id_, None, None)
+            except MissingFileError as error:
+                yield (error.path, PROBLEM, type_, None, id_, error.reason, True)
+            except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
+                path = version.metadata_location or version.content_key
+                yield (path, PROBLEM, type_, None, id_, one_line(error), False)
+
+
+class KeyVersionFiles:
+    """Files of content versions with their unit and key (:data:`EXPANDED_FILES`); problems are left out."""
+
+    schema = EXPANDED_FILES
+
+    def __init__(self, index: UnitIndex) -> None:
+        self._index = index
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Looks each path up."""
+        columns = ("path", "kind", "content_type")
+        rows = (row for batch in batches for row in to_rows(batch, *columns) if row[1] != PROBLEM)
+        yield from to_batches((keyed(self._index, *map(str, row)) for row in rows), self.schema)
+
+
+class ExpandFiles:
+    """Expandable files to the files they name (:data:`EXPANDED_FILES`)."""
+
+    schema = EXPANDED_FILES
+
+    def __init__(self, choice: ConnectorChoice, index: UnitIndex) -> None:
+        self._choice = choice
+        self._index = index
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Reads each file; one that cannot be read to its end becomes a row of kind PROBLEM."""
+        with OpenConnectors(self._choice) as connectors:
+            yield from to_batches(self._rows(batches, connectors), self.schema)
+
+    def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
+        seen: set[str] = set()
+        for path, kind, type_ in (row for b in batches for row in to_rows(b, "path", "kind", "content_type")):
+            assert isinstance(path, str) and isinstance(kind, str) and isinstance(type_, str)
+            try:
+                for child in connectors.reader(type_).expand(ReachableFile(path=path, kind=kind)):
+                    if child.path in seen:
+                        continue
+                    if len(seen) < REMEMBERED_CHILDREN:
+                        seen.add(child.path)
+                    yield keyed(self._index, child.path, child.kind, type_)
+            except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
+                yield (path, PROBLEM, type_, None, None, one_line(error))
+
+
+def keyed(index: UnitIndex, path: str, kind: str, content_type: str) -> Row:
+    """A row of :data:`EXPANDED_FILES`; a path that cannot be compared is a PROBLEM (S3)."""
+    try:
+        found = index.find(path)
+    except UnknownLocationError as error:
+        return (path, PROBLEM, content_type, None, None, str(error))
+    unit, key = found if found is not None else (None, None)
+    return (path, kind, content_type, unit, key, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """What expanding some content versions gave."""
+
+    files: Dataset
+    """:data:`EXPANDED_FILES`."""
+    files_read: int
+    """How many distinct files were expanded."""
+
+    def reachable(self) -> Dataset:
+        """The files inside sweep units (:data:`REACHABLE_FILES`), with duplicates."""
+        return self.files.where("kind", [PROBLEM], negate=True).flat_map(_InUnits())
+
+    def problems(self) -> Dataset:
+        """The rows of kind PROBLEM."""
+        return self.files.where("kind", [PROBLEM])
+
+
+class _InUnits:
+    """Drops the files outside every unit."""
+
+    schema = REACHABLE_FILES
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            inside = batch.filter(batch.column("unit").is_valid())
+            yield inside.select(self.schema.names).cast(self.schema)
+
+
+def expand(
+    version_files: Dataset,
+    index: UnitIndex,
+    choice: ConnectorChoice,
+    readers: Sequence[type[ContentToFiles]],
+    *,
+    known: Dataset | None = None,
+) -> Expansion:
+    """Walks down from the files of content versions, level by level, distinct by path at every level.
+
+    Args:
+        version_files: :data:`VERSION_FILES`.
+        index: the sweep units, for the keys.
+        choice: the connectors' options.
+        readers: the readers whose contents occur.
+        known: :data:`EXPANDED_FILES` of an earlier expansion; what it expanded is not expanded again.
+    """
+    files = version_files.flat_map(KeyVersionFiles(index)).checkpoint()
+    files_read = 0
+    for reader in readers:
+        for kind in reader.expandable_kinds:
+            frontier = _frontier(files, reader, kind)
+            if known is not None:
+                frontier = frontier.anti_join(known, ["path"])
+            frontier = frontier.spread(["path"]).checkpoint()
+            count = frontier.count()
+            if count == 0:
+                continue
+            files_read += count
+            children = frontier.flat_map(ExpandFiles(choice, index)).checkpoint()
+            files = files.union(children)
+            log.debug("expanded %d files of kind %s", count, kind)
+    return Expansion(files=files, files_read=files_read)
+
+
+def _frontier(files: Dataset, reader: type[ContentToFiles], kind: str) -> Dataset:
+    mine = files.where("kind", [kind]).where("content_type", sorted(reader.content_types))
+    return mine.distinct(["path"])

@@ -1,0 +1,121 @@
+"""List: what is stored in the sweep units, flat, in many tasks, each file once (S4, S5)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.expand import one_line
+from nessie_gc_core.algorithms.units import SweepUnit
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.connectors import FileLister, SupportsSplitListing
+from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.errors import ListingError
+from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
+from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
+from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
+
+log = logging.getLogger(__name__)
+
+TASKS_PER_CORE = 4
+"""A listing is cut into about this many tasks for every core."""
+
+
+class ListFiles:
+    """Listing tasks to stored files (:data:`STORED_FILES`)."""
+
+    schema = STORED_FILES
+
+    def __init__(self, choice: ConnectorChoice, rules: LocationRules) -> None:
+        self._choice = choice
+        self._rules = rules
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Lists each task; one that fails becomes a row with a problem, which stops its unit."""
+        with OpenConnectors(self._choice) as connectors:
+            tasks = (task for batch in batches for task in to_rows(batch, *LISTING_TASKS.names))
+            rows = (row for task in tasks for row in self._list(connectors, *task))
+            yield from to_batches(rows, self.schema)
+
+    def _list(self, connectors: OpenConnectors, *task: str | int | bool | None) -> Iterator[Row]:
+        unit, location, prefix, part = (None if value is None else str(value) for value in task)
+        assert unit is not None and location is not None and prefix is not None
+        try:
+            lister = connectors.lister(location)
+            hadoop = unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
+            for file in _files(lister, location, part):
+                key = self._key(file, location, unit, prefix)
+                sidecar_of = sidecar_owner(key) if hadoop else None
+                yield stored_row(unit, key, file, sidecar_of)
+        except Exception as error:  # noqa: BLE001 - a listing that breaks off must not look like an empty one
+            yield (unit, "", location, None, 0, 0, None, 0, False, one_line(error))
+
+    def _key(self, file: FileReference, location: str, unit: str, prefix: str) -> str:
+        """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
+        if file.location != location or not file.path:
+            raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is not below it")
+        if "/.." not in file.path and not file.path.startswith("..") and "//" not in file.path:
+            return prefix + file.path
+        canonical = self._rules.canonical(location + file.path)
+        if not canonical.startswith(unit):
+            raise ListingError(f"the listing of {location} returned {file.path!r}, which is not below it")
+        return canonical[len(unit) :]
+
+
+def _files(lister: FileLister, location: str, part: str | None) -> Iterator[FileReference]:
+    if part is None:
+        return lister.list_files(location)
+    if not isinstance(lister, SupportsSplitListing):
+        raise ListingError(f"{lister.name} cannot list parts of {location}")
+    return lister.list_part(location, part)
+
+
+def sidecar_owner(key: str) -> str | None:
+    """The key of the file whose checksum sidecar this key is; ``None`` where it is no sidecar (decision 18)."""
+    folder, slash, name = key.rpartition("/")
+    if name.startswith(".") and name.endswith(".crc") and len(name) > len(".crc") + 1:
+        return folder + slash + name[1 : -len(".crc")]
+    return None
+
+
+def stored_row(unit: str, key: str, file: FileReference, sidecar_of: str | None) -> Row:
+    """A row of :data:`STORED_FILES`."""
+    size = file.size or 0
+    modified = to_micros(file.modified)
+    if sidecar_of is None:
+        return (unit, key, file.location, file.path, size, modified, None, 0, False, None)
+    return (unit, sidecar_of, file.location, None, 0, modified, file.path, size, True, None)
+
+
+def listing_tasks(
+    units: Iterable[SweepUnit], choice: ConnectorChoice, rules: LocationRules, wanted: int
+) -> Iterator[Row]:
+    """Cuts the units into tasks (:data:`LISTING_TASKS`), more of them where there are few units."""
+    units = list(units)
+    parts_each = max(1, wanted // max(1, sum(len(unit.locations) for unit in units)))
+    with OpenConnectors(choice) as connectors:
+        for unit in units:
+            for location in unit.locations:
+                prefix = rules.canonical_prefix(location)[len(unit.root) :]
+                for part in _parts(connectors, location, parts_each):
+                    yield (unit.root, location, prefix, part)
+
+
+def _parts(connectors: OpenConnectors, location: str, wanted: int) -> list[str | None]:
+    try:
+        lister = connectors.lister(location)
+        if wanted > 1 and isinstance(lister, SupportsSplitListing):
+            return list(lister.split_listing(location, wanted))
+    except Exception as error:  # noqa: BLE001 - listing it whole will meet the same error, and report it
+        log.debug("cannot split the listing of %s: %s", location, error)
+    return [None]
+
+
+def list_units(engine: Engine, units: Iterable[SweepUnit], choice: ConnectorChoice, rules: LocationRules) -> Dataset:
+    """Lists all units (:data:`STORED_FILES`), once."""
+    tasks = to_batches(listing_tasks(units, choice, rules, engine.parallelism * TASKS_PER_CORE), LISTING_TASKS)
+    dataset = engine.dataset(tasks, LISTING_TASKS)
+    return dataset.spread(["location", "part"]).flat_map(ListFiles(choice, rules)).checkpoint()

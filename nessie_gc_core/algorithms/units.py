@@ -1,0 +1,132 @@
+"""Sweep units: the prefixes that are swept, and what keeps a prefix from being swept (S1, S2, S6, S13, S23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.locations import LocationRules, depth, outermost, with_slash
+
+DEFAULT_DEPTH = 2
+"""Least number of path elements below a bucket, where no allow-list is configured (decision 23)."""
+DEFAULT_FILE_DEPTH = 3
+"""The same below the root of a local file system."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedLocations:
+    """What the configuration allows to be swept (S13)."""
+
+    prefixes: tuple[str, ...] = ()
+    """Canonical warehouses; empty: any location that is deep enough."""
+    min_depth: int | None = None
+    """Least path depth; ``None``: the defaults."""
+
+    def refusal(self, canonical: str) -> str | None:
+        """Why a location may not be swept; ``None``: it may."""
+        if self.prefixes and not any(canonical.startswith(prefix) for prefix in self.prefixes):
+            return "is outside the allowed locations"
+        least = self.min_depth
+        if least is None:
+            least = 0 if self.prefixes else DEFAULT_FILE_DEPTH if canonical.startswith("file:") else DEFAULT_DEPTH
+        if depth(canonical) < least:
+            return f"is less than {least} levels deep; allow it with --allow if it is to be swept"
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepUnit:
+    """Locations that overlap, merged into the outermost."""
+
+    root: str
+    """Canonical, with a slash at its end."""
+    locations: tuple[str, ...]
+    """Raw locations to list: the root in one spelling, or several where they may be different stores."""
+
+
+@dataclass(slots=True)
+class SweepPlan:
+    """The units to sweep, and everything that stays out with the reason why."""
+
+    units: list[SweepUnit] = field(default_factory=list)
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Location or unit root to the reason why nothing can be said about it (S6)."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Location to the reason why the configuration keeps it from being swept (S13)."""
+
+    def freeze(self, prefixes: Iterable[str], reason: str) -> None:
+        """Takes out every unit that overlaps one of the canonical prefixes."""
+        for prefix in set(prefixes):
+            for unit in [u for u in self.units if u.root.startswith(prefix) or prefix.startswith(u.root)]:
+                self.units.remove(unit)
+                self.unknown[unit.root] = reason
+
+    def freeze_all(self, reason: str) -> None:
+        """Takes out every unit."""
+        for unit in self.units:
+            self.unknown[unit.root] = reason
+        self.units.clear()
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Canonical roots of the units that are left."""
+        return tuple(unit.root for unit in self.units)
+
+
+def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:
+    """Merges raw base locations into sweep units."""
+    plan = SweepPlan()
+    raw_by_canonical: dict[str, list[str]] = {}
+    for raw in locations:
+        try:
+            canonical = rules.canonical_prefix(raw)
+        except UnknownLocationError as error:
+            plan.unknown[raw] = str(error)
+            continue
+        refusal = allowed.refusal(canonical)
+        if refusal is not None:
+            plan.refused[raw] = refusal
+            continue
+        raw_by_canonical.setdefault(canonical, []).append(with_slash(raw))
+    for root in outermost(raw_by_canonical):
+        inside = [(c, raw) for c, raws in raw_by_canonical.items() if c.startswith(root) for raw in raws]
+        plan.units.append(SweepUnit(root=root, locations=_spellings(inside)))
+    return plan
+
+
+def _spellings(inside: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """For every way to write the authority the outermost raw locations (one spelling of the scheme is enough)."""
+    by_authority: dict[str, dict[str, str]] = {}
+    for canonical, raw in sorted(inside):
+        authority = raw.partition("://")[2].partition("/")[0] if "://" in raw else ""
+        by_authority.setdefault(authority, {}).setdefault(canonical, raw)
+    return tuple(
+        by_canonical[canonical]
+        for _, by_canonical in sorted(by_authority.items())
+        for canonical in outermost(by_canonical)
+    )
+
+
+class UnitIndex:
+    """Finds the sweep unit of a canonical path. Travels to executors."""
+
+    def __init__(self, roots: Iterable[str], rules: LocationRules) -> None:
+        self.rules = rules
+        self._roots = frozenset(roots)
+        self._lengths = sorted({len(root) for root in self._roots})
+
+    def find(self, raw: str) -> tuple[str, str] | None:
+        """Unit and key of a raw path; ``None`` where it lies in no unit.
+
+        Raises:
+            UnknownLocationError: the path cannot be made canonical, so it may lie anywhere (S3).
+        """
+        canonical = self.rules.canonical(raw)
+        for length in self._lengths:
+            if length > len(canonical):
+                break
+            root = canonical[:length]
+            if root in self._roots:
+                return root, canonical[length:]
+        return None

@@ -1,0 +1,207 @@
+"""Unknown: what could not be read, whose contents hang on it, and which prefixes are frozen for it (S6, S7, S18)."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.expand import Expansion, expand
+from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import NessieGcError, UnknownLocationError
+from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.locations import LocationRules, with_slash
+from nessie_gc_core.model.relations import PARENTS, PROBLEM
+
+log = logging.getLogger(__name__)
+
+MAX_PROBLEMS = 10_000
+"""More unreadable files than this freeze everything: then it is not the files that are broken."""
+_UNITS = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
+
+
+@dataclass(slots=True)
+class Problems:
+    """The unreadable files that matter, and the contents they make unknown."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Raw path to the reason why it could not be read."""
+    content_ids: set[str] = field(default_factory=set)
+    tolerated: int = 0
+    """Missing metadata files of older versions that an earlier run deleted (decision 20)."""
+
+    @property
+    def too_many(self) -> bool:
+        """Whether so much is unreadable that nothing should be concluded."""
+        return max(len(self.reasons), len(self.content_ids)) > MAX_PROBLEMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownFinder:
+    """Finds what is unknown in one expansion of a live set."""
+
+    store: LiveSetStore
+    live_set_id: UUID
+    repository: str
+    rules: LocationRules
+    choice: ConnectorChoice
+    readers: Sequence[type[ContentToFiles]]
+
+    def find(self, version_files: Dataset, expansion: Expansion) -> Problems:
+        """All problems of an expansion, with the contents that hang on them."""
+        problems = Problems()
+        self._version_problems(version_files, problems)
+        deep = expansion.problems().distinct(["path"]).head(MAX_PROBLEMS + 1).to_pylist()
+        problems.reasons.update({row["path"]: row["problem"] for row in deep})
+        if deep and not problems.too_many:
+            self._blame({row["path"] for row in deep}, version_files, expansion, problems)
+        return problems
+
+    def freeze(
+        self, problems: Problems, version_files: Dataset, index: UnitIndex, plan: SweepPlan, *, strict: bool
+    ) -> None:
+        """Takes every unit out of the plan that unknown contents touch (decision 19)."""
+        if not problems.content_ids and not problems.reasons:
+            return
+        example, reason = next(iter(problems.reasons.items()))
+        said = f"cannot read {example}: {reason}"
+        if strict or problems.too_many:
+            plan.freeze_all(said)
+            return
+        plan.freeze(self._touched(problems, version_files, index), said)
+
+    def _version_problems(self, version_files: Dataset, problems: Problems) -> None:
+        rows = (
+            row
+            for batch in version_files.where("kind", [PROBLEM]).batches()
+            for row in to_rows(batch, "path", "content_id", "problem", "missing")
+        )
+        newest: dict[str, set[str]] = {}
+        while portion := list(itertools.islice(rows, 1000)):
+            buried = self._buried([str(path) for path, _, _, missing in portion if missing])
+            for path, content_id, problem, _ in portion:
+                assert isinstance(path, str) and isinstance(content_id, str)
+                if path in buried and path not in self._newest(content_id, newest):
+                    problems.tolerated += 1
+                    continue
+                problems.reasons[path] = str(problem)
+                problems.content_ids.add(content_id)
+                if problems.too_many:
+                    return
+
+    def _buried(self, paths: Sequence[str]) -> set[str]:
+        """Which raw paths have a tombstone: an earlier run deleted them."""
+        canonical: dict[str, str] = {}
+        for path in paths:
+            try:
+                canonical[path] = self.rules.canonical(path)
+            except UnknownLocationError as error:
+                log.warning("%s", error)
+        found = self.store.tombstones(self.repository, canonical.values())
+        return {path for path, key in canonical.items() if key in found}
+
+    def _newest(self, content_id: str, known: dict[str, set[str]]) -> set[str]:
+        """Metadata locations of the newest live version of a content (of all, where no version has a time)."""
+        if content_id not in known:
+            versions = [
+                (version.commit_time, version.metadata_location)
+                for version in self.store.content_versions(self.live_set_id, content_id)
+            ]
+            times = [time for time, _ in versions if time is not None]
+            latest = max(times) if times else None
+            known[content_id] = {location for time, location in versions if time == latest and location is not None}
+        return known[content_id]
+
+    def _blame(self, bad: set[str], version_files: Dataset, expansion: Expansion, problems: Problems) -> None:
+        """Adds the contents that reach one of the bad files, by reading their parents once more."""
+        for reader in self.readers:
+            for kind in reversed(reader.expandable_kinds):
+                parents = expansion.files.where("kind", [kind]).where("content_type", sorted(reader.content_types))
+                found = parents.distinct(["path"]).spread(["path"]).flat_map(_ParentsOf(self.choice, bad))
+                bad |= {str(row["parent"]) for row in found.head(MAX_PROBLEMS + 1).to_pylist()}
+                if len(bad) > MAX_PROBLEMS:
+                    problems.reasons.update(dict.fromkeys(bad, "names a file that cannot be read"))
+                    return
+        contents = version_files.where("path", sorted(bad)).distinct(["content_id"]).head(MAX_PROBLEMS + 1)
+        problems.content_ids |= {str(value) for value in contents.column("content_id").to_pylist()}
+
+    def _touched(self, problems: Problems, version_files: Dataset, index: UnitIndex) -> set[str]:
+        """Canonical prefixes that the unknown contents touch, or ever touched."""
+        mine = version_files.where("content_id", sorted(problems.content_ids)).checkpoint()
+        raw: set[str] = set()
+        for batch in mine.batches():
+            raw.update(str(location) for (location,) in to_rows(batch, "location") if location is not None)
+        for content_id in problems.content_ids:
+            for version in self.store.content_versions(self.live_set_id, content_id):
+                if version.metadata_location is not None:
+                    raw.add(home_of_metadata(version.metadata_location))
+        prefixes = set(_canonical(raw, self.rules))
+        for content_id in problems.content_ids:
+            prefixes.update(seen.location for seen in self.store.seen_contents(self.repository, content_id))
+        again = expand(mine, index, self.choice, self.readers)
+        units = again.reachable().aggregate(["unit"], {"files": ("count", "unit")}, _UNITS)
+        prefixes.update(str(row["unit"]) for batch in units.batches() for row in batch.to_pylist())
+        return prefixes
+
+
+class _ParentsOf:
+    """Expandable files to those of them that name one of some bad files (:data:`PARENTS`)."""
+
+    schema = PARENTS
+
+    def __init__(self, choice: ConnectorChoice, bad: Iterable[str]) -> None:
+        self._choice = choice
+        self._bad = frozenset(bad)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with OpenConnectors(self._choice) as connectors:
+            rows = (row for batch in batches for row in to_rows(batch, "path", "kind", "content_type"))
+            named = (
+                (str(path), None)
+                for path, kind, type_ in rows
+                if self._names_a_bad_one(connectors.reader(str(type_)), ReachableFile(path=str(path), kind=str(kind)))
+            )
+            yield from to_batches(named, self.schema)
+
+    def _names_a_bad_one(self, reader: ContentToFiles, file: ReachableFile) -> bool:
+        try:
+            return any(child.path in self._bad for child in reader.expand(file))
+        except (NessieGcError, OSError) as error:
+            log.debug("%s is itself unreadable: %s", file.path, error)
+            return False
+
+
+def home_of_metadata(metadata_location: str) -> str:
+    """The parent of the folder in which a metadata file lies: where its content most likely has its home."""
+    return with_slash(metadata_location.rpartition("/")[0].rpartition("/")[0] or metadata_location)
+
+
+def _canonical(locations: Iterable[str], rules: LocationRules) -> Iterator[str]:
+    for location in locations:
+        try:
+            yield rules.canonical_prefix(location)
+        except UnknownLocationError as error:
+            log.warning("%s", error)
+
+
+def unread_contents(versions: Dataset, rules: LocationRules, read_types: frozenset[str]) -> dict[str, str]:
+    """Locations of live contents that no installed plugin reads, with what they are (S23).
+
+    Where neither location nor metadata location is known the content itself is named; nothing can be frozen.
+    """
+    frozen: dict[str, str] = {}
+    for batch in versions.where("content_type", sorted(read_types), negate=True).batches():
+        for type_, key, location, metadata in to_rows(
+            batch, "content_type", "content_key", "location", "metadata_location"
+        ):
+            raw = location or (home_of_metadata(str(metadata)) if metadata else f"content {key}")
+            frozen[str(raw)] = f"holds a content of type {type_}, which no installed plugin reads"
+    return frozen

@@ -1,0 +1,114 @@
+"""Which connectors a run uses and with which options, and the set of them that is open in one task."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
+from nessie_gc_core.errors import PluginError
+from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules, scheme_of
+from nessie_gc_core.model.options import ConnectorSpec, OptionValue
+from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
+
+C = TypeVar("C", bound=Connector)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorChoice:
+    """How readers, listers and deleters are found and configured. Travels to executors."""
+
+    options: Mapping[tuple[str, str], Mapping[str, OptionValue]] = field(default_factory=dict, repr=False)
+    """Kind and connector name to its options."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """File-system properties (``-I``), given to every connector that has an option ``properties``."""
+    lister: str | None = None
+    """Name of the lister to prefer where several claim a scheme."""
+    deleter: str | None = None
+    """Name of the deleter to prefer where several claim a scheme."""
+    scheme_aliases: Mapping[str, str] = field(default_factory=dict)
+    """More URI schemes and what they are the same as."""
+    authority_aliases: Mapping[str, str] = field(default_factory=dict)
+    """Authorities and what they are the same as, such as an access point and its bucket."""
+
+    def rules(self) -> LocationRules:
+        """How raw locations become canonical: known aliases, schemes of installed listers, configuration."""
+        own = {scheme: SCHEME_ALIASES.get(scheme, scheme) for scheme in installed().schemes()}
+        aliases = {
+            **SCHEME_ALIASES,
+            **own,
+            **{key.lower(): value.lower() for key, value in self.scheme_aliases.items()},
+        }
+        return LocationRules(scheme_aliases=aliases, authority_aliases=self.authority_aliases)
+
+    def spec(self, connector: type[Connector]) -> ConnectorSpec:
+        """The spec of a connector class with its options of this run."""
+        kind = next(kind for contract, (kind, _) in KINDS.items() if issubclass(connector, contract))
+        options: dict[str, OptionValue] = {}
+        if self.properties and any(f.name == "properties" for f in dataclasses.fields(connector.Options)):
+            options["properties"] = self.properties
+        options.update(self.options.get((kind, connector.name), {}))
+        return ConnectorSpec(kind=kind, name=connector.name, options=options)
+
+
+class OpenConnectors:
+    """The readers, listers and deleters that one task uses; each is made once, on first use."""
+
+    def __init__(self, choice: ConnectorChoice, registry: PluginRegistry | None = None) -> None:
+        self._choice = choice
+        self._registry = registry if registry is not None else installed()
+        self._open: dict[type[Connector], Connector] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def reader(self, content_type: str) -> ContentToFiles:
+        """The reader of a content type.
+
+        Raises:
+            PluginError: no installed plugin reads it, or two claim it.
+        """
+        connector = self._registry.reader_of(content_type)
+        if connector is None:
+            raise PluginError(f"no installed plugin reads contents of type {content_type}")
+        return self._get(connector)
+
+    def lister(self, location: str) -> FileLister:
+        """The lister of a raw location.
+
+        Raises:
+            PluginError: no installed plugin lists its scheme, or two claim it.
+        """
+        scheme = scheme_of(location)
+        connector = self._registry.for_scheme(FileLister, scheme, preferred=self._choice.lister)
+        if connector is None:
+            raise PluginError(self._registry.missing_scheme(scheme))
+        return self._get(connector)
+
+    def deleter(self, location: str) -> FileDeleter:
+        """The deleter of a raw location.
+
+        Raises:
+            PluginError: no installed plugin deletes from its scheme, or two claim it.
+        """
+        scheme = scheme_of(location)
+        connector = self._registry.for_scheme(FileDeleter, scheme, preferred=self._choice.deleter)
+        if connector is None:
+            raise PluginError(self._registry.missing_scheme(scheme))
+        return self._get(connector)
+
+    def _get(self, connector: type[C]) -> C:
+        if connector not in self._open:
+            made = connector.from_options(self._choice.spec(connector).options)
+            self._open[connector] = self._stack.enter_context(made)
+        return cast("C", self._open[connector])

@@ -1,0 +1,82 @@
+"""Builds Arrow record batches of a relation row by row, and reads rows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+
+from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, UNKNOWN_TIME
+from nessie_gc_core.model.repository import ContentVersion
+
+BATCH_ROWS = 8192
+"""Rows of a batch that a function yields, at most."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+Row = tuple[str | int | bool | None, ...]
+"""One row, its values in the order of the schema."""
+
+
+def to_batches(rows: Iterable[Row], schema: pa.Schema, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Packs a stream of rows into batches of bounded size."""
+    portion: list[Row] = []
+    for row in rows:
+        portion.append(row)
+        if len(portion) >= batch_rows:
+            yield _pack(portion, schema)
+            portion = []
+    if portion:
+        yield _pack(portion, schema)
+
+
+def _pack(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def to_rows(batch: pa.RecordBatch, *columns: str) -> Iterator[Row]:
+    """The named columns of a batch, row by row."""
+    return zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def to_micros(time: datetime | None) -> int:
+    """Microseconds since the epoch; :data:`UNKNOWN_TIME` for none."""
+    return UNKNOWN_TIME if time is None else (time - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int | None) -> datetime | None:
+    """The other way round."""
+    return None if micros is None or micros == UNKNOWN_TIME else _EPOCH + timedelta(microseconds=micros)
+
+
+def version_rows(versions: Iterable[ContentVersion]) -> Iterator[pa.RecordBatch]:
+    """Content versions as batches of their relation."""
+    rows: Iterator[Row] = (
+        (
+            version.content_id,
+            version.content_type,
+            version.metadata_location,
+            version.snapshot_id,
+            version.content_key,
+            version.commit_id,
+            None if version.commit_time is None else to_micros(version.commit_time),
+            version.location,
+        )
+        for version in versions
+    )
+    return to_batches(rows, CONTENT_VERSIONS)
+
+
+def rows_to_versions(batch: pa.RecordBatch) -> Iterator[ContentVersion]:
+    """The content versions of a batch."""
+    for row in batch.to_pylist():
+        yield ContentVersion(**{**row, "commit_time": from_micros(row["commit_time"])})
+
+
+def file_reference(location: str, path: str, size: int, modified: int) -> FileReference:
+    """A file from the columns of a relation."""
+    return FileReference(location=location, path=path, size=size, modified=from_micros(modified))
