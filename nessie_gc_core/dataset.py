@@ -43,7 +43,7 @@ class Dataset(ABC):
         """The same rows, dealt out over as many tasks as the engine has good use for; equal keys stay together."""
 
     @abstractmethod
-    def where(self, column: str, values: Sequence[str | bool], *, negate: bool = False) -> Dataset:
+    def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
         """The rows whose column is one of the values (or, negated, none of them; null is none of them)."""
 
     @abstractmethod

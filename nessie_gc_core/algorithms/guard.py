@@ -78,7 +78,7 @@ class JudgeFiles:
             if registry.has_vetoes:
                 _ask_vetoes(rows, verdicts)
             values = (
-                (*row.values(), verdict, reason, bucket_of(row["key"]))
+                (*row.values(), verdict, reason, bucket_of(row["key"]), row["path"] is None)
                 for row, (verdict, reason) in zip(rows, verdicts, strict=True)
             )
             yield from to_batches(values, self.schema)
@@ -106,8 +106,7 @@ def _ask_vetoes(rows: Sequence[dict[str, object]], verdicts: list[tuple[Verdict,
         ]
         vetoed = installed().veto(location, files)
         for number in numbers:
-            reason = vetoed.get(paths[number])
-            if reason is not None:
+            if (reason := vetoed.get(paths[number])) is not None:
                 verdicts[number] = (Verdict.SPARED, reason)
 
 
@@ -135,8 +134,8 @@ class DeletionCaps:
         """Units whose files must all stay, with the reason; every unit where the run as a whole is over its cap."""
         total = sum(doomed.values())
         if self.max_files is not None and total > self.max_files:
-            reason = f"the run would delete {total} files, more than --max-deletes {self.max_files}"
-            return dict.fromkeys((unit for unit, files in doomed.items() if files), reason)
+            said = f"the run would delete {total} files, more than --max-deletes {self.max_files}"
+            return dict.fromkeys((unit for unit, files in doomed.items() if files), said)
         return {unit: reason for unit, files in doomed.items() if (reason := self._over(files, stored.get(unit, 0)))}
 
     def _over(self, files: int, stored: int) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
@@ -27,7 +27,7 @@ class HeadsMoved:
 
     references: int
     """New references and moved heads."""
-    versions: tuple[ContentVersion, ...] | Sequence[ContentVersion]
+    versions: Sequence[ContentVersion]
     """Content versions that they reach; those that the mark had found may be among them."""
     heads: tuple[ReferenceHead, ...]
     """All references as they are now."""
@@ -43,8 +43,7 @@ def find_moved(
 ) -> HeadsMoved:
     """Lists the references again and walks those that are new or moved, down to what was walked before.
 
-    ``policies`` are those of the mark, with its reference time; only durations that are counted from another
-    instant could make a walk end earlier than the mark did.
+    ``policies`` are those of the mark, its durations counted from the same instant.
     """
     before = {head.name: head for head in known}
     now = list(repository.references())
@@ -52,17 +51,15 @@ def find_moved(
     versions: list[ContentVersion] = []
     if moved:
         log.info("%d references are new or moved since they were marked", len(moved))
-        walked = _walked(before, policies)
+        walked = [
+            (head.commit_id, policies.for_reference(head.name).reach)
+            for head in before.values()
+            if head.commit_id is not None
+        ]
         batches = BatchingContents(versions.extend)
         mark(repository, policies, deduplicator, batches, references=moved, parallelism=parallelism, walked=walked)
         batches.flush()
     return HeadsMoved(references=len(moved), versions=versions, heads=_heads(now, policies))
-
-
-def _walked(before: Mapping[str, ReferenceHead], policies: ReferencePolicies):  # type: ignore[no-untyped-def]
-    for head in before.values():
-        if head.commit_id is not None:
-            yield head.commit_id, policies.for_reference(head.name).reach
 
 
 def _heads(references: Iterable[Reference], policies: ReferencePolicies) -> tuple[ReferenceHead, ...]:

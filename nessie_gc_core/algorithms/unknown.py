@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from uuid import UUID
 
 import pyarrow as pa
 
@@ -20,6 +19,7 @@ from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.relations import PARENTS, PROBLEM
+from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,8 @@ class UnknownFinder:
     """Finds what is unknown in one expansion of a live set."""
 
     store: LiveSetStore
-    live_set_id: UUID
+    versions_of: Callable[[str], Iterable[ContentVersion]]
+    """The live versions of a content id."""
     repository: str
     rules: LocationRules
     choice: ConnectorChoice
@@ -111,10 +112,7 @@ class UnknownFinder:
     def _newest(self, content_id: str, known: dict[str, set[str]]) -> set[str]:
         """Metadata locations of the newest live version of a content (of all, where no version has a time)."""
         if content_id not in known:
-            versions = [
-                (version.commit_time, version.metadata_location)
-                for version in self.store.content_versions(self.live_set_id, content_id)
-            ]
+            versions = [(version.commit_time, version.metadata_location) for version in self.versions_of(content_id)]
             times = [time for time, _ in versions if time is not None]
             latest = max(times) if times else None
             known[content_id] = {location for time, location in versions if time == latest and location is not None}
@@ -140,7 +138,7 @@ class UnknownFinder:
         for batch in mine.batches():
             raw.update(str(location) for (location,) in to_rows(batch, "location") if location is not None)
         for content_id in problems.content_ids:
-            for version in self.store.content_versions(self.live_set_id, content_id):
+            for version in self.versions_of(content_id):
                 if version.metadata_location is not None:
                     raw.add(home_of_metadata(version.metadata_location))
         prefixes = set(_canonical(raw, self.rules))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import ClassVar
 from uuid import UUID
@@ -29,7 +29,9 @@ class LiveSetStore(Connector):
 
     # ---- status ---------------------------------------------------------------------------------------
     @abstractmethod
-    def start_identify(self, live_set_id: UUID, *, repository: str, created: datetime) -> None:
+    def start_identify(
+        self, live_set_id: UUID, *, repository: str, created: datetime, policies: Sequence[str] = ()
+    ) -> None:
         """Creates a live set in IDENTIFY_IN_PROGRESS; an id that exists raises LiveSetStateError."""
 
     @abstractmethod

@@ -50,6 +50,8 @@ class LiveSet:
     expiry_completed: datetime | None = None
     error_message: str | None = None
     """Why it failed, whole (nothing is truncated, S17)."""
+    policies: tuple[str, ...] = ()
+    """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them (decision 13)."""
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks what moved since (S9)."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
@@ -159,6 +159,8 @@ class ReferencePolicies:
 
     default: CutoffPolicy
     patterns: tuple[tuple[re.Pattern[str], CutoffPolicy], ...] = ()
+    recorded: Mapping[str, CutoffPolicy] = field(default_factory=dict)
+    """Policies that references had in an earlier run, by name; they come before the patterns."""
 
     @classmethod
     def parse(cls, default: str, cutoffs: Sequence[str] = (), *, reference_time: datetime) -> Self:
@@ -180,8 +182,23 @@ class ReferencePolicies:
             patterns=tuple((_compile(pattern), policy) for pattern, policy in entries.items()),
         )
 
+    def to_texts(self) -> tuple[str, ...]:
+        """The default and every ``pattern=policy``, durations as the instants they came to."""
+        return (self.default.text, *(f"{pattern.pattern}={policy.text}" for pattern, policy in self.patterns))
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str], recorded: Mapping[str, str]) -> Self:
+        """The policies of an earlier run, with those that its references had."""
+        now = datetime.now(UTC)  # never used: a recorded policy holds no duration
+        default, *cutoffs = texts or ("NONE",)
+        parsed = cls.parse(default, cutoffs, reference_time=now)
+        by_name = {name: CutoffPolicy.parse(text, reference_time=now) for name, text in recorded.items()}
+        return cls(default=parsed.default, patterns=parsed.patterns, recorded=by_name)
+
     def for_reference(self, name: str) -> CutoffPolicy:
         """The policy of the reference with this whole name."""
+        if name in self.recorded:
+            return self.recorded[name]
         return next((policy for pattern, policy in self.patterns if pattern.fullmatch(name)), self.default)
 
 

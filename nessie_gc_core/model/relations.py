@@ -116,9 +116,14 @@ VERDICTS = pa.schema(
         pa.field("verdict", pa.string(), nullable=False),
         pa.field("reason", pa.string()),
         pa.field("bucket", pa.int32(), nullable=False),
+        pa.field("sidecar_only", pa.bool_(), nullable=False),
     ]
 )
-"""Candidates after the guard: ``verdict`` is one of UNREFERENCED, TOO_YOUNG, SPARED."""
+"""Candidates after the guard.
+
+``verdict`` is one of UNREFERENCED, TOO_YOUNG, SPARED; ``bucket`` a stable hash of the key, by which a sweep is cut
+into steps; ``sidecar_only`` marks a sidecar whose file is gone, which does not count as a file.
+"""
 
 OUTCOMES = pa.schema(
     [

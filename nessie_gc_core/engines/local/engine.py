@@ -135,7 +135,7 @@ class LocalDataset(Dataset):
         """Nothing to do: the workers take from one stream."""
         return self
 
-    def where(self, column: str, values: Sequence[str | bool], *, negate: bool = False) -> Dataset:
+    def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
         """A WHERE clause."""
         among = ", ".join(_literal(value) for value in values)
         test = f"{_name(column)} IN ({among})" if values else "false"
@@ -226,5 +226,5 @@ def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def _literal(value: str | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'"
+def _literal(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -95,7 +95,7 @@ class SparkDataset(Dataset):
         """Repartitions by the keys over a fixed number of tasks, which adaptive execution leaves alone."""
         return self._derive(self.frame.repartition(self._engine.tasks, *keys))
 
-    def where(self, column: str, values: Sequence[str | bool], *, negate: bool = False) -> Dataset:
+    def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
         """A filter."""
         from pyspark.sql import functions as f
 
