@@ -1,0 +1,183 @@
+"""The workshop: ``nox -s demo`` and ``nox -s tests`` first of all. pip is enough; uv is used where it is present."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+ROOT = Path(__file__).parent
+PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
+"""The plugin distributions of this repository."""
+DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory")
+GROUPS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+
+nox.needs_version = ">=2024.4.15"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.sessions = ["tests", "plugins"]
+nox.options.envdir = os.environ.get("NOX_ENVDIR", ".nox")
+
+
+# ---- what users run -----------------------------------------------------------------------------------
+@nox.session
+def demo(session: nox.Session) -> None:
+    """The whole job on a small lake: real Nessie, real Spark, a collection, and the proof."""
+    _install_editable(session, extras="demo,local", plugins=DEMO_PLUGINS)
+    session.run("python", "-m", "nessie_gc_core", "demo", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests: lint, types, the core's and each plugin's. Arguments go to pytest."""
+    _install_everything(session, "test", "lint", "types")
+    steps: dict[str, Callable[[], None]] = {
+        "style": lambda: _check_style(session),
+        "types": lambda: _check_types(session),
+        "core": lambda: _pytest(session, "core", ROOT),
+        **{plugin: partial(_pytest, session, plugin, ROOT / "plugins" / plugin) for plugin in PLUGINS},
+    }
+    failed = [name for name, step in steps.items() if not _passes(step)]
+    print(_summary(session))
+    if failed:
+        session.error(f"failed: {', '.join(failed)}")
+
+
+@nox.session
+@nox.parametrize("plugin", PLUGINS)
+def plugins(session: nox.Session, plugin: str) -> None:
+    """Each plugin alone, as a wheel, against the built core."""
+    wheels = _build_wheels(session, "", plugin)
+    session.install("--find-links", str(wheels), _with_extras(plugin), *GROUPS["test"], *_own_test_needs(plugin))
+    _pytest(session, plugin, ROOT / "plugins" / plugin)
+
+
+# ---- what tests are made of ---------------------------------------------------------------------------
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, formatting, and which way imports point."""
+    session.install("-e", ".", *GROUPS["lint"])
+    _check_style(session)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types of the core and of each plugin."""
+    _install_everything(session, "types")
+    _check_types(session)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Runs the code blocks of the documentation, and looks for what has no heading."""
+    _install_everything(session, "test")
+    session.run("pytest", "tests/docs", *session.posargs)
+
+
+# ---- what is shipped and measured ---------------------------------------------------------------------
+@nox.session
+def build(session: nox.Session) -> None:
+    """The wheels of all distributions, and the single executable file dist/nessie-gc."""
+    session.install(*GROUPS["build"])
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    for folder in (ROOT, *(ROOT / "plugins" / plugin for plugin in PLUGINS)):
+        session.run("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", str(dist), str(folder))
+    entry_point = ["--entry-point", "nessie_gc_core.cli.main:run", "--python", "/usr/bin/env python3"]
+    contents = ["nessie-gc-core[local]", *(_with_extras(plugin) for plugin in PLUGINS)]
+    session.run("shiv", *entry_point, "-o", str(dist / "nessie-gc"), "--find-links", str(dist), *contents)
+    session.run(str(dist / "nessie-gc"), "plugins", external=True)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Seconds per phase, files per second and peak memory of both engines on a simulated lake."""
+    _install_everything(session, "test")
+    session.run("python", "-m", "lakes.bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+# ---- steps --------------------------------------------------------------------------------------------
+def _install_editable(session: nox.Session, *more: str, extras: str, plugins: tuple[str, ...] | list[str]) -> None:
+    """One command for all, or the plugins' requirement of the core is looked for where it is not published."""
+    targets = [f".[{extras}]", *(f"./plugins/{_with_extras(plugin)}" for plugin in plugins)]
+    session.install(*(part for target in targets for part in ("-e", target)), *more)
+
+
+def _install_everything(session: nox.Session, *groups: str) -> None:
+    needs = [need for group in groups for need in GROUPS[group]]
+    own = [need for plugin in PLUGINS for need in _own_test_needs(plugin)]
+    _install_editable(session, *dict.fromkeys([*needs, *own]), extras="spark,local,demo", plugins=PLUGINS)
+
+
+def _check_style(session: nox.Session) -> None:
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
+
+
+def _check_types(session: nox.Session) -> None:
+    session.run("mypy")
+    for plugin in PLUGINS:
+        session.run("mypy", "-p", plugin.replace("-", "_"))
+
+
+def _passes(step: Callable[[], None]) -> bool:
+    """Whether a step succeeds; the steps after one that fails still run."""
+    try:
+        step()
+    except CommandFailed:
+        return False
+    return True
+
+
+def _pytest(session: nox.Session, suite: str, folder: Path) -> None:
+    """Runs the tests of one distribution with that distribution's settings."""
+    results = _results_folder(session) / f"{suite}.xml"
+    results.unlink(missing_ok=True)
+    with session.chdir(folder):
+        session.run("pytest", "-c", "pyproject.toml", f"--junitxml={results}", *session.posargs)
+
+
+def _summary(session: nox.Session) -> str:
+    """One line for all suites, in the form of pytest's own."""
+    suites = [next(ElementTree.parse(path).iter("testsuite")) for path in _results_folder(session).glob("*.xml")]
+    names = ("tests", "failures", "errors", "skipped")
+    count = {name: sum(int(suite.attrib[name]) for suite in suites) for name in names}
+    passed = count["tests"] - count["failures"] - count["errors"] - count["skipped"]
+    numbers = {"failed": count["failures"], "passed": passed, "skipped": count["skipped"], "errors": count["errors"]}
+    text = ", ".join(f"{number} {name}" for name, number in numbers.items() if number) or "no tests ran"
+    return f"===== {text} in {sum(float(suite.attrib['time']) for suite in suites):.2f}s ====="
+
+
+def _results_folder(session: nox.Session) -> Path:
+    folder = Path(session.virtualenv.location).resolve() / "results"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _build_wheels(session: nox.Session, *distributions: str) -> Path:
+    session.install(*GROUPS["build"])
+    wheels = Path(session.create_tmp()).resolve()
+    for distribution in distributions:
+        folder = ROOT / "plugins" / distribution if distribution else ROOT
+        session.run("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", str(wheels), str(folder))
+    return wheels
+
+
+def _with_extras(plugin: str) -> str:
+    extras = ",".join(_pyproject(plugin)["project"].get("optional-dependencies", {}))
+    return f"{plugin}[{extras}]" if extras else plugin
+
+
+def _own_test_needs(plugin: str) -> list[str]:
+    return list(_pyproject(plugin).get("dependency-groups", {}).get("test", []))
+
+
+def _pyproject(plugin: str) -> dict[str, dict]:
+    return tomllib.loads((ROOT / "plugins" / plugin / "pyproject.toml").read_text())
