@@ -1,0 +1,70 @@
+"""The reader ``iceberg``: which files a version of a table or view needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.files import FileKind, ReachableFile
+from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
+
+from nessie_gc_iceberg_files.manifests import live_files, manifests
+from nessie_gc_iceberg_files.metadata import parse_table, parse_view
+from nessie_gc_iceberg_files.options import ReaderOptions
+from nessie_gc_iceberg_files.reading import FileReader
+
+_ROOT_SUFFIXES = (".metadata.json", ".metadata.json.gz")
+
+
+class IcebergContentToFiles(ContentToFiles):
+    """Reads Iceberg tables (format versions 1, 2 and 3) and views.
+
+    A version needs its metadata file, the manifests of its snapshot and of every snapshot that Iceberg's own
+    branches and tags hold (S14), and the statistics of those snapshots. What cannot be read to its end is
+    unreadable, never short: a file cut off exactly between two Avro blocks is the one case that a file
+    alone does not show.
+    """
+
+    name = "iceberg"
+    content_types = frozenset({ICEBERG_TABLE, ICEBERG_VIEW})
+    expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
+    Options = ReaderOptions
+
+    def __init__(self, options: ReaderOptions) -> None:
+        super().__init__(options)
+        self._keep_refs = not options.ignore_snapshot_refs
+        self._reader = FileReader(options.properties)
+
+    def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
+        """The metadata file, and what it names."""
+        path = version.metadata_location
+        if not path:
+            raise UnreadableFileError(version.content_key, "it has no metadata location")
+        data = self._reader.read(path)
+        if version.content_type == ICEBERG_VIEW:
+            yield parse_view(path, data).file(path, FileKind.METADATA)
+            return
+        metadata = parse_table(path, data)
+        yield metadata.file(path, FileKind.METADATA)
+        named = version.snapshot_id
+        snapshot_id = metadata.current_snapshot_id() if named is None or named < 0 else named
+        snapshot_ids = set() if snapshot_id is None else {snapshot_id}
+        if self._keep_refs:
+            snapshot_ids.update(metadata.held_snapshot_ids())
+        yield from metadata.snapshot_files(snapshot_ids)
+
+    def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
+        """The manifests of a manifest list, or the live files of a manifest."""
+        if file.kind == FileKind.MANIFEST_LIST:
+            yield from manifests(file.path, self._reader.read(file.path))
+        elif file.kind == FileKind.MANIFEST:
+            yield from live_files(file.path, self._reader.read(file.path))
+
+    def may_be_root(self, path: str) -> bool:
+        """Metadata files have one of a few endings."""
+        return path.endswith(_ROOT_SUFFIXES)
+
+    def close(self) -> None:
+        """Closes the clients."""
+        self._reader.close()

@@ -1,0 +1,55 @@
+"""The deleter ``iceberg-files``: local disks, S3, GCS and ADLS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nessie_gc_core.connectors import FileDeleter
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.files import DeleteOutcome, FileReference
+
+from nessie_gc_iceberg_files.lister import base_of
+from nessie_gc_iceberg_files.options import StorageOptions
+from nessie_gc_iceberg_files.places import SCHEMES
+from nessie_gc_iceberg_files.stores import Stores, failed, one_line
+
+
+class IcebergFileDeleter(FileDeleter):
+    """Deletes in bulk where the store can, and reads the answer for each key.
+
+    On S3 a file that was not there counts as deleted, because S3 does not say. Directories, and objects whose
+    key ends in a slash, are refused.
+    """
+
+    name = "iceberg-files"
+    schemes = SCHEMES
+    Options = StorageOptions
+
+    def __init__(self, options: StorageOptions) -> None:
+        super().__init__(options)
+        self._stores = Stores(options.properties)
+
+    def delete_files(self, location: str, files: Sequence[FileReference]) -> Iterator[DeleteOutcome]:
+        """One outcome per file."""
+        paths: list[str] = []
+        for file in files:
+            if file.location != location:
+                yield failed(file.path, f"it belongs to {file.location}, not to {location}")
+            elif not file.path or file.path.endswith("/"):
+                yield failed(file.path, "it is no file: its path is empty or ends in a slash")
+            else:
+                paths.append(file.path)
+        if not paths:
+            return
+        try:
+            place = base_of(location)
+            store = self._stores.of(place)
+        except NessieGcError as error:
+            reason = one_line(error)
+            yield from (failed(path, reason) for path in paths)
+            return
+        yield from store.delete(place.key, paths)
+
+    def close(self) -> None:
+        """Closes the clients."""
+        self._stores.close()

@@ -1,0 +1,159 @@
+"""The local disk: listed with scandir, deleted through directory handles that follow no links."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nessie_gc_core.errors import AccessDeniedError, ListingError
+from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
+
+_LOG = logging.getLogger(__name__)
+_FOLLOW_NOTHING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LocalStore(Store):
+    """Files of this machine. Keys are absolute paths.
+
+    Links: a directory that is a link is never entered, neither to list nor to delete, because what lies in it
+    belongs to another location. A link to a file is a file (deleting it removes the link).
+    """
+
+    def read(self, key: str) -> bytes:
+        """The whole file."""
+        try:
+            return Path(key).read_bytes()
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError) as error:
+            raise OSError(_reason(error)) from error
+
+    def files(self, prefix: str) -> Iterator[StoredFile]:
+        """All regular files below a directory."""
+        pending = [prefix]
+        while pending:
+            directory = pending.pop()
+            for entry in _entries(directory, is_base=directory == prefix):
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path + "/")
+                elif (file := _stored(entry)) is not None:
+                    yield file
+
+    def level(self, prefix: str, limit: int | None) -> Level | None:
+        """One directory."""
+        files: list[StoredFile] = []
+        prefixes: list[str] = []
+        for entry in _entries(prefix, is_base=True):
+            if limit is not None and len(files) + len(prefixes) >= limit:
+                return None
+            if entry.is_dir(follow_symlinks=False):
+                prefixes.append(entry.path + "/")
+            elif (file := _stored(entry)) is not None:
+                files.append(file)
+        return Level(files, prefixes)
+
+    def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
+        """Unlinks the files, one directory after the other."""
+        by_parent: dict[str, list[str]] = {}
+        for path in paths:
+            by_parent.setdefault(path.rpartition("/")[0], []).append(path)
+        for parent, children in by_parent.items():
+            with ExitStack() as stack:
+                try:
+                    handle: int | None = _open_parent(prefix, parent, stack)
+                except FileNotFoundError:
+                    handle = None
+                except (OSError, ValueError) as error:
+                    yield from (failed(path, _reason(error)) for path in children)
+                    continue
+                for path in children:
+                    yield _unlink(handle, path)
+
+    def now(self, prefix: str) -> datetime:
+        """This machine's clock, by which its file systems stamp files."""
+        return datetime.now(UTC)
+
+
+def _entries(directory: str, *, is_base: bool) -> Iterator[os.DirEntry[str]]:
+    try:
+        if is_base and Path(directory.rstrip("/") or "/").is_symlink():
+            raise ListingError(f"{directory} is a symbolic link: use the location that it points to")
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if _has_text_name(entry):
+                    yield entry
+    except FileNotFoundError:
+        return  # it does not exist, or went while the listing ran
+    except PermissionError as error:
+        raise AccessDeniedError(f"cannot list {directory}: {_reason(error)}") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, ListingError):
+            raise
+        raise ListingError(f"cannot list {directory}: {_reason(error)}") from error
+
+
+def _has_text_name(entry: os.DirEntry[str]) -> bool:
+    if entry.name.isascii():
+        return True
+    try:
+        entry.name.encode()
+    except UnicodeEncodeError:
+        _LOG.warning("left alone: %r has a name that is not UTF-8, which no metadata can hold", entry.path)
+        return False
+    return True
+
+
+def _stored(entry: os.DirEntry[str]) -> StoredFile | None:
+    try:
+        status = entry.stat(follow_symlinks=False)
+        regular = stat.S_ISREG(status.st_mode) or (stat.S_ISLNK(status.st_mode) and entry.is_file())
+    except FileNotFoundError:
+        return None  # it went while the listing ran
+    except OSError as error:
+        raise ListingError(f"cannot list {entry.path}: {_reason(error)}") from error
+    if not regular:
+        return None
+    return StoredFile(entry.path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+def _open_parent(prefix: str, parent: str, stack: ExitStack) -> int:
+    """A handle of the directory ``prefix + parent``, reached from the base without following any link."""
+    handle = os.open(prefix.rstrip("/") or "/", _FOLLOW_NOTHING)
+    stack.callback(os.close, handle)
+    for name in parent.split("/") if parent else ():
+        if name in ("", ".", ".."):
+            raise ValueError(f"{name!r} is no name of a directory")
+        handle = os.open(name, _FOLLOW_NOTHING, dir_fd=handle)
+        stack.callback(os.close, handle)
+    return handle
+
+
+def _unlink(handle: int | None, path: str) -> DeleteOutcome:
+    name = path.rpartition("/")[2]
+    if name in ("", ".", ".."):
+        return failed(path, f"{name!r} is no name of a file")
+    if handle is None:
+        return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+    try:
+        if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            return failed(path, "it is a directory")
+        os.unlink(name, dir_fd=handle)
+    except FileNotFoundError:
+        return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+    except (OSError, ValueError) as error:
+        return failed(path, _reason(error))
+    return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "a directory above it is a symbolic link or no directory"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,157 @@
+"""Metadata files of tables and views: what of them decides which files are live."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.files import FileKind, ReachableFile
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_ENCRYPTED_MAGIC = b"AGS1"
+_TABLE_ONLY = ("current-snapshot-id", "snapshots", "last-column-id")
+_VIEW_ONLY = ("view-uuid", "current-version-id")
+ENCRYPTED = "it is encrypted, and the keys of encrypted tables are not at hand"
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """A parsed metadata file; every access that finds nonsense raises UnreadableFileError."""
+
+    path: str
+    fields: Mapping[str, object]
+
+    @property
+    def location(self) -> str:
+        """The raw base location."""
+        return self._text(self.fields, "location")
+
+    def current_snapshot_id(self) -> int | None:
+        """The current snapshot, where there is one."""
+        current = self.fields.get("current-snapshot-id")
+        if current is None or current == -1:
+            return None
+        return self._snapshot_id({"snapshot-id": current})
+
+    def held_snapshot_ids(self) -> Iterator[int]:
+        """The snapshots that Iceberg's branches and tags hold (S14)."""
+        refs = self.fields.get("refs") or {}
+        if not isinstance(refs, dict):
+            raise self._nonsense("its refs are no object")
+        for ref in refs.values():
+            yield self._snapshot_id(ref)
+
+    def snapshot_files(self, snapshot_ids: set[int]) -> Iterator[ReachableFile]:
+        """Manifest lists, embedded manifests and statistics of the snapshots.
+
+        A snapshot that the metadata does not have makes it unreadable: what it needs cannot be known.
+        """
+        if not snapshot_ids:
+            return
+        snapshots = {self._snapshot_id(snapshot): snapshot for snapshot in self._list(self.fields, "snapshots")}
+        for snapshot_id in snapshot_ids:
+            if snapshot_id not in snapshots:
+                raise self._nonsense(f"it has no snapshot {snapshot_id}")
+            yield from self._manifests(snapshots[snapshot_id])
+        for name, kind in (
+            ("statistics", FileKind.STATISTICS),
+            ("partition-statistics", FileKind.PARTITION_STATISTICS),
+        ):
+            for statistics in self._list(self.fields, name):
+                if self._snapshot_id(statistics) in snapshot_ids:
+                    yield self.file(self._text(statistics, "statistics-path"), kind)
+
+    def file(self, path: str, kind: FileKind) -> ReachableFile:
+        """A file of this content."""
+        return ReachableFile(path=path, kind=kind, location=self.location)
+
+    def _manifests(self, snapshot: object) -> Iterator[ReachableFile]:
+        fields = self._object(snapshot)
+        if fields.get("manifest-list") is not None:
+            yield self.file(self._text(fields, "manifest-list"), FileKind.MANIFEST_LIST)
+            return
+        if "manifests" not in fields:
+            raise self._nonsense("a snapshot has neither a manifest list nor manifests")
+        for manifest in self._list(fields, "manifests"):
+            yield self.file(self._text({"manifests": manifest}, "manifests"), FileKind.MANIFEST)
+
+    def _snapshot_id(self, holder: object) -> int:
+        value = self._object(holder).get("snapshot-id")
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._nonsense(f"a snapshot id is {value!r}")
+        return value
+
+    def _object(self, value: object) -> Mapping[str, object]:
+        if not isinstance(value, dict):
+            raise self._nonsense(f"found {type(value).__name__} where an object belongs")
+        return value
+
+    def _list(self, holder: object, name: str) -> list[object]:
+        value = self._object(holder).get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self._nonsense(f"{name!r} is no list")
+        return value
+
+    def _text(self, holder: object, name: str) -> str:
+        value = self._object(holder).get(name)
+        if not isinstance(value, str) or not value:
+            raise self._nonsense(f"{name!r} is {value!r} where a text belongs")
+        return value
+
+    def _nonsense(self, reason: str) -> UnreadableFileError:
+        return UnreadableFileError(self.path, reason)
+
+
+def parse_table(path: str, data: bytes) -> Metadata:
+    """The metadata of a table.
+
+    Raises:
+        UnreadableFileError: it is none, or of a format version that is not known.
+    """
+    metadata = _parse(path, data, versions=(1, 2, 3))
+    _refuse(metadata, _VIEW_ONLY, "it is the metadata of a view, not of a table")
+    return metadata
+
+
+def parse_view(path: str, data: bytes) -> Metadata:
+    """The metadata of a view.
+
+    Raises:
+        UnreadableFileError: it is none, or of a format version that is not known.
+    """
+    metadata = _parse(path, data, versions=(1,))
+    _refuse(metadata, _TABLE_ONLY, "it is the metadata of a table, not of a view")
+    return metadata
+
+
+def _parse(path: str, data: bytes, versions: tuple[int, ...]) -> Metadata:
+    try:
+        fields = json.loads(_plain(data))
+    except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
+        encrypted = data.startswith(_ENCRYPTED_MAGIC)
+        raise UnreadableFileError(path, ENCRYPTED if encrypted else f"it is no whole JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise UnreadableFileError(path, "it is no JSON object")
+    metadata = Metadata(path, fields)
+    version = fields.get("format-version")
+    if isinstance(version, bool) or version not in versions:
+        known = ", ".join(map(str, versions))
+        raise UnreadableFileError(path, f"its format version is {version!r}; known are: {known}")
+    _ = metadata.location
+    return metadata
+
+
+def _refuse(metadata: Metadata, names: tuple[str, ...], reason: str) -> None:
+    if any(name in metadata.fields for name in names):
+        raise UnreadableFileError(metadata.path, reason)
+
+
+def _plain(data: bytes) -> bytes:
+    """Unpacked, whatever the name says: writers disagree on ``.gz.metadata.json`` and ``.metadata.json.gz``."""
+    return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data

@@ -1,0 +1,26 @@
+"""The options of the three connectors; one set of ``properties`` serves all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nessie_gc_core import ConnectorOptions, option, options
+from nessie_gc_core.model.options import secret_mapping
+
+
+@options
+class StorageOptions(ConnectorOptions):
+    """How the stores are reached."""
+
+    properties: Mapping[str, str] = secret_mapping(
+        help="Iceberg FileIO properties, such as s3.endpoint, gcs.oauth2.token, adls.account-key, py-io-impl"
+    )
+
+
+@options
+class ReaderOptions(StorageOptions):
+    """How tables and views are read."""
+
+    ignore_snapshot_refs: bool = option(
+        False, help="give up the protection of snapshots that Iceberg's own branches and tags hold"
+    )

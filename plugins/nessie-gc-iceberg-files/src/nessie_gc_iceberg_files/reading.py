@@ -1,0 +1,93 @@
+"""Reads whole files by their raw paths."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
+
+from nessie_gc_iceberg_files.places import SCHEMES, place_of
+from nessie_gc_iceberg_files.stores import Stores, one_line
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+
+_FILE_IO = "py-io-impl"
+
+
+class FileReader:
+    """Reads through our own stores, whose keys stay raw, or through the FileIO that ``py-io-impl`` names.
+
+    pyiceberg's own FileIOs parse a path as a URL and cut it at ``#`` and ``?`` (S4), which is why they only
+    serve where they are asked for, and for schemes that are not ours.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = dict(properties)
+        self._stores = Stores(self._properties)
+        self._file_io: FileIO | None = None
+        self._lock = threading.Lock()
+
+    def read(self, path: str) -> bytes:
+        """The whole file.
+
+        Raises:
+            MissingFileError: it is certain that there is no such file.
+            UnreadableFileError: it cannot be read.
+            ConfigurationError: the scheme's library is not installed, or a property is wrong.
+        """
+        try:
+            place = place_of(path)
+        except ValueError as error:
+            raise UnreadableFileError(path, str(error)) from error
+        try:
+            if _FILE_IO in self._properties or place.scheme not in SCHEMES:
+                return self._read_through_file_io(path)
+            return self._stores.of(place).read(place.key)
+        except NessieGcError:
+            raise
+        except Exception as error:  # whatever a FileIO raises means the same: not read
+            if _says_missing(error):
+                raise MissingFileError(path, "it does not exist") from error
+            raise UnreadableFileError(path, one_line(error) or type(error).__name__) from error
+
+    def _read_through_file_io(self, path: str) -> bytes:
+        with self._lock:
+            if self._file_io is None:
+                self._file_io = _load_file_io(self._properties, path)
+        with self._file_io.new_input(path).open() as stream:
+            return bytes(stream.read())
+
+    def close(self) -> None:
+        """Closes the clients."""
+        self._stores.close()
+
+
+def _load_file_io(properties: dict[str, str], path: str) -> FileIO:
+    from pyiceberg.io import load_file_io
+
+    try:
+        return load_file_io(properties, path)
+    except (ValueError, ImportError) as error:
+        raise ConfigurationError(f"no FileIO can be loaded for {path}: {one_line(error)}") from error
+
+
+def _says_missing(error: BaseException) -> bool:
+    """Whether an error, or one that caused it, says for certain that the file does not exist."""
+    return any(isinstance(cause, FileNotFoundError) or _code(cause) == "NoSuchKey" for cause in _causes(error))
+
+
+def _code(error: BaseException) -> str | None:
+    response = getattr(error, "response", None)
+    code = response.get("Error", {}).get("Code") if isinstance(response, Mapping) else None
+    return code or getattr(error, "error_code", None)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
