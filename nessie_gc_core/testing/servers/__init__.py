@@ -4,12 +4,14 @@ from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
 from nessie_gc_core.testing.servers.nessie import NESSIE_VERSION, NessieServer, nessie_jar
 from nessie_gc_core.testing.servers.process import ServerProcess, ServerStartError, free_ports
 from nessie_gc_core.testing.servers.requirement import servers_are_required, skip_or_fail
+from nessie_gc_core.testing.servers.s3 import S3Server
 
 __all__ = [
     "NESSIE_VERSION",
     "Java",
     "JavaRole",
     "NessieServer",
+    "S3Server",
     "ServerProcess",
     "ServerStartError",
     "find_java",
