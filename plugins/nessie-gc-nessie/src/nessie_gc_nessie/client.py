@@ -1,0 +1,160 @@
+"""The small part of Nessie's REST API, version 2, that decides what is live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import requests
+from nessie_gc_core.errors import (
+    AccessDeniedError,
+    ConfigurationError,
+    NessieGcError,
+    ReferenceNotFoundError,
+    RepositoryError,
+    ServiceUnavailableError,
+)
+
+from nessie_gc_nessie.authentication import Authentication
+from nessie_gc_nessie.transport import Transport
+
+Answer = Mapping[str, Any]
+"""A JSON object; what is in it is checked where it is read."""
+_LONGEST_SERVER_MESSAGE = 300
+
+
+class NessieClient:
+    """Asks a Nessie server, follows every page, and turns its refusals into our errors."""
+
+    def __init__(self, uri: str, authentication: Authentication, transport: Transport) -> None:
+        self.uri = normalized(uri)
+        self._authentication = authentication
+        self._transport = transport
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
+        """The JSON object at a path.
+
+        Raises:
+            ReferenceNotFoundError: the server does not know the reference or commit.
+            AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not
+                serve, makes no sense, or is no Nessie server.
+        """
+        response = self._send(path, params or {})
+        if response.status_code == 401:
+            response = self._send_renewed(response, path, params or {})
+        if response.status_code != 200:
+            raise self._error(response, path)
+        answer = _json(response)
+        if not isinstance(answer, dict):
+            raise RepositoryError(
+                f"{self._server} answered GET {path} with something else than a JSON object; "
+                "check that the URI is the base of Nessie's REST API (it usually ends with /api/v2)"
+            )
+        return answer
+
+    def pages(
+        self, path: str, params: Mapping[str, str], *, sizes: Callable[[int], int]
+    ) -> Generator[Answer, None, None]:
+        """All pages of an answer, fetched as they are consumed; ``sizes`` gives the page size by page number.
+
+        Raises:
+            RepositoryError: the pages do not come to an end that can be trusted; and all errors of :meth:`get`.
+        """
+        token: str | None = None
+        number = 0
+        while True:
+            page_params = {**params, "max-records": str(sizes(number))}
+            if token is not None:
+                page_params["page-token"] = token
+            page = self.get(path, page_params)
+            more = page.get("hasMore")
+            if not isinstance(more, bool):
+                raise self.nonsense(path, "does not say whether there are more pages")
+            yield page
+            if not more:
+                return
+            following = page.get("token")
+            if not isinstance(following, str) or not following or following == token:
+                raise self.nonsense(path, "has more pages, but no way to get the next one")
+            token, number = following, number + 1
+
+    def nonsense(self, path: str, what: str) -> RepositoryError:
+        """The error for an answer that breaks the protocol."""
+        return RepositoryError(
+            f"{self._server}: the answer to GET {path} {what}; "
+            "check that the server is Nessie with REST API version 2 and that no proxy changes its answers"
+        )
+
+    @property
+    def _server(self) -> str:
+        return f"Nessie at {self.uri}"
+
+    def _send(self, path: str, params: Mapping[str, str]) -> requests.Response:
+        header = self._authentication.header()
+        return self._transport.get(f"{self.uri}/{path}", params=params, authorization=header, server=self._server)
+
+    def _send_renewed(self, refused: requests.Response, path: str, params: Mapping[str, str]) -> requests.Response:
+        """Tokens may be taken back before they run out: one more try with a new one."""
+        header = refused.request.headers.get("Authorization")
+        if not (isinstance(header, str) and self._authentication.renew(header)):
+            return refused
+        return self._send(path, params)
+
+    def _error(self, response: requests.Response, path: str) -> NessieGcError:
+        status, detail = response.status_code, _server_message(response)
+        said = f"HTTP {status}{detail}"
+        if status == 401:
+            return AccessDeniedError(
+                f"{self._server} refuses the credentials ({said}); check the authentication options"
+            )
+        if status == 403:
+            return AccessDeniedError(
+                f"{self._server} does not let this account read ({said}); "
+                "grant it reading of all references and contents"
+            )
+        if status == 404:
+            if path.startswith("trees/") and _error_code(response) == "REFERENCE_NOT_FOUND":
+                return ReferenceNotFoundError(
+                    f"{self._server} does not have that commit (any more){detail}; list the references anew"
+                )
+            return ConfigurationError(
+                f"there is no Nessie REST API at {self.uri} ({said}); check the URI, it usually ends with /api/v2"
+            )
+        if 300 <= status < 400:
+            return ConfigurationError(f"{self._server} redirects elsewhere ({said}); set the URI to the server itself")
+        if status >= 500:
+            return ServiceUnavailableError(f"{self._server} does not serve: {said}; look into its log, then try again")
+        return RepositoryError(f"{self._server} refuses a request that it should understand ({said})")
+
+
+def normalized(uri: str) -> str:
+    """A URI without trailing slash and default port, its host in lower case."""
+    parts = urlsplit(uri)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    default_port = {"http": 80, "https": 443}.get(parts.scheme)
+    authority = host if parts.port in (None, default_port) else f"{host}:{parts.port}"
+    return urlunsplit((parts.scheme, authority, parts.path.rstrip("/"), "", ""))
+
+
+def _json(response: requests.Response) -> object:
+    try:
+        return response.json()
+    except requests.JSONDecodeError:
+        return None
+
+
+def _error_code(response: requests.Response) -> str | None:
+    answer = _json(response)
+    code = answer.get("errorCode") if isinstance(answer, dict) else None
+    return code if isinstance(code, str) else None
+
+
+def _server_message(response: requests.Response) -> str:
+    """What the server says about an error, on one line and not too long."""
+    answer = _json(response)
+    message = answer.get("message") if isinstance(answer, dict) else None
+    if not isinstance(message, str) or not message.strip():
+        return ""
+    return ": " + " ".join(message.split())[:_LONGEST_SERVER_MESSAGE]

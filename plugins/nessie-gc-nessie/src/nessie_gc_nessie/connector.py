@@ -1,0 +1,158 @@
+"""The repository connector ``nessie``."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import ClassVar, cast
+
+from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.errors import ConfigurationError, ReferenceNotFoundError, RepositoryError
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
+
+from nessie_gc_nessie.authentication import Authentication, anonymous, basic, bearer
+from nessie_gc_nessie.client import Answer, NessieClient
+from nessie_gc_nessie.contents import entry_of, log_entry_of, reference_of
+from nessie_gc_nessie.oauth2 import OAuth2ClientCredentials
+from nessie_gc_nessie.options import NessieOptions
+from nessie_gc_nessie.transport import Transport
+
+FIRST_HISTORY_PAGE = 32
+"""Most branches join history that is known after a few commits; pages grow from here."""
+LARGEST_HISTORY_PAGE = 250
+"""What the server gives at most, whatever is asked for."""
+_COMMIT_ID = re.compile(r"(?:[0-9a-fA-F]{2}){4,32}")
+
+
+class NessieConnector(RepositoryConnector):
+    """Reads a Nessie server by its REST API, version 2.
+
+    History and contents are read at the commit itself (``@hash``), so neither the name of a reference nor what
+    arrives on it later plays a part. The account must be allowed to read every reference and content: Nessie
+    leaves out of a history, without a word, what an account may not see.
+    """
+
+    name: ClassVar[str] = "nessie"
+    Options: ClassVar[type[ConnectorOptions]] = NessieOptions
+
+    def __init__(
+        self,
+        options: ConnectorOptions,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(options)
+        resolved = cast(NessieOptions, options).resolved()
+        if resolved.uri.rstrip("/").endswith("/api/v1"):
+            raise ConfigurationError(f"{resolved.uri} is version 1 of Nessie's REST API; use .../api/v2")
+        self._page_size = resolved.page_size
+        self._authentication_type = resolved.authentication
+        self._transport = Transport(resolved, sleep=sleep)
+        self._client = NessieClient(resolved.uri, _authentication(resolved, self._transport, clock), self._transport)
+
+    def identity(self) -> str:
+        """The server's URI, normalized, without credentials."""
+        return self._client.uri
+
+    def references(self) -> Iterator[Reference]:
+        """All branches and tags; errors as the contract says, and ConfigurationError where no Nessie API is there."""
+        with closing(self._client.pages("trees", {}, sizes=lambda number: self._page_size)) as pages:
+            for page in pages:
+                for found in self._items("trees", page, "references"):
+                    yield reference_of(found)
+
+    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+        """The history of the reference's commit in growing pages; a gap in it is a RepositoryError."""
+        if reference.commit_id is None:
+            return
+        expected: str | None = _checked_commit_id(reference).lower()
+        path = f"trees/@{expected}/history"
+        with closing(self._client.pages(path, {"fetch": "ALL"}, sizes=self._history_page_size)) as pages:
+            for page in pages:
+                entries = [log_entry_of(found) for found in self._items(path, page, "logEntries")]
+                for position, entry in enumerate(entries):
+                    if expected is not None and not entry.commit_id.startswith(expected):
+                        raise RepositoryError(f"Nessie at {self._client.uri}: {_gap(reference, expected, entry)}")
+                    expected = entry.parent_id
+                    is_first_commit = not page["hasMore"] and position == len(entries) - 1
+                    yield _without_parent(entry) if is_first_commit else entry
+
+    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+        """The contents at the reference's commit, a page of keys with their contents at a time."""
+        if reference.commit_id is None:
+            return
+        commit_id = _checked_commit_id(reference)
+        path = f"trees/@{commit_id}/entries"
+        with closing(self._client.pages(path, {"content": "true"}, sizes=lambda number: self._page_size)) as pages:
+            for page in pages:
+                for found in self._items(path, page, "entries"):
+                    version = entry_of(found, commit_id)
+                    if version is not None:
+                        yield version
+
+    def describe(self) -> str:
+        """One line about the server, for ``nessie-gc check``; asks it.
+
+        Raises:
+            ConfigurationError: it does not speak version 2 of the REST API.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
+        """
+        config = self._client.get("config")
+        newest = config.get("maxSupportedApiVersion")
+        if not isinstance(newest, int):
+            raise self._client.nonsense("config", "does not name the versions of the REST API")
+        if newest < 2 or config.get("actualApiVersion", 2) != 2:
+            raise ConfigurationError(
+                f"Nessie at {self._client.uri} does not speak version 2 of its REST API there; check the URI and "
+                "update the server"
+            )
+        return (
+            f"Nessie at {self._client.uri}: REST API 2, specification {config.get('specVersion') or 'unknown'}, "
+            f"default branch {config.get('defaultBranch')}, authentication {self._authentication_type}"
+        )
+
+    def close(self) -> None:
+        """Closes idle connections."""
+        self._transport.close()
+
+    def _history_page_size(self, number: int) -> int:
+        return min(FIRST_HISTORY_PAGE << min(number, 8), LARGEST_HISTORY_PAGE, self._page_size)
+
+    def _items(self, path: str, page: Answer, name: str) -> Sequence[object]:
+        items = page.get(name)
+        if not isinstance(items, list):
+            raise self._client.nonsense(path, f"has no list {name!r}")
+        return items
+
+
+def _authentication(options: NessieOptions, transport: Transport, clock: Callable[[], float]) -> Authentication:
+    if options.authentication == "oauth2":
+        return OAuth2ClientCredentials(options, transport, clock=clock)
+    return {"none": anonymous, "bearer": bearer, "basic": basic}[options.authentication](options)
+
+
+def _checked_commit_id(reference: Reference) -> str:
+    commit_id = reference.commit_id or ""
+    if not _COMMIT_ID.fullmatch(commit_id):
+        raise ReferenceNotFoundError(
+            f"commit {commit_id!r} of reference {reference.name!r} does not exist: it is no commit hash of Nessie"
+        )
+    return commit_id
+
+
+def _without_parent(entry: LogEntry) -> LogEntry:
+    """The first commit's parent is the hash that stands for "no commit"."""
+    return LogEntry(
+        commit_id=entry.commit_id, parent_id=None, commit_time=entry.commit_time, operations=entry.operations
+    )
+
+
+def _gap(reference: Reference, expected: str, entry: LogEntry) -> str:
+    return (
+        f"the history of {reference.name!r} has commit {entry.commit_id} where {expected} is expected; "
+        "nothing can be concluded from it, check the server and any proxy before it"
+    )

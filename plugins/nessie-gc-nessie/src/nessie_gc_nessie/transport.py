@@ -1,0 +1,197 @@
+"""HTTP with time limits, TLS settings and retries, from any thread."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
+from requests.auth import AuthBase
+from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
+from urllib3.util.retry import Retry
+
+from nessie_gc_nessie.options import NessieOptions
+
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})
+"""The server cannot serve now, and may soon."""
+LONGEST_PAUSE_SECONDS = 60.0
+"""Bounds what a server may ask for with Retry-After."""
+_TRANSIENT = (
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+    requests.exceptions.ContentDecodingError,
+)
+
+
+class Transport:
+    """Sends requests that may be sent twice without harm, and sends them again while that may help.
+
+    One loop covers everything from the connection to the last byte of the answer (the adapter of requests
+    itself does not repeat a request whose answer breaks off half way). Redirects are not followed.
+    """
+
+    def __init__(self, options: NessieOptions, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._timeouts = (float(options.connect_timeout_seconds), float(options.read_timeout_seconds))
+        if options.tls_ca_file is not None and not Path(options.tls_ca_file).is_file():
+            raise ConfigurationError(
+                f"option 'tls_ca_file' names {options.tls_ca_file!r}, which is not a file; correct it"
+            )
+        self._verify: bool | str = (options.tls_ca_file or True) if options.tls_verify else False
+        self._retry = Retry(
+            total=options.retries,
+            backoff_factor=options.retry_backoff_seconds,
+            backoff_jitter=options.retry_backoff_seconds,
+            backoff_max=LONGEST_PAUSE_SECONDS,
+        )
+        self._attempts = options.retries + 1
+        self._sleep = sleep
+        self._idle: deque[requests.Session] = deque()
+
+    def get(self, url: str, *, params: Mapping[str, str], authorization: str | None, server: str) -> requests.Response:
+        """The answer of a GET; ``server`` is what errors call the other side.
+
+        Raises:
+            ServiceUnavailableError: there was none, after all attempts.
+            ConfigurationError: the TLS settings do not fit.
+        """
+        headers = {"Accept": "application/json"}
+        return self._exchange("GET", url, server, authorization, headers=headers, params=params)
+
+    def post_form(
+        self, url: str, *, form: Mapping[str, str], authorization: str | None, server: str
+    ) -> requests.Response:
+        """The answer of a POST of a form, which must do no harm when sent twice; errors as for :meth:`get`."""
+        headers = {"Accept": "application/json"}
+        return self._exchange("POST", url, server, authorization, headers=headers, data=form)
+
+    def close(self) -> None:
+        """Closes the connections that nobody uses; may be called twice."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _exchange(
+        self,
+        method: str,
+        url: str,
+        server: str,
+        authorization: str | None,
+        *,
+        headers: Mapping[str, str],
+        params: Mapping[str, str] | None = None,
+        data: Mapping[str, str] | None = None,
+    ) -> requests.Response:
+        retry = self._retry
+        while True:
+            response: requests.Response | None = None
+            failure: requests.RequestException | None = None
+            try:
+                with self._session() as session:
+                    response = session.request(
+                        method,
+                        url,
+                        params=params,
+                        data=data,
+                        headers=headers,
+                        auth=_Authorization(authorization),
+                        timeout=self._timeouts,
+                        verify=self._verify,
+                        allow_redirects=False,
+                    )
+            except requests.exceptions.SSLError as error:
+                raise ConfigurationError(
+                    f"{server} has no certificate that is trusted here; check the URI and the option tls_ca_file"
+                ) from error
+            except _TRANSIENT as error:
+                failure = error
+            except requests.RequestException as error:
+                raise ConfigurationError(
+                    f"{server} cannot be asked ({type(error).__name__}); check the URI and the proxy settings"
+                ) from error
+            if response is not None and (response.status_code not in RETRIED_STATUSES):
+                return response
+            reason = _reason(failure, self._timeouts) if response is None else _status(response)
+            retry = self._pause(retry, response, reason, server, cause=failure)
+
+    def _pause(
+        self,
+        retry: Retry,
+        response: requests.Response | None,
+        reason: str,
+        server: str,
+        *,
+        cause: requests.RequestException | None,
+    ) -> Retry:
+        try:
+            if response is None:
+                retry = retry.increment("GET", error=cause)
+            else:
+                retry = retry.increment("GET", response=response.raw)
+        except MaxRetryError:
+            attempts = f"{self._attempts} attempts" if self._attempts > 1 else "1 attempt"
+            raise ServiceUnavailableError(
+                f"{server} does not serve: {reason} ({attempts}); check that it runs and that the URI is right, "
+                "then try again"
+            ) from cause
+        self._sleep(_pause_seconds(retry, response))
+        return retry
+
+    @contextmanager
+    def _session(self) -> Iterator[requests.Session]:
+        """A session that no other thread uses meanwhile; as many stay open as were ever used at once."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = requests.Session()
+        try:
+            yield session
+        finally:
+            self._idle.append(session)
+
+
+class _Authorization(AuthBase):
+    """Sets the header, or keeps requests from looking for credentials in a netrc file."""
+
+    def __init__(self, value: str | None) -> None:
+        self._value = value
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._value is not None:
+            request.headers["Authorization"] = self._value
+        return request
+
+
+def _pause_seconds(retry: Retry, response: requests.Response | None) -> float:
+    asked: float | None = None
+    if response is not None:
+        try:
+            asked = retry.parse_retry_after(response.headers["Retry-After"])
+        except (KeyError, InvalidHeader):
+            asked = None
+    return min(retry.get_backoff_time() if asked is None else asked, LONGEST_PAUSE_SECONDS)
+
+
+def _status(response: requests.Response) -> str:
+    return f"HTTP {response.status_code} {response.reason or ''}".strip()
+
+
+def _broke_off_by_timeout(failure: requests.RequestException | None) -> bool:
+    """Whether it took too long in the middle of an answer, which requests calls a connection error."""
+    return failure is not None and any(isinstance(each, ReadTimeoutError) for each in failure.args)
+
+
+def _reason(failure: requests.RequestException | None, timeouts: tuple[float, float]) -> str:
+    if isinstance(failure, requests.ConnectTimeout):
+        return f"no connection within {timeouts[0]:g} s"
+    if isinstance(failure, requests.ReadTimeout) or _broke_off_by_timeout(failure):
+        return f"no answer within {timeouts[1]:g} s"
+    cause: BaseException | None = failure
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return f"the connection broke off ({type(failure).__name__})"

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_writer import NessieWriter
+
+from nessie_gc_nessie import NessieConnector
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[NessieServer]:
+    """One Nessie for all tests; each works on branches of its own."""
+    with ExitStack() as stack:
+        with skip_or_fail():
+            nessie = stack.enter_context(NessieServer())
+        yield nessie
+
+
+@pytest.fixture(scope="session")
+def writer(server: NessieServer) -> Iterator[NessieWriter]:
+    with closing(NessieWriter(server.uri)) as writer:
+        yield writer
+
+
+@pytest.fixture
+def connector(server: NessieServer) -> Iterator[NessieConnector]:
+    with NessieConnector.from_options({"uri": server.uri}) as connector:
+        yield connector

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.model.repository import ContentVersion
+
+from nessie_gc_nessie.contents import content_of, log_entry_of
+
+TIME = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def parsed(content: dict[str, object]) -> ContentVersion | None:
+    return content_of(content, key="n.c", commit_id="aa", commit_time=TIME)
+
+
+def test_a_namespace_has_no_files() -> None:
+    assert parsed({"type": "NAMESPACE", "id": "1", "elements": ["n"]}) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "metadata_location", "location"),
+    [
+        ({"lastCheckpoint": "s3://b/d/_delta_log/9.parquet"}, "s3://b/d/_delta_log/9.parquet", "s3://b/d/"),
+        ({"metadataLocationHistory": ["s3://b/d/_delta_log/0.json"]}, "s3://b/d/_delta_log/0.json", "s3://b/d/"),
+        ({"checkpointLocationHistory": ["s3://b/d/1.parquet"]}, "s3://b/d/1.parquet", "s3://b/d/"),
+        ({"metadataLocation": "s3://b/u/metadata/1.json"}, "s3://b/u/metadata/1.json", "s3://b/u/"),
+        ({"metadataLocation": "s3://metadata/1.json"}, "s3://metadata/1.json", "s3://metadata/"),
+        ({"metadataLocation": "/lake/u/1.json"}, "/lake/u/1.json", "/lake/u/"),
+        ({"metadataLocation": "s3://b/u/1.json", "location": "s3://b/place"}, "s3://b/u/1.json", "s3://b/place"),
+        ({"metadataLocation": "nowhere"}, "nowhere", None),
+        ({}, None, None),
+        ({"metadataLocationHistory": [], "lastCheckpoint": None}, None, None),
+    ],
+)
+def test_a_content_of_a_foreign_type_keeps_what_is_known_of_its_place(
+    fields: dict[str, object], metadata_location: str | None, location: str | None
+) -> None:
+    version = parsed({"type": "SOMETHING_NEW", "id": "1", **fields})
+
+    expected = ContentVersion(
+        content_id="1",
+        content_type="SOMETHING_NEW",
+        metadata_location=metadata_location,
+        snapshot_id=None,
+        content_key="n.c",
+        commit_id="aa",
+        commit_time=TIME,
+        location=location,
+    )
+    assert expected == version
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"type": "ICEBERG_TABLE", "id": "1", "snapshotId": 1},
+        {"type": "ICEBERG_TABLE", "metadataLocation": "s3://b/1.json", "snapshotId": 1},
+        {"type": "ICEBERG_TABLE", "id": "1", "metadataLocation": "s3://b/1.json", "snapshotId": "1"},
+        {"type": "ICEBERG_VIEW", "id": "1", "metadataLocation": "s3://b/1.json", "versionId": True},
+        {"id": "1", "metadataLocation": "s3://b/1.json"},
+    ],
+)
+def test_an_iceberg_content_that_lacks_what_decides_is_an_error(content: dict[str, object]) -> None:
+    with pytest.raises(RepositoryError, match="Nessie's answer") as raised:
+        parsed(content)
+
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("time", ["yesterday", "", "+1000000000-12-31T23:59:59Z"])
+def test_a_commit_with_an_unreadable_time_is_an_error(time: str) -> None:
+    with pytest.raises(RepositoryError, match="unreadable time"):
+        log_entry_of({"commitMeta": {"hash": "aa", "commitTime": time}, "operations": []})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        ("2026-01-02T03:04:05.123Z", datetime(2026, 1, 2, 3, 4, 5, 123000, tzinfo=UTC)),
+        ("2026-01-02T03:04:05.123456789Z", datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)),
+        ("2026-01-02T03:04:05+02:00", datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)),
+    ],
+)
+def test_commit_times_are_utc_with_microseconds(text: str, expected: datetime) -> None:
+    entry = log_entry_of({"commitMeta": {"hash": "aa", "commitTime": text}})
+
+    assert expected == entry.commit_time
+    assert entry.commit_time.tzinfo is UTC
+    assert entry.operations is None
+
+
+def test_the_parent_is_found_in_either_place() -> None:
+    meta = {"hash": "aa", "commitTime": "2026-01-02T03:04:05Z", "parentCommitHashes": ["bb", "cc"]}
+
+    assert "bb" == log_entry_of({"commitMeta": meta}).parent_id
+    assert "dd" == log_entry_of({"commitMeta": meta, "parentCommitHash": "dd"}).parent_id
+
+
+def test_an_unknown_operation_is_an_error() -> None:
+    meta = {"hash": "aa", "commitTime": "2026-01-02T03:04:05Z"}
+    operation = {"type": "MERGE_KEYS", "key": {"elements": ["t"]}}
+
+    with pytest.raises(RepositoryError, match="unknown operation 'MERGE_KEYS'"):
+        log_entry_of({"commitMeta": meta, "operations": [operation]})
