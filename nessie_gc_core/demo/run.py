@@ -16,7 +16,7 @@ from nessie_gc_core.demo.collector import COLLECTOR, LIVE_COMMITS, Collection, a
 from nessie_gc_core.demo.lake import DROPPED_TABLE, STEPS, Lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.screen import FolderCount, Screen
-from nessie_gc_core.demo.spark import check_requirements, iceberg_session
+from nessie_gc_core.demo.spark import check_requirements, iceberg_session, use_catalog
 from nessie_gc_core.demo.verify import Reading, State, differences, read_states
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers import NESSIE_VERSION, NessieServer
@@ -97,8 +97,9 @@ def _lake(folder: Path | None, screen: Screen) -> Iterator[tuple[Lake, str]]:
         with screen.step(f"Nessie {NESSIE_VERSION} starts (the first time, 245 MB are fetched)", done="Nessie answers"):
             stack.enter_context(nessie)
         with screen.step("Spark starts (the first time, Iceberg is fetched)", done="Spark with Iceberg answers"):
-            spark = iceberg_session(nessie.uri, warehouse, log=home / "spark.log")
+            spark = iceberg_session(log=home / "spark.log")
             stack.callback(spark.stop)
+            use_catalog(spark, nessie.uri, warehouse)
         screen.heading(f"A lake in {warehouse}")
         lake = Lake(spark=spark, references=References(nessie.uri), warehouse=warehouse)
         for step in STEPS:

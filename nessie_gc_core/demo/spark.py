@@ -45,14 +45,10 @@ def check_requirements() -> None:
         find_java(role)
 
 
-def iceberg_session(
-    nessie_uri: str, warehouse: Path, *, log: Path, settings: Mapping[str, str] | None = None
-) -> SparkSession:
-    """A session on two local cores whose catalog ``nessie`` writes below a local folder.
+def iceberg_session(*, log: Path, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session on two local cores, with Iceberg; :func:`use_catalog` gives it a lake.
 
     Args:
-        nessie_uri: REST v2 URI of the server.
-        warehouse: folder of the lake.
         log: file that gets what Spark has to say.
         settings: more Spark settings.
 
@@ -67,7 +63,7 @@ def iceberg_session(
 
     _prepare_environment()
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list({**_settings(nessie_uri, warehouse, log), **(settings or {})}.items()))
+    conf.setAll(list({**_settings(log), **(settings or {})}.items()))
     with log.open("ab") as output:
         streams = {"stdout": output, "stderr": output}
         try:
@@ -78,6 +74,21 @@ def iceberg_session(
     return SparkSession.builder.getOrCreate()
 
 
+def use_catalog(session: SparkSession, nessie_uri: str, warehouse: Path, *, name: str = CATALOG) -> None:
+    """Gives a session a catalog: a Nessie server by its REST v2 URI, and the local folder of the lake."""
+    settings = {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "nessie",
+        ".uri": nessie_uri,
+        ".ref": "main",
+        ".warehouse": warehouse.as_uri(),
+        # A cached table would be read from memory, and prove nothing about its files.
+        ".cache-enabled": "false",
+    }
+    for key, value in settings.items():
+        session.conf.set(f"spark.sql.catalog.{name}{key}", value)
+
+
 def _prepare_environment() -> None:
     """What Spark's launcher and workers read before any setting."""
     os.environ["JAVA_HOME"] = str(find_java(JavaRole.SPARK).home)
@@ -85,10 +96,9 @@ def _prepare_environment() -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
-def _settings(nessie_uri: str, warehouse: Path, log: Path) -> dict[str, str]:
+def _settings(log: Path) -> dict[str, str]:
     logging = log.with_name("log4j2.properties")
     logging.write_text(_QUIET_LOGGING, encoding="utf-8")
-    catalog = f"spark.sql.catalog.{CATALOG}"
     return {
         "spark.app.name": "nessie-gc demo",
         "spark.master": "local[2]",
@@ -102,13 +112,8 @@ def _settings(nessie_uri: str, warehouse: Path, log: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(log.parent / "spark-warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "nessie",
-        f"{catalog}.uri": nessie_uri,
-        f"{catalog}.ref": "main",
-        f"{catalog}.warehouse": warehouse.as_uri(),
-        # A cached table would be read from memory, and prove nothing about its files.
-        f"{catalog}.cache-enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.speculation": "false",
     }
 
 
