@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -55,6 +55,14 @@ class UnknownFinder:
     rules: LocationRules
     choice: ConnectorChoice
     readers: Sequence[type[ContentToFiles]]
+
+    def with_versions(self, versions: Sequence[ContentVersion]) -> UnknownFinder:
+        """The same, knowing more live versions."""
+        by_content: dict[str, list[ContentVersion]] = {}
+        for version in versions:
+            by_content.setdefault(version.content_id, []).append(version)
+        before = self.versions_of
+        return replace(self, versions_of=lambda id_: itertools.chain(before(id_), by_content.get(id_, ())))
 
     def find(self, version_files: Dataset, expansion: Expansion) -> Problems:
         """All problems of an expansion, with the contents that hang on them."""

@@ -83,6 +83,14 @@ class OpenConnectors:
             raise PluginError(f"no installed plugin reads contents of type {content_type}")
         return self._get(connector)
 
+    def reader_named(self, name: str) -> ContentToFiles:
+        """The reader with this name.
+
+        Raises:
+            PluginError: it is not installed.
+        """
+        return self._get(self._registry.connector_class(ContentToFiles, name))
+
     def lister(self, location: str) -> FileLister:
         """The lister of a raw location.
 

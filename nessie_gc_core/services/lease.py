@@ -1,0 +1,70 @@
+"""One collector at a time per repository and store (decision 8)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.errors import NessieGcError, SafetyError
+from nessie_gc_core.services.settings import Clock
+
+log = logging.getLogger(__name__)
+
+
+class Lease:
+    """A lease that is held; asked before every step that deletes."""
+
+    def __init__(self) -> None:
+        self._lost: str | None = None
+
+    def lose(self, reason: str) -> None:
+        """Marks it as lost."""
+        self._lost = reason
+
+    def check(self) -> None:
+        """Stops a run that no longer holds its lease.
+
+        Raises:
+            SafetyError: the lease could not be renewed, so another process may have begun.
+        """
+        if self._lost is not None:
+            raise SafetyError(f"the lease on the repository was lost ({self._lost}); resume with --resume")
+
+
+@contextmanager
+def hold_lease(store: LiveSetStore, repository: str, duration: timedelta, clock: Clock) -> Iterator[Lease]:
+    """Holds the lease of a repository and renews it in the background.
+
+    Raises:
+        LeaseHeldError: another process holds it.
+    """
+    owner = str(uuid.uuid4())
+    lease, done = Lease(), threading.Event()
+
+    def renew() -> None:
+        now = clock()
+        store.acquire_lease(repository, owner, now=now, until=now + duration)
+
+    def beat() -> None:
+        while not done.wait(duration.total_seconds() / 3):
+            try:
+                renew()
+            except NessieGcError as error:
+                log.error("cannot renew the lease on %s: %s", repository, error)
+                lease.lose(str(error))
+                return
+
+    renew()
+    thread = threading.Thread(target=beat, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield lease
+    finally:
+        done.set()
+        thread.join()
+        store.release_lease(repository, owner)

@@ -1,0 +1,147 @@
+"""The report of a run: what was found, what became of it, and how long each phase took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from nessie_gc_core.algorithms.delete import Outcome
+
+MAX_NAMES = 100
+"""Names in one list of a report; the outcome file has them all (decision 6)."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """A number of files and their bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def add(self, files: int, bytes_: int) -> None:
+        """Adds to it."""
+        self.files += files
+        self.bytes += bytes_
+
+    def to_dict(self) -> dict[str, int]:
+        """As JSON shows it."""
+        return {"files": self.files, "bytes": self.bytes}
+
+
+@dataclass(slots=True)
+class NamedFile:
+    """A file with a reason, as a report lists it."""
+
+    path: str
+    reason: str | None
+
+
+@dataclass(slots=True)
+class GcReport:
+    """What a mark, a sweep, or both did. ``unreferenced`` is the sum of all outcomes (decision 7)."""
+
+    repository: str = ""
+    live_set_id: str | None = None
+    engine: str | None = None
+    dry_run: bool = False
+    started: datetime | None = None
+    finished: datetime | None = None
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds per phase."""
+    references: int = 0
+    commits: int = 0
+    """Live commits, each counted once."""
+    contents: int = 0
+    content_versions: int = 0
+    files_expanded: int = 0
+    """Metadata files, manifest lists and manifests that were read, each counted once."""
+    files_listed: Tally = field(default_factory=Tally)
+    locations: int = 0
+    """Sweep units that were listed."""
+    outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
+    sidecars: Tally = field(default_factory=Tally)
+    """Checksum sidecars that went (or would go) with their files; in no other figure (decision 18)."""
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Location to the reason why nothing in it was touched (S6)."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Location to the reason why the configuration keeps it from being swept (S13)."""
+    lost: Tally = field(default_factory=Tally)
+    """Reachable files that are not stored; their bytes are not known."""
+    lost_files: list[NamedFile] = field(default_factory=list)
+    failed_files: list[NamedFile] = field(default_factory=list)
+    spared_files: list[NamedFile] = field(default_factory=list)
+    tolerated_missing: int = 0
+    """Missing metadata files of older versions that an earlier run deleted (decision 20)."""
+    references_moved: int = 0
+    """References that were new or had moved at a re-check (S9)."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def unreferenced(self) -> Tally:
+        """The sum of all outcomes."""
+        total = Tally()
+        for tally in self.outcomes.values():
+            total.add(tally.files, tally.bytes)
+        return total
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a deletion failed or something stayed unknown, else 0 (decision 6)."""
+        return 1 if self.outcomes[Outcome.FAILED].files or self.unknown else 0
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Adds the time that the block takes to a phase."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - begin
+
+    def warn(self, text: str) -> None:
+        """Adds a warning, once."""
+        if text not in self.warnings and len(self.warnings) < MAX_NAMES:
+            self.warnings.append(text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as the one JSON object of ``--json``."""
+        return {
+            "repository": self.repository,
+            "live_set_id": self.live_set_id,
+            "engine": self.engine,
+            "dry_run": self.dry_run,
+            "started": self.started.isoformat() if self.started else None,
+            "finished": self.finished.isoformat() if self.finished else None,
+            "phases": {name: round(seconds, 3) for name, seconds in self.phases.items()},
+            "references": self.references,
+            "commits": self.commits,
+            "contents": self.contents,
+            "content_versions": self.content_versions,
+            "files_expanded": self.files_expanded,
+            "files_listed": self.files_listed.to_dict(),
+            "locations": self.locations,
+            "unreferenced": self.unreferenced.to_dict(),
+            **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
+            "sidecars": self.sidecars.to_dict(),
+            "unknown": _named(self.unknown),
+            "refused": _named(self.refused),
+            "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
+            "failed_files": [_file(f) for f in self.failed_files],
+            "spared_files": [_file(f) for f in self.spared_files],
+            "tolerated_missing": self.tolerated_missing,
+            "references_moved": self.references_moved,
+            "warnings": self.warnings,
+            "exit_code": self.exit_code,
+        }
+
+
+def _named(reasons: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"location": location, "reason": reason} for location, reason in list(reasons.items())[:MAX_NAMES]]
+
+
+def _file(file: NamedFile) -> dict[str, str | None]:
+    return {"path": file.path, "reason": file.reason}

@@ -1,0 +1,94 @@
+"""Typed parameters of the garbage-collection services; the same words as on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from nessie_gc_core.algorithms.delete import DeleteMode
+from nessie_gc_core.algorithms.guard import AgeLimit, DeletionCaps
+from nessie_gc_core.algorithms.units import AllowedLocations
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.model.policies import ReferencePolicies
+
+
+class Membership(StrEnum):
+    """How stored files are compared with reachable ones."""
+
+    EXACT = "exact"
+    BLOOM = "bloom"
+
+
+def no_progress(phase: str, done: int, total: int | None) -> None:
+    """Shows nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkSettings:
+    """Parameters of a mark."""
+
+    policies: ReferencePolicies
+    parallelism: int = 4
+    """How many references are walked at once (``--identify-parallelism``)."""
+    deduplicator: ConnectorSpec = field(
+        default_factory=lambda: ConnectorSpec(kind="visited-deduplicator", name="exact")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepSettings:
+    """Parameters of a sweep."""
+
+    choice: ConnectorChoice = field(default_factory=ConnectorChoice)
+    """Readers, listers and deleters with their options."""
+    allowed: AllowedLocations = field(default_factory=AllowedLocations)
+    age: AgeLimit = field(default_factory=AgeLimit)
+    age_floor: bool = True
+    """Refuse a least age below one hour."""
+    caps: DeletionCaps = field(default_factory=DeletionCaps)
+    mode: DeleteMode = DeleteMode.DELETE
+    membership: Membership = Membership.EXACT
+    expected_file_count: int = 1_000_000
+    """Capacity of the Bloom filter; it is made larger where more is reachable."""
+    false_positive_rate: float = 1e-5
+    strict_unknown: bool = False
+    """Freeze everything where anything is unknown."""
+    max_live_set_age: timedelta = timedelta(days=7)
+    recheck_interval: timedelta = timedelta(minutes=5)
+    files_per_step: int = 100_000
+    """A step deletes about this many files; between steps the references may be checked again."""
+    lease: timedelta = timedelta(minutes=2)
+    """How long the lease on the repository holds without a sign of life."""
+    resume: bool = False
+    """Take up a sweep that was killed or failed."""
+    outcomes_to: str | None = None
+    """File that receives one line (``.jsonl``) or row (``.parquet``) per file with its outcome."""
+    parallelism: int = 4
+    """How many references a re-check walks at once."""
+    deduplicator: ConnectorSpec = field(
+        default_factory=lambda: ConnectorSpec(kind="visited-deduplicator", name="exact")
+    )
+
+    def check(self) -> None:
+        """Refuses parameters that make no sense, before anything is touched.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        self.age.check(floor=self.age_floor)
+        if not 0 < self.false_positive_rate < 1:
+            raise ConfigurationError(f"--fpp must lie between 0 and 1, not {self.false_positive_rate}")
+        if self.expected_file_count < 1:
+            raise ConfigurationError(f"--expected-file-count must be at least 1, not {self.expected_file_count}")
+        if self.outcomes_to is not None and not self.outcomes_to.endswith((".jsonl", ".parquet")):
+            raise ConfigurationError(f"--outcomes-to {self.outcomes_to!r} must end in .jsonl or .parquet")
+
+
+Clock = Callable[[], datetime]
+"""Gives the time now, UTC."""
+Progress = Callable[[str, int, "int | None"], None]
+"""Told the phase, how much of it is done, and of how much, where that is known."""

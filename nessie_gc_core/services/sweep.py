@@ -1,0 +1,313 @@
+"""The sweep service: expands a live set, lists its locations, subtracts, and hands what is left to deletion."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms import subtract
+from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand, one_line
+from nessie_gc_core.algorithms.guard import judge
+from nessie_gc_core.algorithms.listing import list_units
+from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex, plan_units
+from nessie_gc_core.algorithms.unknown import UnknownFinder, unread_contents
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, RepositoryConnector, SupportsStoreClock
+from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.errors import ConfigurationError, NessieGcError, SafetyError, UnknownLocationError
+from nessie_gc_core.model.batches import to_rows, version_rows
+from nessie_gc_core.model.live_sets import LiveSet, SeenContent
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.relations import CONTENT_VERSIONS
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.deletion import Deletion
+from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
+from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepSettings, no_progress
+
+log = logging.getLogger(__name__)
+
+_HOMES = pa.schema([pa.field(name, pa.string()) for name in ("content_id", "content_type", "location")])
+_TOTALS = pa.schema([pa.field("files", pa.int64()), pa.field("bytes", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepService:
+    """Sweeps one live set."""
+
+    repository: RepositoryConnector
+    store: LiveSetStore
+    engine: Engine
+    settings: SweepSettings
+    clock: Clock
+    progress: Progress = no_progress
+
+    def run(self, live_set_id: uuid.UUID, report: GcReport) -> None:
+        """Sweeps, and fills in its part of the report.
+
+        Raises:
+            SafetyError: the live set is too old, or of another repository.
+            LiveSetStateError, LeaseHeldError: it is not ready, or somebody else is sweeping.
+            NessieGcError: the sweep failed; the live set is then EXPIRY_FAILED, and can be resumed.
+        """
+        self.settings.check()
+        identity = self.repository.identity()
+        live_set = check_live_set(self.store.get(live_set_id), identity, self.clock(), self.settings.max_live_set_age)
+        report.repository, report.live_set_id = identity, str(live_set_id)
+        report.engine, report.started = self.engine.name, report.started or self.clock()
+        with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+            self.store.start_expire(live_set_id, at=self.clock(), resume=self.settings.resume)
+            try:
+                _Sweep(self, live_set, report, lease).run()
+            except BaseException as error:
+                self.store.finish_expire(live_set_id, at=self.clock(), failure=f"{type(error).__name__}: {error}")
+                raise
+            self.store.finish_expire(live_set_id, at=self.clock())
+        report.finished = self.clock()
+
+
+def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> LiveSet:
+    """Refuses a live set of another repository, or one that is too old (S10, decision 13).
+
+    Raises:
+        SafetyError: the message names what was found and what was expected.
+    """
+    if live_set.repository != repository:
+        raise SafetyError(
+            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository"
+        )
+    if now - live_set.created > max_age:
+        raise SafetyError(
+            f"live set {live_set.id} is {now - live_set.created} old, more than --max-live-set-age {max_age}; mark again"
+        )
+    return live_set
+
+
+class _Sweep:
+    """One sweep under way."""
+
+    def __init__(self, service: SweepService, live_set: LiveSet, report: GcReport, lease: Lease) -> None:
+        self.service, self.live_set, self.report, self.lease = service, live_set, report, lease
+        self.settings, self.store, self.engine = service.settings, service.store, service.engine
+        self.rules = self.settings.choice.rules()
+
+    def run(self) -> None:
+        """All steps up to the guard; then deletion."""
+        report = self.report
+        report.dry_run = self.settings.mode.value == "dry_run"
+        with report.phase("expand"):
+            versions = self._versions()
+            readers, version_files = self._read_versions(versions)
+            plan = self._plan(versions, version_files, readers)
+            index = UnitIndex(plan.roots, self.rules)
+            expansion = expand(version_files, index, self.settings.choice, readers)
+            finder = self._finder(readers)
+            problems = finder.find(version_files, expansion)
+            finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
+            report.tolerated_missing = problems.tolerated
+            report.files_expanded += expansion.files_read
+            for path, reason in list(problems.reasons.items())[:MAX_NAMES]:
+                report.warn(f"cannot read {path}: {reason}")
+        verdicts, stored = self._subtract(plan, expansion)
+        report.unknown, report.refused = plan.unknown, plan.refused
+        Deletion(
+            service=self.service,
+            live_set=self.live_set,
+            report=report,
+            lease=self.lease,
+            plan=plan,
+            index=index,
+            readers=readers,
+            finder=finder,
+            expansion=expansion,
+            stored_by_unit=stored,
+        ).run(verdicts)
+
+    def _versions(self) -> Dataset:
+        """The live set as the first relation."""
+        batches = version_rows(self.store.content_versions(self.live_set.id))
+        versions = self.engine.dataset(batches, CONTENT_VERSIONS).checkpoint()
+        self.report.content_versions, self.report.contents = self.store.count_content_versions(self.live_set.id)
+        self.report.references = len(self.live_set.heads)
+        return versions
+
+    def _read_versions(self, versions: Dataset) -> tuple[list[type[ContentToFiles]], Dataset]:
+        """The readers of the types that occur, and what the versions name at first hand."""
+        types = versions.distinct(["content_type"]).head(1000).column("content_type").to_pylist()
+        readers = [reader for type_ in sorted(types) if (reader := installed().reader_of(type_)) is not None]
+        readers = list(dict.fromkeys(readers))
+        check_executors(self.engine, *readers)
+        read_types = sorted({type_ for reader in readers for type_ in reader.content_types})
+        readable = versions.where("content_type", read_types).distinct(
+            ["content_id", "content_type", "metadata_location", "snapshot_id"]
+        )
+        spread = readable.spread(["metadata_location"]).checkpoint()
+        self.report.files_expanded += spread.distinct(["metadata_location"]).count()
+        return readers, spread.flat_map(ReadVersions(self.settings.choice)).checkpoint()
+
+    def _plan(self, versions: Dataset, version_files: Dataset, readers: list[type[ContentToFiles]]) -> SweepPlan:
+        """Sweep units of all base locations, which are remembered; what no plugin reads is frozen (S23)."""
+        homes = _homes(version_files)
+        plan = plan_units(_raw_locations(homes), self.rules, self.settings.allowed)
+        self._remember(homes)
+        if not self.settings.allowed.prefixes:
+            self.report.warn("no allowed locations are configured (--allow): any location that is deep enough is swept")
+        read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
+        for raw, reason in unread_contents(versions, self.rules, read_types).items():
+            plan.unknown[raw] = reason
+            try:
+                plan.freeze([self.rules.canonical_prefix(raw)], reason)
+            except UnknownLocationError as error:
+                self.report.warn(str(error))
+        for unit in list(plan.units):
+            problem = self._no_lister(unit.locations)
+            if problem is not None:
+                plan.freeze([unit.root], problem)
+        return plan
+
+    def _no_lister(self, locations: tuple[str, ...]) -> str | None:
+        with OpenConnectors(self.settings.choice) as connectors:
+            for location in locations:
+                try:
+                    check_executors(self.engine, type(connectors.lister(location)), type(connectors.deleter(location)))
+                except ConfigurationError as error:
+                    return str(error)
+        return None
+
+    def _remember(self, homes: Dataset) -> None:
+        """Records base locations in the live set, and contents in the register that outlives it (design 4)."""
+        now = self.service.clock()
+        for batch in homes.batches():
+            seen = []
+            for content_id, type_, location in to_rows(batch, *_HOMES.names):
+                if location is None:
+                    continue
+                self.store.add_base_locations(self.live_set.id, str(content_id), [str(location)])
+                canonical = _canonical_or_raw(self.rules, str(location))
+                seen.append(
+                    SeenContent(
+                        content_id=str(content_id),
+                        content_type=str(type_),
+                        location=canonical,
+                        first_seen=now,
+                        last_seen=now,
+                    )
+                )
+            self.store.register_contents(self.live_set.repository, seen)
+
+    def _finder(self, readers: list[type[ContentToFiles]]) -> UnknownFinder:
+        return UnknownFinder(
+            store=self.store,
+            versions_of=lambda content_id: self.store.content_versions(self.live_set.id, content_id),
+            repository=self.live_set.repository,
+            rules=self.rules,
+            choice=self.settings.choice,
+            readers=readers,
+        )
+
+    def _subtract(self, plan: SweepPlan, expansion: Expansion) -> tuple[Dataset, dict[str, int]]:
+        """Lists the units, and judges what is stored and not reachable; also how many files each unit holds."""
+        report = self.report
+        limits, now = self._limits(plan)
+        reachable = expansion.reachable().checkpoint()
+        with report.phase("list"):
+            stored = list_units(self.engine, plan.units, self.settings.choice, self.rules)
+            for unit, problem in _listing_problems(stored).items():
+                plan.freeze([unit], problem)
+            stored = stored.where("unit", sorted(plan.roots))
+        with report.phase("subtract"):
+            self._find_lost(stored, reachable, plan)
+            stored = stored.where("unit", sorted(plan.roots))
+            files = stored.where("sidecar", [False])
+            counts = subtract.count_by_unit(files)
+            report.locations = len(plan.units)
+            totals = files.aggregate([], {"files": ("count", "key"), "bytes": ("sum", "size")}, _TOTALS).head(1)
+            for row in totals.to_pylist():
+                report.files_listed.add(row["files"], row["bytes"] or 0)
+            candidates = self._candidates(stored, reachable)
+            return judge(candidates, limits, now), counts
+
+    def _candidates(self, stored: Dataset, reachable: Dataset) -> Dataset:
+        if self.settings.membership is Membership.BLOOM:
+            return subtract.unreferenced_by_bloom(
+                stored,
+                reachable,
+                capacity=self.settings.expected_file_count,
+                false_positive_rate=self.settings.false_positive_rate,
+            )
+        return subtract.unreferenced(stored, reachable)
+
+    def _find_lost(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> None:
+        """Reports reachable files that are not stored; freezes units in which none was found (decision 21)."""
+        mine = reachable.where("unit", sorted(plan.roots)).distinct(["unit", "key"]).checkpoint()
+        lost = subtract.lost(stored, mine).checkpoint()
+        lost_by_unit = subtract.count_by_unit(lost)
+        self.report.lost.files = sum(lost_by_unit.values())
+        for row in lost.head(MAX_NAMES).to_pylist():
+            self.report.lost_files.append(NamedFile(row["path"], "it is referenced and not stored"))
+        if lost_by_unit:
+            needed = subtract.count_by_unit(mine)
+            for unit, missing in lost_by_unit.items():
+                if missing == needed[unit]:
+                    plan.freeze([unit], "the listing shows none of the files that should be there")
+
+    def _limits(self, plan: SweepPlan) -> tuple[dict[str, datetime], dict[str, datetime]]:
+        """For every unit the newest deletable time and the time now, by its store's clock (S8)."""
+        listed = self.live_set.references_listed or self.live_set.created
+        limits, now = {}, {}
+        with OpenConnectors(self.settings.choice) as connectors:
+            for unit in plan.units:
+                lister, local = connectors.lister(unit.locations[0]), self.service.clock()
+                store_time = local
+                if isinstance(lister, SupportsStoreClock):
+                    try:
+                        store_time = lister.store_time(unit.locations[0])
+                    except (NessieGcError, OSError) as error:
+                        self.report.warn(f"the clock of {unit.root} is not known, ours is used: {one_line(error)}")
+                limits[unit.root] = self.settings.age.newest_deletable(listed, store_time - local)
+                now[unit.root] = store_time
+        return limits, now
+
+
+def check_executors(engine: Engine, *connectors: type[object]) -> None:
+    """Refuses connectors whose state does not reach executors (decision 27).
+
+    Raises:
+        ConfigurationError: one of them declares itself unfit.
+    """
+    for connector in connectors:
+        if engine.distributed and not getattr(connector, "executor_safe", True):
+            name = getattr(connector, "name", connector.__name__)
+            raise ConfigurationError(f"{name!r} works in one process only; use --engine local")
+
+
+def _homes(version_files: Dataset) -> Dataset:
+    """Distinct content, type and raw base location."""
+    return version_files.select(_HOMES).distinct(list(_HOMES.names)).checkpoint()
+
+
+def _raw_locations(homes: Dataset) -> Iterator[str]:
+    for batch in homes.batches():
+        for (location,) in to_rows(batch, "location"):
+            if location is not None:
+                yield str(location)
+
+
+def _canonical_or_raw(rules: LocationRules, location: str) -> str:
+    try:
+        return rules.canonical_prefix(location)
+    except UnknownLocationError:
+        return location
+
+
+def _listing_problems(stored: Dataset) -> dict[str, str]:
+    """Units whose listing failed."""
+    sorts = stored.distinct(["unit", "problem"])
+    schema = pa.schema([pa.field("unit", pa.string()), pa.field("problem", pa.string())])
+    rows = sorts.aggregate(["unit"], {"problem": ("max", "problem")}, schema)
+    return {row["unit"]: row["problem"] for batch in rows.batches() for row in batch.to_pylist() if row["problem"]}
