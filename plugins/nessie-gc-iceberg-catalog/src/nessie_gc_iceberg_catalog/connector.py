@@ -1,0 +1,195 @@
+"""The connector ``iceberg-catalog``: a plain Iceberg catalog as a repository."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from pyiceberg.catalog import Catalog
+
+from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.errors import ConfigurationError, NessieGcError, ReferenceNotFoundError, RepositoryError
+from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceKind
+from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
+from nessie_gc_iceberg_catalog.errors import retrying
+from nessie_gc_iceberg_catalog.listing import Listed, list_contents
+from nessie_gc_iceberg_catalog.loading import Loader
+from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
+from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
+from nessie_gc_iceberg_catalog.sql import list_sql_contents
+from nessie_gc_iceberg_catalog.states import ContentStates
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+_T = TypeVar("_T")
+_REMEMBERED_STATES = 500_000
+"""How many states are remembered between ``references`` and ``commit_log``; more are loaded again."""
+_LISTINGS = 5
+"""How often the catalog is listed while tables vanish from under it (a renamed table must not be missed)."""
+
+
+class IcebergCatalogConnector(RepositoryConnector):
+    """One reference per table or view, named ``namespace.table``; its head is the current metadata file.
+
+    The log names every snapshot that the current metadata lists, newest first, each as one PUT. Beside the
+    head stand the older metadata files of the metadata log, and the locations that nobody may sweep.
+    """
+
+    name = "iceberg-catalog"
+    Options = IcebergCatalogOptions
+    options: IcebergCatalogOptions
+
+    def __init__(self, options: IcebergCatalogOptions) -> None:
+        super().__init__(options)
+        self._address = CatalogAddress(options)
+        self._lock = threading.Lock()
+        self._opened: Catalog | None = None
+        self._remembered: OrderedDict[str, ContentStates] = OrderedDict()
+        self._remembered_states = 0
+
+    def identity(self) -> str:
+        """Type, URI without credentials, warehouse, and for SQL the catalog's name in its tables."""
+        return self._address.identity()
+
+    def references(self) -> Iterator[Reference]:
+        """Lists all tables and views, loading each; what vanishes meanwhile is looked for again."""
+        yielded: set[tuple[str, ...]] = set()
+        for _ in range(_LISTINGS):
+            vanished = False
+            new = (listed for listed in self._list() if listed.identifier not in yielded)
+            for listed, states in self._load_all(new):
+                if states is None:
+                    vanished = True
+                    continue
+                yielded.add(listed.identifier)
+                self._remember(states)
+                yield Reference(name=states.name, kind=ReferenceKind.BRANCH, commit_id=states.head)
+            if not vanished:
+                return
+        raise RepositoryError(f"{self.identity()} changes faster than it can be listed; try again")
+
+    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+        """Every state that the metadata of ``reference.commit_id`` lists, from that one on."""
+        if reference.commit_id is None:
+            return
+        states, position = self._states(reference, reference.commit_id)
+        yield from states.log(start=position)
+
+    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+        """The table at that state, and what no policy gives up.
+
+        That is the metadata log, frozen locations and, unless ``keep_listed_snapshots`` is off, every
+        snapshot that the metadata lists: until it is expired, a reader may still ask for it.
+        """
+        if reference.commit_id is None:
+            return
+        states, position = self._states(reference, reference.commit_id)
+        kept = states.snapshots if self.options.keep_listed_snapshots else [states.snapshots[position]]
+        yield from (states.version(state) for state in kept)
+        yield from states.beside
+
+    def close(self) -> None:
+        """Closes the catalog."""
+        with self._lock:
+            catalog, self._opened = self._opened, None
+            if catalog is not None:
+                catalog.close()
+                self.__dict__.pop("_loader", None)
+
+    # ---- catalog --------------------------------------------------------------------------------------
+    @property
+    def _catalog(self) -> Catalog:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._call(self._open, f"opening catalog {self._address.name!r}")
+            return self._opened
+
+    def _open(self) -> Catalog:
+        try:
+            return self._address.open()
+        except ValueError as error:
+            if isinstance(error, NessieGcError):
+                raise
+            reason = self._address.redact(str(error))
+            raise ConfigurationError(f"catalog {self._address.name!r} cannot be opened: {reason}") from None
+
+    def _call(self, call: Callable[[], _T], what: str) -> _T:
+        return retrying(call, what, self._address.redact, retries=self.options.retries, wait=time.sleep)
+
+    @cached_property
+    def _loader(self) -> Loader:
+        return Loader(self._catalog, self._call, self.options.unreadable_tables)
+
+    def _list(self) -> Iterator[Listed]:
+        catalog = self._catalog
+        if self._address.type == "sql":
+            return iter(self._call(lambda: list_sql_contents(cast("SqlCatalog", catalog)), "listing the tables"))
+        return list_contents(catalog, self._call, nested=self.options.nested_namespaces)
+
+    def _load_all(self, contents: Iterable[Listed]) -> Iterator[tuple[Listed, ContentStates | None]]:
+        """Loads in order, a few ahead of the consumer."""
+        loader = self._loader
+        with ThreadPoolExecutor(self.options.parallelism, thread_name_prefix="iceberg-catalog") as pool:
+            ahead: deque[tuple[Listed, Future[ContentStates | None]]] = deque()
+            try:
+                for listed in contents:
+                    ahead.append((listed, pool.submit(loader.load, listed)))
+                    if len(ahead) >= 2 * self.options.parallelism:
+                        oldest, future = ahead.popleft()
+                        yield oldest, future.result()
+                while ahead:
+                    oldest, future = ahead.popleft()
+                    yield oldest, future.result()
+            finally:
+                for _, future in ahead:
+                    future.cancel()
+
+    # ---- states ---------------------------------------------------------------------------------------
+    def _states(self, reference: Reference, commit: str) -> tuple[ContentStates, int]:
+        """The states that a commit is one of, and which."""
+        parsed = parse_commit_id(commit)
+        identifier = identifier_of(reference.name)
+        if parsed is None or identifier is None:
+            raise ReferenceNotFoundError(f"{reference.name} at {commit!r} is no state of a table of this catalog")
+        source, snapshot_id = parsed
+        states = self._recall(reference.name, source) or self._load_at(identifier, source)
+        position = states.position(snapshot_id)
+        if position is None:
+            raise ReferenceNotFoundError(f"{source} of {reference.name} lists no snapshot {snapshot_id}")
+        return states, position
+
+    def _load_at(self, identifier: tuple[str, ...], source: str) -> ContentStates:
+        is_sql = self._address.type == "sql"
+        listed = Listed(identifier=identifier, metadata_location=source if is_sql else None)
+        what = f"reading {source} of {reference_name(identifier)}"
+        states = self._call(lambda: self._loader.load_at(listed, source), what)
+        self._remember(states)
+        return states
+
+    def _remember(self, states: ContentStates) -> None:
+        with self._lock:
+            self._forget(states.name)
+            self._remembered[states.name] = states
+            self._remembered_states += _weight(states)
+            while self._remembered_states > _REMEMBERED_STATES and len(self._remembered) > 1:
+                self._forget(next(iter(self._remembered)))
+
+    def _forget(self, name: str) -> None:
+        states = self._remembered.pop(name, None)
+        if states is not None:
+            self._remembered_states -= _weight(states)
+
+    def _recall(self, name: str, source: str) -> ContentStates | None:
+        with self._lock:
+            states = self._remembered.get(name)
+        return states if states is not None and states.source == source else None
+
+
+def _weight(states: ContentStates) -> int:
+    return len(states.snapshots) + len(states.beside)

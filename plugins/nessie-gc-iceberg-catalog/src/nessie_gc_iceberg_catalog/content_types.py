@@ -1,0 +1,10 @@
+"""Content types of plain catalogs beside Nessie's own."""
+
+METADATA_LOG_FILE = "ICEBERG_METADATA_LOG_FILE"
+"""One older metadata file that a table's metadata log names; kept as a file, whatever it says."""
+GC_DISABLED = "ICEBERG_TABLE_GC_DISABLED"
+"""A table with ``gc.enabled=false``: no reader claims the type, so its location is frozen (S23)."""
+UNREADABLE_TABLE = "ICEBERG_TABLE_UNREADABLE"
+"""A table whose metadata cannot be read: no reader claims the type, so its location is frozen (S23)."""
+WHOLE_VIEW = "ICEBERG_VIEW_AS_A_WHOLE"
+"""A view whose catalog does not tell its metadata location: its location is frozen (S23)."""

@@ -1,0 +1,83 @@
+"""Every table and view of a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchNamespaceError
+
+from nessie_gc_core.errors import RepositoryError
+
+_T = TypeVar("_T")
+
+
+class Caller(Protocol):
+    """Calls the catalog, again where it does not answer, and translates what it raises."""
+
+    def __call__(self, call: Callable[[], _T], what: str) -> _T:
+        """What the call returns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A table or view that the catalog lists."""
+
+    identifier: tuple[str, ...]
+    is_view: bool = False
+    metadata_location: str | None = None
+    """Where the listing itself tells it."""
+
+
+def list_contents(catalog: Catalog, call: Caller, *, nested: bool) -> Iterator[Listed]:
+    """Lists namespace by namespace; one that goes while it is listed has nothing left to list."""
+    waiting: list[tuple[str, ...]] = [()]
+    seen: set[tuple[str, ...]] = set()
+    while waiting:
+        parent = waiting.pop()
+        where = f"listing the namespaces in {'.'.join(parent) or 'the catalog'}"
+        for namespace in call(lambda parent=parent: _children(catalog, parent), where):  # type: ignore[misc]
+            if namespace in seen:
+                continue
+            if namespace[: len(parent)] != parent:
+                raise RepositoryError(
+                    f"{where}: the catalog answers with {'.'.join(namespace)}, which is not in it; "
+                    "set nested_namespaces=false if it has no nested namespaces"
+                )
+            seen.add(namespace)
+            yield from _in_namespace(catalog, call, namespace)
+            if nested:
+                waiting.append(namespace)
+
+
+def _in_namespace(catalog: Catalog, call: Caller, namespace: tuple[str, ...]) -> Iterator[Listed]:
+    dotted = ".".join(namespace)
+    for table in call(lambda: _tables(catalog, namespace), f"listing the tables of namespace {dotted}"):
+        yield Listed(identifier=table)
+    for view in call(lambda: _views(catalog, namespace), f"listing the views of namespace {dotted}"):
+        yield Listed(identifier=view, is_view=True)
+
+
+def _children(catalog: Catalog, parent: tuple[str, ...]) -> list[tuple[str, ...]]:
+    try:
+        return [tuple(child) for child in catalog.list_namespaces(parent)]
+    except NoSuchNamespaceError:
+        return []
+
+
+def _tables(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+    try:
+        return [tuple(table) for table in catalog.list_tables(namespace)]
+    except NoSuchNamespaceError:
+        return []
+
+
+def _views(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+    try:
+        return [tuple(view) for view in catalog.list_views(namespace)]
+    except NoSuchNamespaceError:
+        return []
+    except NotImplementedError:  # PyIceberg knows no views of this type of catalog
+        return []

@@ -1,0 +1,135 @@
+"""Loads the states of one table or view from its catalog."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import zlib
+from collections.abc import Callable, Mapping
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchTableError, NoSuchViewError
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.table import Table
+
+from nessie_gc_core.errors import NessieGcError, ReferenceNotFoundError, RepositoryError
+from nessie_gc_core.model import ICEBERG_VIEW
+from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.listing import Caller, Listed
+from nessie_gc_iceberg_catalog.names import reference_name
+from nessie_gc_iceberg_catalog.states import (
+    ContentStates,
+    parse_states,
+    unreadable_states,
+    view_states,
+    whole_view_states,
+)
+
+log = logging.getLogger(__name__)
+
+_GZIP = b"\x1f\x8b"
+_WITHOUT_METADATA: Mapping[str, Callable[[str, str], ContentStates]] = {
+    ICEBERG_VIEW: view_states,
+    WHOLE_VIEW: whole_view_states,
+    UNREADABLE_TABLE: unreadable_states,
+}
+"""Contents whose metadata is not read here: how a source begins, and what it means."""
+
+
+class Loader:
+    """Turns what a catalog lists into states. What cannot be read is frozen, or stops the run, never left out."""
+
+    def __init__(self, catalog: Catalog, call: Caller, unreadable: Mapping[str, str]) -> None:
+        self._catalog = catalog
+        self._call = call
+        self._unreadable = unreadable
+
+    def load(self, listed: Listed) -> ContentStates | None:
+        """The states of a table or view; ``None`` where it is gone since it was listed.
+
+        Raises:
+            NessieGcError: it cannot be loaded, and nothing tells where its files are.
+        """
+        name = reference_name(listed.identifier)
+        if listed.metadata_location is not None:
+            return self._from_location(name, listed.metadata_location, is_view=listed.is_view)
+        try:
+            return self._load_view(listed, name) if listed.is_view else self._load_table(listed, name)
+        except NessieGcError as error:
+            if name not in self._unreadable:
+                raise type(error)(
+                    f"{error}; nothing tells where its files are, so nothing may be collected: repair or drop it, "
+                    f"or name its location with unreadable_tables ({name}=LOCATION)"
+                ) from error
+            return unreadable_states(name, self._unreadable[name])
+
+    def load_at(self, listed: Listed, source: str) -> ContentStates:
+        """The states at an earlier head, even where the table moved on or is gone since.
+
+        Raises:
+            ReferenceNotFoundError: that metadata file does not exist any more.
+        """
+        name = reference_name(listed.identifier)
+        content_type, _, rest = source.partition(":")
+        if content_type in _WITHOUT_METADATA:
+            return _WITHOUT_METADATA[content_type](name, rest)
+        io = self._file_io(source)
+        if listed.metadata_location is None:
+            table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
+            io = io if table is None else table.io
+        try:
+            return parse_states(name, source, _read(io, source))
+        except FileNotFoundError as error:
+            raise ReferenceNotFoundError(f"{source} of {name} does not exist any more") from error
+
+    def _load_table(self, listed: Listed, name: str) -> ContentStates | None:
+        table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
+        if table is None:
+            return None
+        return parse_states(name, table.metadata_location, table.metadata.model_dump_json())
+
+    def _table_or_none(self, identifier: tuple[str, ...]) -> Table | None:
+        try:
+            return self._catalog.load_table(identifier)
+        except NoSuchIcebergTableError:
+            raise
+        except NoSuchTableError:
+            return None
+
+    def _load_view(self, listed: Listed, name: str) -> ContentStates | None:
+        """PyIceberg does not tell the metadata location of a view: its whole location is frozen."""
+        location = self._call(lambda: self._view_location(listed.identifier), f"loading view {name}")
+        return None if location is None else whole_view_states(name, location)
+
+    def _view_location(self, identifier: tuple[str, ...]) -> str | None:
+        try:
+            return self._catalog.load_view(identifier).metadata.location
+        except NoSuchViewError:
+            return None
+
+    def _from_location(self, name: str, metadata_location: str, *, is_view: bool) -> ContentStates:
+        if is_view:
+            return view_states(name, metadata_location)
+        try:
+            return parse_states(name, metadata_location, _read(self._file_io(metadata_location), metadata_location))
+        except Exception as error:  # noqa: BLE001 - whatever a FileIO raises: this table is unreadable, no other is
+            log.warning("table %s is frozen: its metadata cannot be read (%s)", name, type(error).__name__)
+            location = self._unreadable.get(name) or _table_location(metadata_location)
+            return unreadable_states(name, location, metadata_location)
+
+    def _file_io(self, location: str) -> FileIO:
+        return load_file_io(dict(self._catalog.properties), location)
+
+
+def _read(io: FileIO, location: str) -> bytes:
+    with io.new_input(location).open() as stream:
+        data = bytes(stream.read())
+    try:
+        return gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise RepositoryError(f"{location} is no whole gzip file: {error}") from error
+
+
+def _table_location(metadata_location: str) -> str:
+    """The parent of the metadata folder."""
+    return metadata_location.rpartition("/")[0].removesuffix("/metadata")

@@ -1,0 +1,214 @@
+"""The states of one table: what its metadata lists, as log entries and content versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.model import (
+    ICEBERG_TABLE,
+    ICEBERG_VIEW,
+    ContentVersion,
+    LogEntry,
+    Operation,
+    OperationKind,
+)
+from nessie_gc_iceberg_catalog.content_types import GC_DISABLED, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.names import commit_id
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OTHER_LOCATIONS = (
+    "write.data.path",
+    "write.metadata.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotState:
+    """One state that the table can be read at."""
+
+    snapshot_id: int | None
+    time: datetime
+
+
+_ONE_STATE = (SnapshotState(snapshot_id=None, time=_EPOCH),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentStates:
+    """A table or view as its catalog shows it at one moment."""
+
+    name: str
+    source: str
+    """What commit ids are made of: the metadata location, or a text that names a frozen location."""
+    snapshots: tuple[SnapshotState, ...]
+    """The current one first, then the others, newest first."""
+    content_id: str
+    content_type: str = ICEBERG_TABLE
+    metadata_location: str | None = None
+    location: str | None = None
+    beside: tuple[ContentVersion, ...] = ()
+    """What is live beside the snapshots: files of the metadata log, frozen locations."""
+
+    @property
+    def head(self) -> str:
+        """The commit id of the head."""
+        return commit_id(self.source, self.snapshots[0].snapshot_id)
+
+    def position(self, snapshot_id: int | None) -> int | None:
+        """Where in the log a snapshot stands; ``None`` where it is not listed."""
+        return next((n for n, state in enumerate(self.snapshots) if state.snapshot_id == snapshot_id), None)
+
+    def version(self, state: SnapshotState) -> ContentVersion:
+        """The content at one state."""
+        return ContentVersion(
+            content_id=self.content_id,
+            content_type=self.content_type,
+            metadata_location=self.metadata_location,
+            snapshot_id=state.snapshot_id,
+            content_key=self.name,
+            commit_id=commit_id(self.source, state.snapshot_id),
+            commit_time=state.time,
+            location=self.location,
+        )
+
+    def log(self, *, start: int) -> Iterator[LogEntry]:
+        """One entry per state from a position on, newest first; the head's also has what is beside."""
+        for number in range(start, len(self.snapshots)):
+            state = self.snapshots[number]
+            older = self.snapshots[number + 1] if number + 1 < len(self.snapshots) else None
+            live = [self.version(state), *(self.beside if number == 0 else ())]
+            yield LogEntry(
+                commit_id=commit_id(self.source, state.snapshot_id),
+                parent_id=None if older is None else commit_id(self.source, older.snapshot_id),
+                commit_time=state.time,
+                operations=tuple(
+                    Operation(kind=OperationKind.PUT, content_key=self.name, content=version) for version in live
+                ),
+            )
+
+
+def parse_states(name: str, metadata_location: str, text: bytes | str) -> ContentStates:
+    """The states that a table's metadata file lists.
+
+    Raises:
+        RepositoryError: it is no metadata of an Iceberg table.
+    """
+    try:
+        metadata = json.loads(text)
+        return _states(name, metadata_location, metadata)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise RepositoryError(
+            f"{metadata_location} of table {name} is no Iceberg table metadata ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _states(name: str, metadata_location: str, metadata: Mapping[str, Any]) -> ContentStates:
+    location = str(metadata["location"])
+    content_id = str(metadata.get("table-uuid") or f"no-uuid:{location}")
+    snapshots = [
+        SnapshotState(snapshot_id=int(snapshot["snapshot-id"]), time=_time(snapshot["timestamp-ms"]))
+        for snapshot in metadata.get("snapshots") or ()
+    ]
+    current = metadata.get("current-snapshot-id")
+    newest = [_time(metadata.get("last-updated-ms") or 0), *(snapshot.time for snapshot in snapshots)]
+    head = SnapshotState(snapshot_id=None if current in (None, -1) else int(current), time=max(newest))
+    others = [snapshot for snapshot in snapshots if snapshot.snapshot_id != head.snapshot_id]
+    others.sort(key=lambda snapshot: snapshot.time, reverse=True)
+    commit = commit_id(metadata_location, head.snapshot_id)
+    return ContentStates(
+        name=name,
+        source=metadata_location,
+        snapshots=(head, *others),
+        content_id=content_id,
+        metadata_location=metadata_location,
+        location=location,
+        beside=tuple(_beside(name, metadata_location, commit, content_id, metadata, location)),
+    )
+
+
+def _beside(
+    name: str, metadata_location: str, head: str, content_id: str, metadata: Mapping[str, Any], location: str
+) -> Iterator[ContentVersion]:
+    for entry in metadata.get("metadata-log") or ():
+        yield ContentVersion(
+            content_id=content_id,
+            content_type=METADATA_LOG_FILE,
+            metadata_location=str(entry["metadata-file"]),
+            snapshot_id=None,
+            content_key=name,
+            commit_id=head,
+            location=location,
+        )
+    properties = metadata.get("properties") or {}
+    if str(properties.get("gc.enabled", "true")).lower() != "false":
+        return
+    named = [("", location), *((f":{key}", properties[key]) for key in _OTHER_LOCATIONS if properties.get(key))]
+    for suffix, frozen in named:
+        yield ContentVersion(
+            content_id=content_id + suffix,
+            content_type=GC_DISABLED,
+            metadata_location=metadata_location,
+            snapshot_id=None,
+            content_key=name,
+            commit_id=head,
+            location=str(frozen),
+        )
+
+
+def view_states(name: str, metadata_location: str) -> ContentStates:
+    """A view whose metadata location is known; its reader finds the rest."""
+    return ContentStates(
+        name=name,
+        source=f"{ICEBERG_VIEW}:{metadata_location}",
+        snapshots=_ONE_STATE,
+        content_id=f"view:{name}",
+        content_type=ICEBERG_VIEW,
+        metadata_location=metadata_location,
+    )
+
+
+def whole_view_states(name: str, location: str) -> ContentStates:
+    """A view of which only the location is known."""
+    return ContentStates(
+        name=name,
+        source=f"{WHOLE_VIEW}:{location}",
+        snapshots=_ONE_STATE,
+        content_id=f"view:{name}",
+        content_type=WHOLE_VIEW,
+        location=location,
+    )
+
+
+def unreadable_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
+    """A table of which nothing could be read.
+
+    Its location is frozen, even where a reader makes something of its metadata later: the snapshots that nobody
+    could list would be missing.
+    """
+    frozen = ContentStates(
+        name=name,
+        source=f"{UNREADABLE_TABLE}:{location}",
+        snapshots=_ONE_STATE,
+        content_id=f"unreadable:{name}",
+        content_type=UNREADABLE_TABLE,
+        location=location,
+    )
+    if metadata_location is None:
+        return frozen
+    return replace(
+        frozen,
+        content_type=ICEBERG_TABLE,
+        metadata_location=metadata_location,
+        beside=(replace(frozen.version(_ONE_STATE[0]), commit_id=frozen.head),),
+    )
+
+
+def _time(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=int(milliseconds))
