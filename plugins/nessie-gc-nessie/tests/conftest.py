@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 import pytest
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_nessie import NessieConnector
 from nessie_writer import NessieWriter
 
-from nessie_gc_nessie import NessieConnector
+from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
 
 
 @pytest.fixture(scope="session")

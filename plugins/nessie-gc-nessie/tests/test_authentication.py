@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from loopback import Asked, LoopbackServer, Reply, TokenServer, demanding, json_reply, scripted
+from nessie_gc_nessie import NessieConnector, NessieOptions
+
 from nessie_gc_core.errors import (
     AccessDeniedError,
     ConfigurationError,
@@ -16,8 +18,6 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.testing.servers import NessieServer
-
-from nessie_gc_nessie import NessieConnector, NessieOptions
 
 SECRETS = ("client-s3cret", "s3cret-token", "s3cret-password")
 ONE_PAGE = json_reply({"references": [], "hasMore": False})
@@ -230,9 +230,12 @@ def test_a_token_endpoint_that_gives_no_token_is_named_in_the_error(
 def test_a_lifetime_that_is_missing_or_odd_does_no_harm(expires_in: object) -> None:
     token = {"access_token": "t", "expires_in": expires_in}
     answer = json_reply({key: value for key, value in token.items() if value is not None})
-    with LoopbackServer(scripted(answer)) as issuer, LoopbackServer(scripted(ONE_PAGE)) as api:
-        with connect(api.uri, oauth2(f"{issuer.origin}/token")) as connector:
-            list(connector.references())
-            list(connector.references())
+    with (
+        LoopbackServer(scripted(answer)) as issuer,
+        LoopbackServer(scripted(ONE_PAGE)) as api,
+        connect(api.uri, oauth2(f"{issuer.origin}/token")) as connector,
+    ):
+        list(connector.references())
+        list(connector.references())
 
     assert 1 == len(issuer.asked)

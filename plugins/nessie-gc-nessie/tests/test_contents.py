@@ -3,10 +3,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from nessie_gc_nessie.contents import content_of, log_entry_of
+
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model.repository import ContentVersion
-
-from nessie_gc_nessie.contents import content_of, log_entry_of
 
 TIME = datetime(2026, 1, 2, tzinfo=UTC)
 

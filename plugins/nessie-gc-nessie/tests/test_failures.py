@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 from loopback import Asked, LoopbackServer, Reply, json_reply, scripted
+from nessie_gc_nessie import NessieConnector, NessieOptions
+
 from nessie_gc_core.errors import (
     AccessDeniedError,
     ConfigurationError,
@@ -16,8 +18,6 @@ from nessie_gc_core.errors import (
 from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.model.repository import Reference, ReferenceKind
 from nessie_gc_core.testing.servers import free_ports
-
-from nessie_gc_nessie import NessieConnector, NessieOptions
 
 MAIN = {"type": "BRANCH", "name": "main", "hash": "aa" * 32}
 ONE_PAGE = json_reply({"references": [MAIN], "hasMore": False, "token": None})
@@ -69,9 +69,12 @@ def test_404_without_nessies_code_says_to_check_the_uri() -> None:
 
 def test_404_of_a_commit_with_nessies_code_is_reference_not_found() -> None:
     answer = {"status": 404, "errorCode": "REFERENCE_NOT_FOUND", "message": "Commit 'aa' not found"}
-    with LoopbackServer(scripted(json_reply(answer, status=404))) as server:
-        with open_connector(server.uri) as connector, pytest.raises(ReferenceNotFoundError) as raised:
-            list(connector.commit_log(HEAD))
+    with (
+        LoopbackServer(scripted(json_reply(answer, status=404))) as server,
+        open_connector(server.uri) as connector,
+        pytest.raises(ReferenceNotFoundError) as raised,
+    ):
+        list(connector.commit_log(HEAD))
 
     assert "Commit 'aa' not found" in str(raised.value) and server.uri in str(raised.value)
 
@@ -79,9 +82,11 @@ def test_404_of_a_commit_with_nessies_code_is_reference_not_found() -> None:
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_a_server_that_soon_serves_again_is_asked_again(status: int) -> None:
     pauses = Pauses()
-    with LoopbackServer(scripted(Reply(status=status), Reply(status=status), ONE_PAGE)) as server:
-        with open_connector(server.uri, pauses) as connector:
-            assert ["main"] == [reference.name for reference in connector.references()]
+    with (
+        LoopbackServer(scripted(Reply(status=status), Reply(status=status), ONE_PAGE)) as server,
+        open_connector(server.uri, pauses) as connector,
+    ):
+        assert ["main"] == [reference.name for reference in connector.references()]
 
     assert 3 == len(server.asked)
     assert 2 == len(pauses.seconds)
@@ -91,9 +96,11 @@ def test_a_server_that_soon_serves_again_is_asked_again(status: int) -> None:
 @pytest.mark.parametrize(("asked_for", "expected"), [("7", 7.0), ("86400", 60.0), ("soon", 0.0)])
 def test_retry_after_is_honoured_within_bounds(asked_for: str, expected: float) -> None:
     pauses = Pauses()
-    with LoopbackServer(scripted(Reply(status=503, headers={"Retry-After": asked_for}), ONE_PAGE)) as server:
-        with open_connector(server.uri, pauses) as connector:
-            list(connector.references())
+    with (
+        LoopbackServer(scripted(Reply(status=503, headers={"Retry-After": asked_for}), ONE_PAGE)) as server,
+        open_connector(server.uri, pauses) as connector,
+    ):
+        list(connector.references())
 
     assert [expected] == pauses.seconds
 
@@ -177,9 +184,12 @@ def test_an_answer_that_makes_no_sense_is_a_repository_error(body: bytes) -> Non
 )
 def test_a_reference_that_makes_no_sense_is_a_repository_error(reference: object) -> None:
     answer = scripted(json_reply({"references": [MAIN, reference], "hasMore": False}))
-    with LoopbackServer(answer) as server, open_connector(server.uri) as connector:
-        with pytest.raises(RepositoryError) as raised:
-            list(connector.references())
+    with (
+        LoopbackServer(answer) as server,
+        open_connector(server.uri) as connector,
+        pytest.raises(RepositoryError) as raised,
+    ):
+        list(connector.references())
 
     assert "\n" not in str(raised.value)
 
@@ -218,25 +228,33 @@ def commit(commit_id: str, parent: str | None, **more: object) -> dict[str, obje
 
 def test_a_history_with_a_gap_is_an_error() -> None:
     entries = [commit("aa" * 32, "bb" * 32), commit("cc" * 32, "dd" * 32)]
-    with LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server:
-        with open_connector(server.uri) as connector, pytest.raises(RepositoryError, match="bb" * 32) as raised:
-            list(connector.commit_log(HEAD))
+    with (
+        LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server,
+        open_connector(server.uri) as connector,
+        pytest.raises(RepositoryError, match="bb" * 32) as raised,
+    ):
+        list(connector.commit_log(HEAD))
 
     assert "\n" not in str(raised.value)
 
 
 def test_a_history_of_another_commit_is_an_error() -> None:
     entries = [commit("bb" * 32, None)]
-    with LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server:
-        with open_connector(server.uri) as connector, pytest.raises(RepositoryError, match="expected"):
-            list(connector.commit_log(HEAD))
+    with (
+        LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server,
+        open_connector(server.uri) as connector,
+        pytest.raises(RepositoryError, match="expected"),
+    ):
+        list(connector.commit_log(HEAD))
 
 
 def test_a_commit_without_operations_still_counts() -> None:
     entries = [commit("aa" * 32, None, operations=None)]
-    with LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server:
-        with open_connector(server.uri) as connector:
-            log = list(connector.commit_log(HEAD))
+    with (
+        LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server,
+        open_connector(server.uri) as connector,
+    ):
+        log = list(connector.commit_log(HEAD))
 
     assert [("aa" * 32, None)] == [(entry.commit_id, entry.operations) for entry in log]
     assert "2026-01-02T03:04:05.123456+00:00" == log[0].commit_time.isoformat()
@@ -244,15 +262,21 @@ def test_a_commit_without_operations_still_counts() -> None:
 
 def test_entries_without_their_contents_are_an_error() -> None:
     entry = {"type": "ICEBERG_TABLE", "name": {"elements": ["t"]}, "contentId": "1"}
-    with LoopbackServer(scripted(json_reply({"entries": [entry], "hasMore": False}))) as server:
-        with open_connector(server.uri) as connector, pytest.raises(RepositoryError, match="without its content"):
-            list(connector.contents(HEAD))
+    with (
+        LoopbackServer(scripted(json_reply({"entries": [entry], "hasMore": False}))) as server,
+        open_connector(server.uri) as connector,
+        pytest.raises(RepositoryError, match="without its content"),
+    ):
+        list(connector.contents(HEAD))
 
 
 @pytest.mark.parametrize(
     "config", [{"maxSupportedApiVersion": 1}, {"maxSupportedApiVersion": 2, "actualApiVersion": 1}]
 )
 def test_a_server_without_version_2_is_refused_by_check(config: dict[str, object]) -> None:
-    with LoopbackServer(scripted(json_reply(config))) as server, open_connector(server.uri) as connector:
-        with pytest.raises(ConfigurationError, match="version 2"):
-            connector.describe()
+    with (
+        LoopbackServer(scripted(json_reply(config))) as server,
+        open_connector(server.uri) as connector,
+        pytest.raises(ConfigurationError, match="version 2"),
+    ):
+        connector.describe()

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from nessie_gc_nessie import NessieConnector, NessieOptions, nessie_gc_register_repository_connector
+
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
-
-from nessie_gc_nessie import NessieConnector, NessieOptions, nessie_gc_register_repository_connector
 
 JAVA_OPTIONS = {
     "nessie.uri": "https://nessie.example.com/api/v2",

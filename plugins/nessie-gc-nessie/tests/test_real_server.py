@@ -7,12 +7,12 @@ from itertools import islice
 
 import pytest
 from loopback import LoopbackServer, demanding
+from nessie_gc_nessie import NessieConnector
+from nessie_writer import NessieWriter, delete, namespace, put, table
+
 from nessie_gc_core.errors import ConfigurationError, ReferenceNotFoundError
 from nessie_gc_core.model.repository import LogEntry, Operation, OperationKind, Reference, ReferenceKind
 from nessie_gc_core.testing.servers import NessieServer
-from nessie_writer import NessieWriter, delete, namespace, put, table
-
-from nessie_gc_nessie import NessieConnector
 
 pytestmark = pytest.mark.server
 
@@ -135,23 +135,27 @@ def test_a_history_ends_right_at_the_edges_of_pages(
 
 
 def test_a_history_is_fetched_only_as_far_as_it_is_consumed(server: NessieServer, long_history: list[str]) -> None:
-    with LoopbackServer(demanding(server.uri.removesuffix("/api/v2"), lambda header: True)) as proxy:
-        with NessieConnector.from_options({"uri": proxy.uri}) as connector:
-            with closing(connector.commit_log(at(long_history[0]))) as log:  # type: ignore[type-var]  # a generator
-                assert 30 == len(list(islice(log, 30)))
-            soon_left = [asked.query["max-records"] for asked in proxy.asked]
-            proxy.asked.clear()
-            assert 600 == len(list(connector.commit_log(at(long_history[0]))))
-            whole = [asked.query["max-records"] for asked in proxy.asked]
+    with (
+        LoopbackServer(demanding(server.uri.removesuffix("/api/v2"), lambda header: True)) as proxy,
+        NessieConnector.from_options({"uri": proxy.uri}) as connector,
+    ):
+        with closing(connector.commit_log(at(long_history[0]))) as log:  # type: ignore[type-var]  # a generator
+            assert 30 == len(list(islice(log, 30)))
+        soon_left = [asked.query["max-records"] for asked in proxy.asked]
+        proxy.asked.clear()
+        assert 600 == len(list(connector.commit_log(at(long_history[0]))))
+        whole = [asked.query["max-records"] for asked in proxy.asked]
 
     assert ["32"] == soon_left
     assert ["32", "64", "128", "250", "250"] == whole
 
 
 def test_every_page_of_contents_is_read_in_bulk(server: NessieServer, long_history: list[str]) -> None:
-    with LoopbackServer(demanding(server.uri.removesuffix("/api/v2"), lambda header: True)) as proxy:
-        with NessieConnector.from_options({"uri": proxy.uri, "page_size": 150}) as connector:
-            found = list(connector.contents(at(long_history[0])))
+    with (
+        LoopbackServer(demanding(server.uri.removesuffix("/api/v2"), lambda header: True)) as proxy,
+        NessieConnector.from_options({"uri": proxy.uri, "page_size": 150}) as connector,
+    ):
+        found = list(connector.contents(at(long_history[0])))
 
     assert {f"t{number}" for number in range(600)} == {version.content_key for version in found}
     assert 600 == len({version.content_id for version in found})

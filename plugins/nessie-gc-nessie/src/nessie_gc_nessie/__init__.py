@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nessie_gc_core import hookimpl
-
 from nessie_gc_nessie.connector import NessieConnector
 from nessie_gc_nessie.options import NessieOptions
 

@@ -6,7 +6,6 @@ import base64
 from abc import ABC, abstractmethod
 
 from nessie_gc_core.errors import ConfigurationError
-
 from nessie_gc_nessie.options import NessieOptions
 
 

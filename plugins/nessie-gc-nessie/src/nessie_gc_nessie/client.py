@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import requests
+
 from nessie_gc_core.errors import (
     AccessDeniedError,
     ConfigurationError,
@@ -15,7 +16,6 @@ from nessie_gc_core.errors import (
     RepositoryError,
     ServiceUnavailableError,
 )
-
 from nessie_gc_nessie.authentication import Authentication
 from nessie_gc_nessie.transport import Transport
 

@@ -12,7 +12,6 @@ from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError, ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
-
 from nessie_gc_nessie.authentication import Authentication, anonymous, basic, bearer
 from nessie_gc_nessie.client import Answer, NessieClient
 from nessie_gc_nessie.contents import entry_of, log_entry_of, reference_of

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from urllib.parse import quote_plus
 
 import requests
-from nessie_gc_core.errors import AccessDeniedError, RepositoryError, ServiceUnavailableError
 
+from nessie_gc_core.errors import AccessDeniedError, RepositoryError, ServiceUnavailableError
 from nessie_gc_nessie.authentication import Authentication, basic_header, required
 from nessie_gc_nessie.options import NessieOptions
 from nessie_gc_nessie.transport import Transport

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import requests
-from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
 from requests.auth import AuthBase
 from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
+from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
 from nessie_gc_nessie.options import NessieOptions
 
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.testing.servers import ServerProcess, ServerStartError, free_ports, skip_or_fail
+from nessie_gc_core.testing.servers.process import answers_ok
+
+
+def python(*code: str) -> list[str]:
+    return [sys.executable, "-u", "-c", "\n".join(code)]
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_server_is_ready_inside_and_gone_after(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    uri = f"http://127.0.0.1:{port}/"
+    command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(tmp_path)]
+
+    with ServerProcess("files", command, is_ready=lambda: answers_ok(uri), log=tmp_path / "log") as server:
+        pid = server.pid
+        assert answers_ok(uri)
+
+    assert not answers_ok(uri)
+    assert not is_there(pid)
+
+
+def test_a_server_that_ends_is_reported_with_the_end_of_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "log"
+    server = ServerProcess("short", python("print('no such store')", "exit(3)"), is_ready=lambda: False, log=log)
+
+    with pytest.raises(ServerStartError) as raised:
+        server.start()
+
+    assert f"short ended while it started; see {log}: no such store" == str(raised.value)
+    assert not server.is_running
+
+
+def test_a_server_that_is_not_ready_in_time_is_stopped(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import os, pathlib, time",
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))",
+        "time.sleep(60)",
+    )
+    server = ServerProcess("slow", python(*code), is_ready=lambda: False, log=tmp_path / "log", ready_timeout_seconds=1)
+
+    with pytest.raises(ServerStartError, match="slow was not ready after 1 s"):
+        server.start()
+
+    assert not is_there(int(pid_file.read_text()))
+
+
+def test_a_server_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    code = ("import signal, time", "signal.signal(signal.SIGTERM, signal.SIG_IGN)", "print('up')", "time.sleep(60)")
+    started = time.monotonic()
+    with ServerProcess(
+        "stubborn", python(*code), is_ready=lambda: "up" in log.read_text(), log=log, stop_timeout_seconds=0.2
+    ) as server:
+        pid = server.pid
+
+    assert not is_there(pid)
+    assert time.monotonic() - started < 30
+
+
+def test_stopping_twice_does_no_harm(tmp_path: Path) -> None:
+    server = ServerProcess("idle", python("import time; time.sleep(60)"), is_ready=lambda: True, log=tmp_path / "log")
+    server.start()
+    server.stop()
+    server.stop()
+
+    with pytest.raises(ServerStartError, match="not started"):
+        _ = server.pid
+
+
+def test_free_ports_are_different() -> None:
+    assert 5 == len(set(free_ports(5)))
+
+
+@pytest.mark.parametrize("variable", ["CI", "NESSIE_GC_REQUIRE_SERVERS"])
+def test_a_missing_server_fails_where_servers_are_required(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "1")
+
+    with pytest.raises(ConfigurationError, match="no Java"), skip_or_fail():
+        raise ConfigurationError("no Java")
+
+
+def test_a_missing_server_is_else_skipped_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("NESSIE_GC_REQUIRE_SERVERS", "0")
+
+    with pytest.raises(pytest.skip.Exception, match="no Java"), skip_or_fail():
+        raise ConfigurationError("no Java")
+
+
+def test_a_server_that_does_not_start_fails_and_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+
+    with pytest.raises(ServerStartError), skip_or_fail():
+        raise ServerStartError("it ended")
