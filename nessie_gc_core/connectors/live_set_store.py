@@ -48,7 +48,10 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
-        """IDENTIFY_SUCCESS to EXPIRY_IN_PROGRESS; to resume, also from EXPIRY_IN_PROGRESS and EXPIRY_FAILED."""
+        """IDENTIFY_SUCCESS to EXPIRY_IN_PROGRESS; to resume, also from EXPIRY_IN_PROGRESS and EXPIRY_FAILED.
+
+        A resumed sweep keeps its first ``expiry_started``, and has no ``expiry_completed`` and error any more.
+        """
 
     @abstractmethod
     def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:

@@ -1,1 +1,49 @@
-"""."""
+"""The conformance kit: test classes that a plugin's tests inherit, one for each contract, and real servers.
+
+A plugin's test module subclasses the class of its contract and gives it the fixtures that the class asks for::
+
+    from nessie_gc_core.testing.file_lister import FileListerContract
+
+
+    class TestTapeLister(FileListerContract):
+        @pytest.fixture
+        def open_lister(self, robot):
+            return lambda: TapeLister.from_options({"robot": robot.address})
+
+        @pytest.fixture
+        def location(self, robot):
+            return robot.empty_tape()
+
+        @pytest.fixture
+        def put_file(self, robot):
+            return robot.put
+
+| module | class | contract |
+|---|---|---|
+| ``testing.repository`` | ``RepositoryConnectorContract`` | ``RepositoryConnector`` |
+| ``testing.content_to_files`` | ``ContentToFilesContract`` | ``ContentToFiles`` |
+| ``testing.file_lister`` | ``FileListerContract`` | ``FileLister`` |
+| ``testing.file_deleter`` | ``FileDeleterContract`` | ``FileDeleter`` |
+| ``testing.live_set_store`` | ``LiveSetStoreContract`` | ``LiveSetStore`` |
+| ``testing.visited_deduplicator`` | ``VisitedDeduplicatorContract`` | ``VisitedDeduplicator`` |
+
+What a contract leaves open (order, duplicates, whether a missing file can be told) is not tested. These modules
+need pytest and hypothesis, which the core does not install; nothing but tests imports them.
+"""
+
+import sys
+
+if (pytest := sys.modules.get("pytest")) is not None:  # failed assertions of the kit show their values
+    for _module in (
+        "content_to_files",
+        "file_deleter",
+        "file_lister",
+        "live_set_lifecycle",
+        "live_set_machine",
+        "live_set_registers",
+        "live_set_rows",
+        "live_set_store",
+        "repository",
+        "visited_deduplicator",
+    ):
+        pytest.register_assert_rewrite(f"{__name__}.{_module}")

@@ -1,0 +1,196 @@
+"""What every content reader has to do (:class:`nessie_gc_core.connectors.ContentToFiles`)."""
+
+# ruff: noqa: D102 - the name of a test says what it says
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pytest
+
+from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.errors import MissingFileError, UnreadableFileError
+from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.repository import ContentVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenContent:
+    """A content version that is stored for the test, and what is known of it."""
+
+    version: ContentVersion
+    location: str
+    """The content's raw base location, as its metadata has it."""
+    needed: frozenset[str]
+    """Raw paths of every file that the version needs, its metadata file included."""
+    dead: frozenset[str] = frozenset()
+    """Raw paths of files near it that it does not need, and that can be told from those it needs."""
+
+
+class ContentToFilesContract:
+    """Inherit it and give it these fixtures.
+
+    Required:
+        ``open_reader``: a function that makes a reader; it may be called several times.
+        ``contents``: a sequence of :class:`WrittenContent`, one at least for each content type that it reads.
+        ``missing``: a :class:`ContentVersion` whose metadata file does not exist.
+        ``unreadable``: content versions whose metadata files exist and make no sense (empty, cut off, garbage).
+
+    Optional, for readers with expandable kinds:
+        ``missing_file``: an expandable :class:`ReachableFile` that does not exist.
+        ``unreadable_files``: expandable files that exist and make no sense (empty, cut off, garbage).
+    """
+
+    @pytest.fixture
+    def open_reader(self) -> Callable[[], ContentToFiles]:
+        raise NotImplementedError("the subclass has to define the fixture open_reader")
+
+    @pytest.fixture
+    def contents(self) -> Sequence[WrittenContent]:
+        raise NotImplementedError("the subclass has to define the fixture contents")
+
+    @pytest.fixture
+    def missing(self) -> ContentVersion:
+        raise NotImplementedError("the subclass has to define the fixture missing")
+
+    @pytest.fixture
+    def unreadable(self) -> Sequence[ContentVersion]:
+        raise NotImplementedError("the subclass has to define the fixture unreadable")
+
+    @pytest.fixture
+    def missing_file(self) -> ReachableFile | None:
+        return None
+
+    @pytest.fixture
+    def unreadable_files(self) -> Sequence[ReachableFile]:
+        return ()
+
+    @pytest.fixture
+    def reader(self, open_reader: Callable[[], ContentToFiles]) -> Iterator[ContentToFiles]:
+        with open_reader() as reader:
+            yield reader
+
+    def test_it_has_a_content_for_every_type_that_it_claims(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        assert reader.content_types
+        assert reader.content_types == {content.version.content_type for content in contents}
+
+    def test_it_names_each_expandable_kind_once(self, reader: ContentToFiles) -> None:
+        assert len(reader.expandable_kinds) == len(set(reader.expandable_kinds))
+
+    def test_it_finds_every_file_that_a_version_needs(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        for content in contents:
+            assert content.needed <= {file.path for file in walk(reader, content.version)}
+
+    def test_it_leaves_out_files_that_are_known_to_be_dead(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        for content in contents:
+            assert set() == content.dead & {file.path for file in walk(reader, content.version)}
+
+    def test_the_metadata_file_is_among_the_files(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        for content in contents:
+            if content.version.metadata_location is not None:
+                assert content.version.metadata_location in {file.path for file in reader.files(content.version)}
+
+    def test_files_at_first_hand_carry_a_location_and_the_base_location_comes(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        for content in contents:
+            locations = {file.location for file in reader.files(content.version)}
+            assert None not in locations
+            assert content.location in locations
+
+    def test_a_kind_expands_only_to_later_kinds(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        order = {kind: position for position, kind in enumerate(reader.expandable_kinds)}
+        for content in contents:
+            for file in walk(reader, content.version):
+                if file.kind in order:
+                    for child in reader.expand(file):
+                        assert order.get(child.kind, len(order)) > order[file.kind]
+
+    def test_answers_do_not_depend_on_what_was_asked_before(
+        self, open_reader: Callable[[], ContentToFiles], contents: Sequence[WrittenContent]
+    ) -> None:
+        with open_reader() as used:
+            first = [walk(used, content.version) for content in contents]
+            again = [walk(used, content.version) for content in reversed(contents)]
+        with open_reader() as other:
+            fresh = [walk(other, content.version) for content in contents]
+        assert first == again[::-1]
+        assert first == fresh
+
+    def test_threads_get_the_same_answers(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
+        versions = [content.version for content in contents] * 4
+        with ThreadPoolExecutor(4) as pool:
+            walked = list(pool.map(lambda version: walk(reader, version), versions))
+        assert [walk(reader, version) for version in versions] == walked
+
+    def test_missing_metadata_is_told_from_unreadable_metadata(
+        self, reader: ContentToFiles, missing: ContentVersion, unreadable: Sequence[ContentVersion]
+    ) -> None:
+        with pytest.raises(MissingFileError) as caught:
+            list(reader.files(missing))
+        _names(caught.value, missing.metadata_location)
+        assert unreadable, "the fixture unreadable is empty"
+        for version in unreadable:
+            with pytest.raises(UnreadableFileError) as unread:
+                walk(reader, version)
+            assert not isinstance(unread.value, MissingFileError)
+            _names(unread.value, version.metadata_location)
+
+    def test_a_missing_or_unreadable_file_is_never_taken_for_an_empty_one(
+        self, reader: ContentToFiles, missing_file: ReachableFile | None, unreadable_files: Sequence[ReachableFile]
+    ) -> None:
+        if not reader.expandable_kinds:
+            return
+        assert missing_file is not None, "the subclass has to define the fixture missing_file"
+        assert unreadable_files, "the subclass has to define the fixture unreadable_files"
+        with pytest.raises(MissingFileError) as caught:
+            list(reader.expand(missing_file))
+        _names(caught.value, missing_file.path)
+        for file in unreadable_files:
+            with pytest.raises(UnreadableFileError) as unread:
+                list(reader.expand(file))
+            assert not isinstance(unread.value, MissingFileError)
+            _names(unread.value, file.path)
+
+    def test_what_a_version_points_to_may_be_a_root(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        for content in contents:
+            if content.version.metadata_location is not None:
+                assert reader.may_be_root(content.version.metadata_location)
+
+    def test_closing_twice_does_no_harm(self, open_reader: Callable[[], ContentToFiles]) -> None:
+        reader = open_reader()
+        reader.close()
+        reader.close()
+
+
+def walk(reader: ContentToFiles, version: ContentVersion) -> set[ReachableFile]:
+    """All files that a version needs, each expandable file expanded once."""
+    found: set[ReachableFile] = set()
+    waiting = list(reader.files(version))
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            if file.kind in reader.expandable_kinds:
+                waiting.extend(reader.expand(file))
+    return found
+
+
+def _names(error: UnreadableFileError, path: str | None) -> None:
+    """The error says in one line which file it is."""
+    assert path == error.path
+    assert path in str(error)
+    assert len(str(error).splitlines()) == 1

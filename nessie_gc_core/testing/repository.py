@@ -1,0 +1,245 @@
+"""What every repository connector has to do (:class:`nessie_gc_core.connectors.RepositoryConnector`)."""
+
+# ruff: noqa: D102 - the name of a test says what it says
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from typing import ClassVar
+
+import pytest
+
+from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.errors import ReferenceNotFoundError
+from nessie_gc_core.model.repository import (
+    ContentVersion,
+    LogEntry,
+    OperationKind,
+    Reference,
+    ReferenceKind,
+)
+
+Identity = tuple[str, str, str | None, int | None]
+
+
+class RepositoryConnectorContract:
+    """Inherit it and give it these fixtures.
+
+    Required:
+        ``open_repository``: a function that makes a connector to one repository; it may be called several times.
+        The repository has more references, and one of them more commits, than fit on one page, where it has pages.
+        ``expected_references``: names and kinds of all its references.
+        ``commit_once``: the back door, puts one more commit on some reference and gives the reference's name.
+
+    Optional:
+        ``missing_commit_id``: a well-formed commit id that the repository does not have.
+        ``detached``: a reference as it was before it was dropped or moved away, so that nothing leads to its commit
+        any more; ``None`` (the default) where the repository forgets such commits.
+        ``secrets``: texts that may not appear in the identity or in any repr.
+    """
+
+    contents_follow_operations: ClassVar[bool] = True
+    """Whether ``contents`` at a commit is what its history put there. ``False`` for a catalog without a history,
+    whose log names every state and whose ``contents`` are empty."""
+
+    @pytest.fixture
+    def open_repository(self) -> Callable[[], RepositoryConnector]:
+        raise NotImplementedError("the subclass has to define the fixture open_repository")
+
+    @pytest.fixture
+    def expected_references(self) -> Mapping[str, ReferenceKind]:
+        raise NotImplementedError("the subclass has to define the fixture expected_references")
+
+    @pytest.fixture
+    def commit_once(self) -> Callable[[], str]:
+        raise NotImplementedError("the subclass has to define the fixture commit_once")
+
+    @pytest.fixture
+    def missing_commit_id(self) -> str:
+        return "deadbeef" * 8
+
+    @pytest.fixture
+    def detached(self) -> Reference | None:
+        return None
+
+    @pytest.fixture
+    def secrets(self) -> Sequence[str]:
+        return ()
+
+    @pytest.fixture
+    def repository(self, open_repository: Callable[[], RepositoryConnector]) -> Iterator[RepositoryConnector]:
+        with open_repository() as repository:
+            yield repository
+
+    # ---- references -----------------------------------------------------------------------------------
+    def test_its_identity_is_always_the_same_and_holds_no_secret(
+        self, open_repository: Callable[[], RepositoryConnector], secrets: Sequence[str]
+    ) -> None:
+        with open_repository() as one, open_repository() as other:
+            assert one.identity()
+            assert one.identity() == other.identity()
+            shown = f"{one.identity()} {one!r} {one.options!r}"
+            assert [secret for secret in secrets if secret in shown] == []
+
+    def test_every_reference_comes_once_with_its_kind(
+        self, repository: RepositoryConnector, expected_references: Mapping[str, ReferenceKind]
+    ) -> None:
+        found = [(reference.name, reference.kind) for reference in repository.references()]
+        assert sorted(expected_references.items()) == sorted(found)
+
+    def test_a_new_commit_moves_the_head(self, repository: RepositoryConnector, commit_once: Callable[[], str]) -> None:
+        before = _heads(repository)
+        moved = commit_once()
+        after = _heads(repository)
+        assert before[moved] != after[moved]
+        assert {name: head for name, head in before.items() if name != moved} == {
+            name: head for name, head in after.items() if name != moved
+        }
+
+    # ---- history --------------------------------------------------------------------------------------
+    def test_a_log_is_a_chain_of_first_parents_from_the_head_to_the_first_commit(
+        self, repository: RepositoryConnector
+    ) -> None:
+        for reference in repository.references():
+            log = list(repository.commit_log(reference))
+            chain = [reference.commit_id, *(entry.parent_id for entry in log)]
+            assert [*(entry.commit_id for entry in log), None] == chain
+            assert len(log) == len({entry.commit_id for entry in log})
+
+    def test_commit_times_are_aware_utc(self, repository: RepositoryConnector) -> None:
+        for entry in _all_entries(repository):
+            assert timedelta(0) == entry.commit_time.utcoffset()
+
+    def test_only_puts_have_contents_and_their_time_is_that_of_the_commit(
+        self, repository: RepositoryConnector
+    ) -> None:
+        for entry in _all_entries(repository):
+            for operation in entry.operations or ():
+                if operation.kind is not OperationKind.PUT:
+                    assert operation.content is None
+                elif operation.content is not None:
+                    assert operation.content.commit_time in (None, entry.commit_time)
+                    assert operation.content.content_key == operation.content_key
+
+    def test_the_log_of_an_older_commit_is_the_rest_of_the_log(self, repository: RepositoryConnector) -> None:
+        reference, log = _longest(repository)
+        middle = len(log) // 2
+        older = replace(reference, commit_id=log[middle].commit_id)
+        assert log[middle:] == list(repository.commit_log(older))
+
+    def test_commits_that_arrive_later_are_not_in_the_log(
+        self, repository: RepositoryConnector, commit_once: Callable[[], str]
+    ) -> None:
+        references = {reference.name: reference for reference in repository.references()}
+        logs = {name: list(repository.commit_log(reference)) for name, reference in references.items()}
+        moved = commit_once()
+        assert logs[moved] == list(repository.commit_log(references[moved]))
+
+    def test_a_log_is_a_stream_that_can_be_left(self, repository: RepositoryConnector) -> None:
+        reference, log = _longest(repository)
+        stream = repository.commit_log(reference)
+        assert log[0] == next(stream)
+        close = getattr(stream, "close", None)
+        if close is not None:
+            close()
+        assert log == list(repository.commit_log(reference))
+
+    def test_a_reference_without_a_commit_has_an_empty_log_and_no_contents(
+        self, repository: RepositoryConnector
+    ) -> None:
+        empty = Reference(name="empty", kind=ReferenceKind.BRANCH, commit_id=None)
+        assert list(repository.commit_log(empty)) == []
+        assert list(repository.contents(empty)) == []
+
+    def test_a_commit_that_does_not_exist_is_an_error(
+        self, repository: RepositoryConnector, missing_commit_id: str
+    ) -> None:
+        reference, _ = _longest(repository)
+        lost = replace(reference, commit_id=missing_commit_id)
+        with pytest.raises(ReferenceNotFoundError, match=missing_commit_id) as caught:
+            list(repository.commit_log(lost))
+        assert len(str(caught.value).splitlines()) == 1
+        if self.contents_follow_operations:
+            with pytest.raises(ReferenceNotFoundError, match=missing_commit_id):
+                list(repository.contents(lost))
+
+    # ---- contents -------------------------------------------------------------------------------------
+    def test_contents_at_every_commit_are_what_the_operations_put_there(self, repository: RepositoryConnector) -> None:
+        for reference in repository.references():
+            for commit_id, expected in _replay(repository.commit_log(reference)):
+                found = _identities(repository.contents(replace(reference, commit_id=commit_id)))
+                assert (expected if self.contents_follow_operations else set()) == found
+
+    def test_a_detached_commit_can_still_be_read(
+        self, repository: RepositoryConnector, detached: Reference | None
+    ) -> None:
+        if detached is None:
+            pytest.skip("the fixture detached: this repository forgets commits that no reference leads to")
+        assert detached.commit_id not in _heads(repository).values()
+        states = _replay(repository.commit_log(detached))
+        assert (detached.commit_id, _identities(repository.contents(detached))) == states[-1]
+
+    # ---- use ------------------------------------------------------------------------------------------
+    def test_threads_read_the_same_as_one(self, repository: RepositoryConnector) -> None:
+        references = list(repository.references())
+
+        def read(reference: Reference) -> tuple[list[LogEntry], set[Identity]]:
+            return list(repository.commit_log(reference)), _identities(repository.contents(reference))
+
+        alone = [read(reference) for reference in references]
+        with ThreadPoolExecutor(4) as pool:
+            assert alone * 2 == list(pool.map(read, references * 2))
+
+    def test_two_connectors_of_the_same_options_read_the_same(
+        self, open_repository: Callable[[], RepositoryConnector]
+    ) -> None:
+        with open_repository() as one, open_repository() as other:
+            assert _heads(one) == _heads(other)
+
+    def test_closing_twice_does_no_harm(self, open_repository: Callable[[], RepositoryConnector]) -> None:
+        repository = open_repository()
+        list(repository.references())
+        repository.close()
+        repository.close()
+
+
+def _heads(repository: RepositoryConnector) -> dict[str, str | None]:
+    return {reference.name: reference.commit_id for reference in repository.references()}
+
+
+def _all_entries(repository: RepositoryConnector) -> Iterator[LogEntry]:
+    for reference in repository.references():
+        yield from repository.commit_log(reference)
+
+
+def _longest(repository: RepositoryConnector) -> tuple[Reference, list[LogEntry]]:
+    """The reference with the longest log."""
+    logs = [(reference, list(repository.commit_log(reference))) for reference in repository.references()]
+    reference, log = max(logs, key=lambda pair: len(pair[1]))
+    assert len(log) > 1, "the repository of the tests needs a reference with more than one commit"
+    return reference, log
+
+
+def _identities(contents: Iterable[ContentVersion]) -> set[Identity]:
+    return {content.identity for content in contents}
+
+
+def _replay(log: Iterable[LogEntry]) -> list[tuple[str, set[Identity]]]:
+    """The commits of a log, oldest first, each with the contents that its operations and older ones left.
+
+    Ends before the first commit whose operations are not known.
+    """
+    visible: dict[str, Identity] = {}
+    states: list[tuple[str, set[Identity]]] = []
+    for entry in reversed(list(log)):
+        if entry.operations is None:
+            break
+        for operation in entry.operations:
+            if operation.kind is OperationKind.PUT and operation.content is not None:
+                visible[operation.content_key] = operation.content.identity
+            elif operation.kind is not OperationKind.UNCHANGED:
+                visible.pop(operation.content_key, None)
+        states.append((entry.commit_id, set(visible.values())))
+    return states
