@@ -1,0 +1,155 @@
+"""One ADLS or blob container, through the SDK's client as adlfs makes it: raw names, streamed pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
+from fsspec.asyn import sync
+from pyiceberg.io.fsspec import FsspecFileIO
+
+from nessie_gc_core.errors import (
+    AccessDeniedError,
+    ConfigurationError,
+    ListingError,
+    NessieGcError,
+    ServiceUnavailableError,
+)
+from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_iceberg_files.adls_account import account_properties, check_account
+from nessie_gc_iceberg_files.clocks import from_date_header
+from nessie_gc_iceberg_files.concurrency import gathered
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+
+_PAGE = 1000
+_MISSING_BLOB = frozenset({"BlobNotFound", "PathNotFound"})
+_DIRECTORY_MARK = "hdi_isfolder"
+
+
+class AdlsStore(Store):
+    """Credentials and endpoint come from the ``adls.*`` properties, as PyIceberg understands them."""
+
+    def __init__(self, authority: str, properties: Mapping[str, str]) -> None:
+        container, _, host = authority.partition("@")
+        self._where = f"abfs://{authority}/"
+        try:
+            file_io = FsspecFileIO(account_properties(host, properties))
+            self._fs: Any = file_io.get_fs("abfs")  # fsspec has no types
+            self._container: Any = self._fs.service_client.get_container_client(container)
+            check_account(host, self._fs.service_client.account_name)
+        except ConfigurationError:
+            raise
+        except Exception as error:  # adlfs raises many kinds on missing or wrong credentials
+            raise ConfigurationError(f"no client of {self._where} can be made: {one_line(error)}") from error
+
+    def read(self, key: str) -> bytes:
+        """One download."""
+        try:
+            return bytes(sync(self._fs.loop, self._download, key))
+        except ResourceNotFoundError as error:
+            if error.error_code in _MISSING_BLOB:
+                raise FileNotFoundError(key) from error
+            raise OSError(_reason(error)) from error
+        except AzureError as error:
+            raise OSError(_reason(error)) from error
+
+    def files(self, prefix: str) -> Iterator[StoredFile]:
+        """Pages of the blob list; directories of hierarchical accounts are left out."""
+        for page in self._pages(prefix, self._container.list_blobs):
+            yield from (_stored(item) for item in page if not _is_directory(item))
+
+    def level(self, prefix: str, limit: int | None) -> Level | None:
+        """The blob list with a delimiter."""
+        files: list[StoredFile] = []
+        prefixes: list[str] = []
+        for page in self._pages(prefix, self._container.walk_blobs):
+            for item in page:
+                if "size" not in item:
+                    prefixes.append(item.name)
+                elif not _is_directory(item):
+                    files.append(_stored(item))
+            if limit is not None and len(files) + len(prefixes) > limit:
+                return None
+        return Level(files, prefixes)
+
+    def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
+        """Single deletions, several at a time."""
+        yield from sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
+
+    def now(self, prefix: str) -> datetime:
+        """The Date header of a listing of one name."""
+        headers: dict[str, str] = {}
+        found = self._container.list_blobs(
+            name_starts_with=prefix,
+            results_per_page=1,
+            raw_response_hook=lambda answer: headers.update(answer.http_response.headers),
+        )
+        next(self._walk(prefix, found), None)
+        date = next((value for name, value in headers.items() if name.lower() == "date"), None)
+        return from_date_header(date, self._where + prefix)
+
+    async def _download(self, key: str) -> bytes:
+        stream = await self._container.get_blob_client(key).download_blob()
+        return cast("bytes", await stream.readall())
+
+    def _pages(self, prefix: str, listing: Any) -> Iterator[Sequence[Any]]:
+        return self._walk(prefix, listing(name_starts_with=prefix, include=["metadata"], results_per_page=_PAGE))
+
+    def _walk(self, prefix: str, listing: Any) -> Iterator[Sequence[Any]]:
+        pages = listing.by_page()
+        while True:
+            try:
+                page = sync(self._fs.loop, _next_page, pages)
+            except AzureError as error:
+                raise _listing_error(self._where + prefix, error) from error
+            if page is None:
+                return
+            yield page
+
+    async def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
+        try:
+            await self._container.get_blob_client(prefix + path).delete_blob()
+        except ResourceNotFoundError as error:
+            if error.error_code in _MISSING_BLOB:
+                return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+            return failed(path, _reason(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
+            return failed(path, _reason(error))
+        return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+async def _next_page(pages: AsyncIterator[AsyncIterator[Any]]) -> list[Any] | None:
+    try:
+        page = await anext(pages)
+    except StopAsyncIteration:
+        return None
+    return [item async for item in page]
+
+
+def _listing_error(where: str, error: AzureError) -> NessieGcError:
+    text = f"cannot list {where}: {_reason(error)}"
+    status = error.status_code if isinstance(error, HttpResponseError) else None
+    if isinstance(error, ClientAuthenticationError) or status in (401, 403):
+        return AccessDeniedError(text)
+    is_refused = status is not None and 400 <= status < 500
+    return ListingError(text) if is_refused else ServiceUnavailableError(text)
+
+
+def _is_directory(item: Any) -> bool:
+    """Hierarchical accounts list directories as empty blobs with a mark; deleting one is not our business (S22)."""
+    metadata = {name.lower(): value for name, value in (item.metadata or {}).items()}
+    return str(metadata.get(_DIRECTORY_MARK, "")).lower() == "true"
+
+
+def _stored(item: Any) -> StoredFile:
+    modified = item.last_modified
+    return StoredFile(item.name, item.size, modified.astimezone(UTC) if modified else None)
+
+
+def _reason(error: BaseException) -> str:
+    """The service's code and the first line of its message; the rest repeats headers."""
+    code = getattr(error, "error_code", None)
+    first = str(error).strip().split("\n", 1)[0]
+    return one_line(f"{code}: {first}" if code else first or type(error).__name__)

@@ -1,0 +1,135 @@
+"""One GCS bucket, through the JSON API as gcsfs calls it: raw keys, streamed pages, one deletion per file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+# Else gcsfs asks a gRPC service for each bucket's type and waits a minute where that cannot be reached.
+os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+
+from fsspec.asyn import sync
+from gcsfs.retry import HttpError
+from google.auth.exceptions import GoogleAuthError
+from pyiceberg.io.fsspec import FsspecFileIO
+
+from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
+from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_iceberg_files.clocks import from_date_header
+from nessie_gc_iceberg_files.concurrency import gathered
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+
+_FIELDS = "nextPageToken,prefixes,items(name,size,updated)"
+
+
+class GcsStore(Store):
+    """Credentials and endpoint come from the ``gcs.*`` properties, as PyIceberg understands them."""
+
+    def __init__(self, bucket: str, properties: Mapping[str, str]) -> None:
+        self._bucket = bucket
+        self._fs: Any = FsspecFileIO(dict(properties)).get_fs("gs")  # fsspec has no types
+
+    def read(self, key: str) -> bytes:
+        """One GET; GCS answers 404 for a missing bucket too, which is no missing file."""
+        try:
+            return bytes(self._fs.call("GET", "b/{}/o/{}", self._bucket, _safe(key), alt="media")[1])
+        except FileNotFoundError as error:
+            self._first_page(key)
+            raise FileNotFoundError(key) from error
+        except ValueError as error:
+            raise OSError(str(error)) from error
+
+    def files(self, prefix: str) -> Iterator[StoredFile]:
+        """Pages of the objects list."""
+        for page in self._pages(prefix):
+            yield from map(_stored, page.get("items", ()))
+
+    def level(self, prefix: str, limit: int | None) -> Level | None:
+        """The objects list with a delimiter."""
+        files: list[StoredFile] = []
+        prefixes: list[str] = []
+        for page in self._pages(prefix, delimiter="/"):
+            files.extend(map(_stored, page.get("items", ())))
+            prefixes.extend(page.get("prefixes", ()))
+            if limit is not None and len(files) + len(prefixes) > limit:
+                return None
+        return Level(files, prefixes)
+
+    def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
+        """Single deletions, several at a time."""
+        yield from sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
+
+    def now(self, prefix: str) -> datetime:
+        """The Date header of a listing of one key."""
+        where = f"gs://{self._bucket}/{prefix}"
+        try:
+            headers, _ = self._fs.call("GET", "b/{}/o", self._bucket, prefix=prefix, maxResults=1)
+        except Exception as error:
+            raise _listing_error(where, error) from error
+        return from_date_header(headers.get("Date"), where)
+
+    def _pages(self, prefix: str, **more: str) -> Iterator[Mapping[str, Any]]:
+        token: str | None = None
+        while True:
+            try:
+                page = self._fs.call(
+                    "GET",
+                    "b/{}/o",
+                    self._bucket,
+                    prefix=prefix,
+                    pageToken=token,
+                    maxResults=1000,
+                    fields=_FIELDS,
+                    json_out=True,
+                    **more,
+                )
+            except Exception as error:
+                raise _listing_error(f"gs://{self._bucket}/{prefix}", error) from error
+            yield page
+            token = page.get("nextPageToken")
+            if not token:
+                return
+
+    def _first_page(self, prefix: str) -> None:
+        try:
+            self._fs.call("GET", "b/{}/o", self._bucket, prefix=prefix, maxResults=1, json_out=True)
+        except Exception as error:
+            raise OSError(f"it was not found, and its bucket cannot be asked: {one_line(error)}") from None
+
+    async def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
+        try:
+            await self._fs._call("DELETE", "b/{}/o/{}", self._bucket, _safe(prefix + path))
+        except FileNotFoundError:
+            return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
+            return failed(path, error)
+        return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+def _safe(key: str) -> str:
+    """URL clients resolve these two names, even escaped: the request would go to the bucket itself."""
+    if key in (".", ".."):
+        raise ValueError(f"no request can carry the key {key!r}")
+    return key
+
+
+def _stored(item: Mapping[str, Any]) -> StoredFile:
+    modified, size = item.get("updated"), item.get("size")
+    return StoredFile(
+        item["name"],
+        None if size is None else int(size),
+        datetime.fromisoformat(modified).astimezone(UTC) if modified else None,
+    )
+
+
+def _listing_error(where: str, error: Exception) -> NessieGcError:
+    text = f"cannot list {where}: {one_line(error)}"
+    code = str(error.code) if isinstance(error, HttpError) else ""
+    if isinstance(error, GoogleAuthError) or code in ("401", "403") or str(error).startswith("Forbidden"):
+        return AccessDeniedError(text)
+    if isinstance(error, FileNotFoundError):
+        return ListingError(f"cannot list {where}: there is no such bucket")
+    is_refused = isinstance(error, ValueError) or (code.startswith("4") and code != "429")
+    return ListingError(text) if is_refused else ServiceUnavailableError(text)

@@ -1,0 +1,152 @@
+"""One S3 bucket, through boto3: pages are streamed, and a bulk deletion's answer is read for each key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+
+from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavailableError
+from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_iceberg_files.clocks import from_date_header
+from nessie_gc_iceberg_files.s3_client import s3_client
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+
+_BATCH = 1000
+_NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+"""Characters that XML 1.0 cannot carry, or that its readers change; such keys are deleted one by one."""
+_DENIED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
+_GONE = frozenset({"NoSuchKey", "NoSuchVersion"})
+
+
+class S3Store(Store):
+    """Keys are raw S3 keys; doubled slashes and leading slashes are part of them."""
+
+    def __init__(self, bucket: str, properties: Mapping[str, str]) -> None:
+        self._bucket = bucket
+        # The client has types only in a stub package that is generated for one version of boto3.
+        self._client: Any = s3_client(boto3.Session, properties)
+
+    def read(self, key: str) -> bytes:
+        """One GET."""
+        try:
+            return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())
+        except ClientError as error:
+            if _code(error) == "NoSuchKey":
+                raise FileNotFoundError(key) from error
+            raise OSError(_reason(error)) from error
+        except BotoCoreError as error:
+            raise OSError(one_line(error)) from error
+
+    def files(self, prefix: str) -> Iterator[StoredFile]:
+        """Pages of ListObjectsV2, in whatever order the server has."""
+        for page in self._pages(prefix):
+            yield from map(_stored, page.get("Contents", ()))
+
+    def level(self, prefix: str, limit: int | None) -> Level | None:
+        """ListObjectsV2 with a delimiter."""
+        files: list[StoredFile] = []
+        prefixes: list[str] = []
+        for page in self._pages(prefix, Delimiter="/"):
+            files.extend(map(_stored, page.get("Contents", ())))
+            prefixes.extend(found["Prefix"] for found in page.get("CommonPrefixes", ()))
+            if limit is not None and len(files) + len(prefixes) > limit:
+                return None
+        return Level(files, prefixes)
+
+    def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
+        """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
+        plain = [path for path in paths if not _NOT_IN_XML.search(prefix + path)]
+        for start in range(0, len(plain), _BATCH):
+            yield from self._delete_batch(prefix, plain[start : start + _BATCH])
+        for path in paths:
+            if _NOT_IN_XML.search(prefix + path):
+                yield self._delete_one(prefix, path)
+
+    def now(self, prefix: str) -> datetime:
+        """The Date header of a listing of one key; a refusal has one too."""
+        try:
+            answer = self._client.list_objects_v2(Bucket=self._bucket, Prefix=prefix, MaxKeys=1)
+        except ClientError as error:
+            answer = error.response
+        except BotoCoreError as error:
+            self._raise(prefix, error)
+        return from_date_header(answer["ResponseMetadata"]["HTTPHeaders"].get("date"), f"s3://{self._bucket}/{prefix}")
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
+        try:
+            yield from self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=prefix, **more
+            )
+        except (ClientError, BotoCoreError) as error:
+            self._raise(prefix, error)
+
+    def _raise(self, prefix: str, error: ClientError | BotoCoreError) -> NoReturn:
+        where = f"s3://{self._bucket}/{prefix}"
+        if isinstance(error, NoCredentialsError | PartialCredentialsError):
+            raise AccessDeniedError(f"cannot list {where}: {one_line(error)}") from error
+        if not isinstance(error, ClientError):
+            raise ServiceUnavailableError(f"cannot list {where}: {one_line(error)}") from error
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        if _code(error) in _DENIED or status in (401, 403):
+            raise AccessDeniedError(f"cannot list {where}: {_reason(error)}") from error
+        if _code(error) == "SlowDown" or status >= 500:
+            raise ServiceUnavailableError(f"cannot list {where}: {_reason(error)}") from error
+        raise ListingError(f"cannot list {where}: {_reason(error)}") from error
+
+    def _delete_batch(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
+        keys = [{"Key": prefix + path} for path in dict.fromkeys(paths)]
+        try:
+            answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": False})
+        except (ClientError, BotoCoreError) as error:
+            yield from (failed(path, _reason(error)) for path in paths)
+            return
+        deleted = {found.get("Key") for found in answer.get("Deleted", ())}
+        errors = {found.get("Key"): found for found in answer.get("Errors", ())}
+        for path in paths:
+            yield _outcome(path, errors.get(prefix + path), is_deleted=prefix + path in deleted)
+
+    def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
+        try:
+            self._client.delete_object(Bucket=self._bucket, Key=prefix + path)
+        except ClientError as error:
+            if _code(error) in _GONE:
+                return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+            return failed(path, _reason(error))
+        except (BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
+            return failed(path, error)
+        return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+def _stored(found: Mapping[str, Any]) -> StoredFile:
+    modified = found.get("LastModified")
+    return StoredFile(found["Key"], found.get("Size"), modified.astimezone(UTC) if modified else None)
+
+
+def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:
+    if error is not None:
+        if error.get("Code") in _GONE:
+            return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+        return failed(path, f"{error.get('Code')}: {error.get('Message')}")
+    if not is_deleted:
+        return failed(path, "the server's answer does not mention it")
+    return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _reason(error: ClientError | BotoCoreError) -> str:
+    if isinstance(error, ClientError):
+        found = error.response.get("Error", {})
+        return one_line(f"{found.get('Code')}: {found.get('Message')}")
+    return one_line(error)
