@@ -50,8 +50,16 @@ class NessieWriter:
         return name
 
     def commit(self, branch: str, *operations: dict[str, Any]) -> str:
-        head = self._ask("GET", f"trees/{quote(branch, safe='')}")["reference"]["hash"]
-        return self.commit_at(branch, head, *operations)
+        return self.commit_at(branch, self.head(branch), *operations)
+
+    def head(self, name: str) -> str:
+        return str(self._ask("GET", f"trees/{quote(name, safe='')}")["reference"]["hash"])
+
+    def drop(self, name: str) -> None:
+        self._ask("DELETE", f"trees/{quote(name, safe='')}@{self.head(name)}")
+
+    def entries(self, commit_id: str) -> list[dict[str, Any]]:
+        return list(self._ask("GET", f"trees/@{commit_id}/entries")["entries"])
 
     def commit_at(self, branch: str, head: str, *operations: dict[str, Any]) -> str:
         body = {"commitMeta": {"message": "a change"}, "operations": list(operations)}

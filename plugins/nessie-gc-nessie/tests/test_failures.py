@@ -248,6 +248,16 @@ def test_a_history_of_another_commit_is_an_error() -> None:
         list(connector.commit_log(HEAD))
 
 
+@pytest.mark.parametrize("entries", [[], [commit("aa" * 32, "bb" * 32)]])
+def test_a_history_that_ends_early_is_an_error(entries: list[object]) -> None:
+    answer = scripted(json_reply({"logEntries": entries, "hasMore": False}))
+    with LoopbackServer(answer) as server, open_connector(server.uri) as connector:
+        log = connector.commit_log(HEAD)
+        assert len(entries) == len([next(log) for _ in entries])
+        with pytest.raises(RepositoryError, match=r"has the end where [ab]{64} is expected"):
+            next(log)
+
+
 def test_a_commit_without_operations_still_counts() -> None:
     entries = [commit("aa" * 32, None, operations=None)]
     with (

@@ -94,17 +94,19 @@ def test_the_history_of_a_deleted_branch_can_still_be_read(
 ) -> None:
     branch = writer.branch()
     head = writer.commit(branch, namespace("n"))
-    writer._ask("DELETE", f"trees/{branch}@{head}")
+    writer.drop(branch)
 
     assert [head] == [entry.commit_id for entry in connector.commit_log(at(head))]
 
 
 def test_an_empty_branch_has_no_history_and_no_contents(connector: NessieConnector, writer: NessieWriter) -> None:
     root = writer.root()
+    name = writer.branch()
 
     found = [list(connector.commit_log(at(commit))) + list(connector.contents(at(commit))) for commit in (root, None)]
 
     assert [[], []] == found
+    assert [None] == [reference.commit_id for reference in connector.references() if reference.name == name]
 
 
 @pytest.fixture(scope="module")

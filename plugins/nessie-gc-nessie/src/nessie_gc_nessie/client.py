@@ -116,7 +116,8 @@ class NessieClient:
         if status == 404:
             if path.startswith("trees/") and _error_code(response) == "REFERENCE_NOT_FOUND":
                 return ReferenceNotFoundError(
-                    f"{self._server} does not have that commit (any more){detail}; list the references anew"
+                    f"{self._server} does not have what GET {path} asks for (any more){detail}; "
+                    "list the references anew"
                 )
             return ConfigurationError(
                 f"there is no Nessie REST API at {self.uri} ({said}); check the URI, it usually ends with /api/v2"

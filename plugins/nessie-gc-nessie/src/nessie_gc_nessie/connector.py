@@ -14,7 +14,7 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
 from nessie_gc_nessie.authentication import Authentication, anonymous, basic, bearer
 from nessie_gc_nessie.client import Answer, NessieClient
-from nessie_gc_nessie.contents import entry_of, log_entry_of, reference_of
+from nessie_gc_nessie.contents import NO_COMMIT, entry_of, log_entry_of, reference_of
 from nessie_gc_nessie.oauth2 import OAuth2ClientCredentials
 from nessie_gc_nessie.options import NessieOptions
 from nessie_gc_nessie.transport import Transport
@@ -65,24 +65,25 @@ class NessieConnector(RepositoryConnector):
                     yield reference_of(found)
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
-        """The history of the reference's commit in growing pages; a gap in it is a RepositoryError."""
-        if reference.commit_id is None:
+        """The history of the reference's commit in growing pages; a gap or an early end is a RepositoryError."""
+        if reference.commit_id in (None, NO_COMMIT):
             return
         expected: str | None = _checked_commit_id(reference).lower()
         path = f"trees/@{expected}/history"
         with closing(self._client.pages(path, {"fetch": "ALL"}, sizes=self._history_page_size)) as pages:
             for page in pages:
-                entries = [log_entry_of(found) for found in self._items(path, page, "logEntries")]
-                for position, entry in enumerate(entries):
-                    if expected is not None and not entry.commit_id.startswith(expected):
-                        raise RepositoryError(f"Nessie at {self._client.uri}: {_gap(reference, expected, entry)}")
+                for found in self._items(path, page, "logEntries"):
+                    entry = log_entry_of(found)
+                    if expected is None or not entry.commit_id.startswith(expected):
+                        raise self._gap(reference, expected or "the end", f"commit {entry.commit_id}")
                     expected = entry.parent_id
-                    is_first_commit = not page["hasMore"] and position == len(entries) - 1
-                    yield _without_parent(entry) if is_first_commit else entry
+                    yield entry
+        if expected is not None:
+            raise self._gap(reference, expected, "the end")
 
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
         """The contents at the reference's commit, a page of keys with their contents at a time."""
-        if reference.commit_id is None:
+        if reference.commit_id in (None, NO_COMMIT):
             return
         commit_id = _checked_commit_id(reference)
         path = f"trees/@{commit_id}/entries"
@@ -118,6 +119,12 @@ class NessieConnector(RepositoryConnector):
         """Closes idle connections."""
         self._transport.close()
 
+    def _gap(self, reference: Reference, expected: str, found: str) -> RepositoryError:
+        return RepositoryError(
+            f"Nessie at {self._client.uri}: the history of {reference.name!r} has {found} where {expected} is "
+            "expected; nothing can be concluded from it, check the server and any proxy before it"
+        )
+
     def _history_page_size(self, number: int) -> int:
         return min(FIRST_HISTORY_PAGE << min(number, 8), LARGEST_HISTORY_PAGE, self._page_size)
 
@@ -141,17 +148,3 @@ def _checked_commit_id(reference: Reference) -> str:
             f"commit {commit_id!r} of reference {reference.name!r} does not exist: it is no commit hash of Nessie"
         )
     return commit_id
-
-
-def _without_parent(entry: LogEntry) -> LogEntry:
-    """The first commit's parent is the hash that stands for "no commit"."""
-    return LogEntry(
-        commit_id=entry.commit_id, parent_id=None, commit_time=entry.commit_time, operations=entry.operations
-    )
-
-
-def _gap(reference: Reference, expected: str, entry: LogEntry) -> str:
-    return (
-        f"the history of {reference.name!r} has commit {entry.commit_id} where {expected} is expected; "
-        "nothing can be concluded from it, check the server and any proxy before it"
-    )

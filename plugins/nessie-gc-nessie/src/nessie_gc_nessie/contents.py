@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from nessie_gc_core.model.repository import (
     ReferenceKind,
 )
 
+NO_COMMIT = hashlib.sha256(b"empty").hexdigest()
+"""The hash that stands where there is no commit: the head of an empty branch, the parent of the first commit."""
 NAMESPACE = "NAMESPACE"
 """The one content type that has no files."""
 DELTA_LAKE_TABLE = "DELTA_LAKE_TABLE"
@@ -31,7 +34,9 @@ def reference_of(answer: object) -> Reference:
     kind = _field(found, "type", str)
     if kind not in ReferenceKind.__members__:
         raise RepositoryError(f"Nessie lists a reference of the unknown type {kind!r}; a newer plugin may know it")
-    return Reference(name=_field(found, "name", str), kind=ReferenceKind(kind), commit_id=_optional(found, "hash", str))
+    return Reference(
+        name=_field(found, "name", str), kind=ReferenceKind(kind), commit_id=_commit(_optional(found, "hash", str))
+    )
 
 
 def log_entry_of(answer: object) -> LogEntry:
@@ -109,7 +114,11 @@ def _parent(entry: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
     if parent is None:
         parents = _optional(meta, "parentCommitHashes", list)
         parent = _expected(parents[0], str, "a parent commit") if parents else None
-    return parent
+    return _commit(parent)
+
+
+def _commit(commit_id: str | None) -> str | None:
+    return None if commit_id == NO_COMMIT else commit_id
 
 
 def _time(text: str, commit_id: str) -> datetime:

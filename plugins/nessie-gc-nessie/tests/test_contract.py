@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from itertools import count
+
+import pytest
+from nessie_gc_nessie import NessieConnector
+from nessie_writer import NessieWriter, delete, namespace, put, table
+
+from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.model.repository import Reference, ReferenceKind
+from nessie_gc_core.testing.repository import RepositoryConnectorContract
+from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+
+SECRET = "s3cret-token"
+PAGE_SIZE = 4
+numbers = count()
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[NessieServer]:
+    """A server of its own, because the contract walks every reference from end to end."""
+    with ExitStack() as stack:
+        with skip_or_fail():
+            server = stack.enter_context(NessieServer())
+        with closing(NessieWriter(server.uri)) as writer:
+            fill(writer)
+        yield server
+
+
+def fill(writer: NessieWriter) -> None:
+    """More references, commits and keys than fit on a page; puts, deletes, a rename, a type without a reader."""
+    heads = [writer.commit("main", namespace("n"), *(put(table(f"s3://b/{n}/1.json"), "n", f"t{n}") for n in range(9)))]
+    ids = {entry["name"]["elements"][-1]: entry["contentId"] for entry in writer.entries(heads[0])}
+    for number in range(4):
+        changed = table(f"s3://b/{number}/2.json", snapshot_id=2, content_id=ids[f"t{number}"])
+        heads.append(writer.commit("main", put(changed, "n", f"t{number}"), delete("n", f"t{number + 5}")))
+    renamed = table("s3://b/0/2.json", snapshot_id=2, content_id=ids["t0"])
+    heads.append(writer.commit("main", delete("n", "t0"), put(renamed, "n", "renamed")))
+    for number, head in enumerate(heads):
+        writer.create(f"release/{number}", kind="TAG", at=head)
+    writer.create("feature/a.b", at=heads[3])
+    writer.commit("feature/a.b", put({"type": "UDF", "metadataLocation": "s3://b/u/1.json", "versionId": "1"}, "u"))
+    writer.create("empty")
+
+
+@pytest.mark.server
+class TestNessieConnector(RepositoryConnectorContract):
+    @pytest.fixture
+    def writer(self, filled: NessieServer) -> Iterator[NessieWriter]:
+        with closing(NessieWriter(filled.uri)) as writer:
+            yield writer
+
+    @pytest.fixture
+    def open_repository(self, filled: NessieServer) -> Callable[[], RepositoryConnector]:
+        options = {"uri": filled.uri, "authentication": "bearer", "token": SECRET, "page_size": PAGE_SIZE}
+        return lambda: NessieConnector.from_options(options)
+
+    @pytest.fixture
+    def expected_references(self, writer: NessieWriter) -> Mapping[str, ReferenceKind]:
+        tags = {f"release/{number}": ReferenceKind.TAG for number in range(6)}
+        return dict.fromkeys(("main", "feature/a.b", "empty"), ReferenceKind.BRANCH) | tags
+
+    @pytest.fixture
+    def commit_once(self, writer: NessieWriter) -> Callable[[], str]:
+        def commit() -> str:
+            writer.commit("feature/a.b", put(table("s3://b/new/1.json"), f"new{next(numbers)}"))
+            return "feature/a.b"
+
+        return commit
+
+    @pytest.fixture
+    def detached(self, writer: NessieWriter) -> Reference:
+        name = writer.branch()
+        head = writer.commit(name, put(table("s3://b/gone/1.json"), "gone"))
+        writer.drop(name)
+        return Reference(name=name, kind=ReferenceKind.BRANCH, commit_id=head)
+
+    @pytest.fixture
+    def secrets(self) -> tuple[str, ...]:
+        return (SECRET,)
