@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict, deque
@@ -26,6 +27,8 @@ from nessie_gc_iceberg_catalog.states import ContentStates
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
+
+log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _REMEMBERED_STATES = 500_000
@@ -112,12 +115,19 @@ class IcebergCatalogConnector(RepositoryConnector):
 
     def _open(self) -> Catalog:
         try:
-            return self._address.open()
+            catalog = self._address.open()
         except ValueError as error:
             if isinstance(error, NessieGcError):
                 raise
             reason = self._address.redact(str(error))
             raise ConfigurationError(f"catalog {self._address.name!r} cannot be opened: {reason}") from None
+        if catalog.properties.get("nessie.is-nessie-catalog") == "true":
+            log.warning(
+                "catalog %r is a Nessie server: one branch is seen and every table is frozen; "
+                "use the connector 'nessie' to collect it",
+                self._address.name,
+            )
+        return catalog
 
     def _call(self, call: Callable[[], _T], what: str) -> _T:
         return retrying(call, what, self._address.redact, retries=self.options.retries, wait=time.sleep)

@@ -1,0 +1,178 @@
+"""REST catalogs, over a small server of our own that can answer badly; a real one is in test_nessie_rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from conftest import ROWS, Lake
+from nessie_gc_core.errors import AccessDeniedError, NessieGcError, RepositoryError
+from nessie_gc_core.model import ICEBERG_TABLE
+from reading import names, put, reference
+from rest_server import RestServer
+
+from nessie_gc_iceberg_catalog import IcebergCatalogConnector
+from nessie_gc_iceberg_catalog.content_types import METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
+
+
+@pytest.fixture
+def server(lake: Lake) -> Iterator[RestServer]:
+    with RestServer(lake.catalog).running() as server:
+        yield server
+
+
+@pytest.fixture
+def connector(server: RestServer) -> Iterator[IcebergCatalogConnector]:
+    with IcebergCatalogConnector.from_options({"uri": server.uri, "retries": 0}) as connector:
+        yield connector
+
+
+def test_every_page_and_every_nested_namespace_is_listed(lake: Lake, connector: IcebergCatalogConnector) -> None:
+    expected = [f"sales.n{inner}.t{number}" for inner in range(5) for number in range(3)]
+    for name in expected:
+        lake.table(name)
+
+    assert expected == names(connector)
+
+
+def test_every_snapshot_and_the_metadata_log_are_live(lake: Lake, connector: IcebergCatalogConnector) -> None:
+    table = lake.table("sales.orders", appends=3)
+
+    live = put(connector, "sales.orders", ICEBERG_TABLE)
+    log = put(connector, "sales.orders", METADATA_LOG_FILE)
+
+    assert [s.snapshot_id for s in table.metadata.snapshots][::-1] == [version.snapshot_id for version in live]
+    assert [e.metadata_file for e in table.metadata.metadata_log] == [version.metadata_location for version in log]
+
+
+def test_the_log_of_a_commit_stays_as_it_was_when_the_table_moves_on(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector
+) -> None:
+    table = lake.table("sales.orders", appends=2)
+    head = reference(connector, "sales.orders")
+    before = list(connector.commit_log(head))
+    table.append(ROWS)
+
+    with IcebergCatalogConnector.from_options({"uri": server.uri}) as another:
+        assert before == list(another.commit_log(head))
+        lake.catalog.drop_table("sales.orders")
+        another.close()
+        assert before == list(another.commit_log(head))
+
+
+def test_a_view_is_frozen_where_it_is(lake: Lake, server: RestServer, connector: IcebergCatalogConnector) -> None:
+    lake.table("sales.orders")
+    server.views["totals"] = {
+        "view-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
+        "format-version": 1,
+        "location": "s3://lake/sales/totals",
+        "current-version-id": 1,
+        "versions": [
+            {
+                "version-id": 1,
+                "timestamp-ms": 1,
+                "schema-id": 0,
+                "summary": {},
+                "default-namespace": ["sales"],
+                "representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}],
+            }
+        ],
+        "version-log": [{"timestamp-ms": 1, "version-id": 1}],
+        "schemas": [{"type": "struct", "schema-id": 0, "fields": []}],
+        "properties": {},
+    }
+
+    [version] = put(connector, "sales.totals")
+
+    assert (WHOLE_VIEW, "s3://lake/sales/totals") == (version.content_type, version.location)
+
+
+def test_a_table_that_the_server_cannot_load_ends_the_run(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector
+) -> None:
+    lake.table("sales.orders")
+    lake.table("sales.broken")
+    server.spoiled["namespaces/sales/tables/broken"] = (500, "InternalServerError")
+
+    with pytest.raises(NessieGcError, match=r"sales\.broken.*unreadable_tables"):
+        list(connector.references())
+
+
+def test_a_table_that_the_server_cannot_load_is_frozen_where_its_place_is_told(lake: Lake, server: RestServer) -> None:
+    lake.table("sales.orders")
+    lake.table("sales.broken")
+    server.spoiled["namespaces/sales/tables/broken"] = (500, "InternalServerError")
+    options = {"uri": server.uri, "retries": 0, "unreadable_tables": {"sales.broken": "s3://lake/broken"}}
+
+    with IcebergCatalogConnector.from_options(options) as told:
+        [version] = put(told, "sales.broken")
+        expected = ["sales.broken", "sales.orders"]
+        assert expected == names(told)
+
+    assert (UNREADABLE_TABLE, "s3://lake/broken") == (version.content_type, version.location)
+
+
+def test_a_table_that_goes_while_the_catalog_is_listed_is_looked_for_again(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector
+) -> None:
+    lake.table("sales.orders")
+    server.vanishing = ["renamed"]
+
+    assert ["sales.orders"] == names(connector)
+
+
+def test_a_catalog_whose_tables_keep_vanishing_ends_the_run(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector
+) -> None:
+    lake.table("sales.orders")
+    server.spoiled["namespaces/sales/tables/orders"] = (404, "NoSuchTableException")
+
+    with pytest.raises(RepositoryError, match="changes faster"):
+        list(connector.references())
+
+
+def test_children_that_are_in_no_parent_end_the_run(lake: Lake, server: RestServer) -> None:
+    lake.table("sales.orders")
+    lake.table("stock.items")
+    listing = server.catalog.list_namespaces
+
+    class Forgetful:
+        def __getattr__(self, name: str) -> object:
+            return getattr(lake.catalog, name)
+
+        def list_namespaces(self, parent: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+            return listing(()) if not parent else [("elsewhere",)]
+
+    server.catalog = Forgetful()  # type: ignore[assignment]
+
+    with (
+        IcebergCatalogConnector.from_options({"uri": server.uri}) as connector,
+        pytest.raises(RepositoryError, match="nested_namespaces"),
+    ):
+        list(connector.references())
+    with IcebergCatalogConnector.from_options({"uri": server.uri, "nested_namespaces": False}) as flat:
+        assert ["sales.orders", "stock.items"] == names(flat)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_that_refuses_the_credentials_is_named_and_they_are_not(server: RestServer, status: int) -> None:
+    server.spoiled["namespaces"] = (status, "NotAuthorizedException")
+    options = {"type": "rest", "uri": server.uri, "properties": {"token": "hunter2"}}
+
+    with IcebergCatalogConnector.from_options(options) as refused, pytest.raises(AccessDeniedError) as error:
+        list(refused.references())
+
+    assert "hunter2" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_server_that_is_no_catalog_is_said_in_one_line(server: RestServer) -> None:
+    server.spoiled["config"] = (404, "NotFound")
+
+    with (
+        IcebergCatalogConnector.from_options({"uri": server.uri}) as wrong,
+        pytest.raises(NessieGcError, match="opening catalog 'default'") as error,
+    ):
+        list(wrong.references())
+
+    assert "\n" not in str(error.value)
