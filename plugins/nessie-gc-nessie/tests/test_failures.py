@@ -148,6 +148,17 @@ def test_nobody_listening_is_unavailable() -> None:
     assert 2 == len(pauses.seconds)
 
 
+def test_a_server_that_speaks_no_tls_is_not_asked_again() -> None:
+    pauses = Pauses()
+    with LoopbackServer(scripted(ONE_PAGE)) as server:
+        uri = server.uri.replace("http:", "https:")
+        with open_connector(uri, pauses) as connector, pytest.raises(ConfigurationError) as raised:
+            list(connector.references())
+
+    assert str(raised.value).startswith(f"no TLS connection to Nessie at {uri}: ")
+    assert [] == pauses.seconds
+
+
 @pytest.mark.parametrize(
     "body",
     [

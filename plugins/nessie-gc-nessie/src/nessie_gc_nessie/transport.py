@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -102,11 +103,12 @@ class Transport:
                         verify=self._verify,
                         allow_redirects=False,
                     )
-            except requests.exceptions.SSLError as error:
-                raise ConfigurationError(
-                    f"{server} has no certificate that is trusted here; check the URI and the option tls_ca_file"
-                ) from error
             except _TRANSIENT as error:
+                tls_error = _lasting_tls_error(error)
+                if tls_error is not None:
+                    raise ConfigurationError(
+                        f"no TLS connection to {server}: {tls_error}; check the URI and the option tls_ca_file"
+                    ) from error
                 failure = error
             except requests.RequestException as error:
                 raise ConfigurationError(
@@ -179,6 +181,25 @@ def _status(response: requests.Response) -> str:
     return f"HTTP {response.status_code} {response.reason or ''}".strip()
 
 
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _lasting_tls_error(failure: requests.RequestException) -> str | None:
+    """What is wrong with certificates or protocol; ``None`` where the connection only broke off."""
+    if not isinstance(failure, requests.exceptions.SSLError):
+        return None
+    for cause in _chain(failure):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause.verify_message
+        if isinstance(cause, ssl.SSLError):
+            transient = isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError))
+            return None if transient else (cause.reason or "TLS error").lower().replace("_", " ")
+    return None
+
+
 def _broke_off_by_timeout(failure: requests.RequestException | None) -> bool:
     """Whether it took too long in the middle of an answer, which requests calls a connection error."""
     return failure is not None and any(isinstance(each, ReadTimeoutError) for each in failure.args)
@@ -189,9 +210,7 @@ def _reason(failure: requests.RequestException | None, timeouts: tuple[float, fl
         return f"no connection within {timeouts[0]:g} s"
     if isinstance(failure, requests.ReadTimeout) or _broke_off_by_timeout(failure):
         return f"no answer within {timeouts[1]:g} s"
-    cause: BaseException | None = failure
-    while cause is not None:
+    for cause in _chain(failure):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
-        cause = cause.__cause__ or cause.__context__
     return f"the connection broke off ({type(failure).__name__})"
