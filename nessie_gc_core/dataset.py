@@ -87,6 +87,10 @@ class Dataset(ABC):
         """At most this many rows, whichever."""
 
     @abstractmethod
+    def summary(self) -> pa.Table:
+        """All rows, on the driver; only for relations with a row per unit or content, never per file."""
+
+    @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Streams all rows through the driver in batches of bounded size; the caller closes it."""
 

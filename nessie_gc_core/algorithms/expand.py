@@ -161,7 +161,7 @@ def expand(
             frontier = _frontier(files, reader, kind)
             if known is not None:
                 frontier = frontier.anti_join(known, ["path"])
-            frontier = frontier.spread(["path"]).checkpoint()
+            frontier = frontier.checkpoint()
             count = frontier.count()
             if count == 0:
                 continue
@@ -174,4 +174,4 @@ def expand(
 
 def _frontier(files: Dataset, reader: type[ContentToFiles], kind: str) -> Dataset:
     mine = files.where("kind", [kind]).where("content_type", sorted(reader.content_types))
-    return mine.distinct(["path"])
+    return mine.spread(["path"]).distinct(["path"])

@@ -78,7 +78,7 @@ def lost(stored: Dataset, reachable: Dataset) -> Dataset:
 def count_by_unit(dataset: Dataset) -> dict[str, int]:
     """How many rows each unit has; one entry per unit, not per file."""
     counts = dataset.aggregate(["unit"], {"files": ("count", "unit")}, UNIT_FILES)
-    return {row["unit"]: row["files"] for batch in counts.batches() for row in batch.to_pylist()}
+    return {row["unit"]: row["files"] for row in counts.summary().to_pylist()}
 
 
 Membership = Callable[[Dataset, Dataset], Dataset]

@@ -68,7 +68,7 @@ class UnknownFinder:
         """All problems of an expansion, with the contents that hang on them."""
         problems = Problems()
         self._version_problems(version_files, problems)
-        deep = expansion.problems().distinct(["path"]).head(MAX_PROBLEMS + 1).to_pylist()
+        deep = expansion.problems().head(MAX_PROBLEMS + 1).to_pylist()
         problems.reasons.update({row["path"]: row["problem"] for row in deep})
         if deep and not problems.too_many:
             self._blame({row["path"] for row in deep}, version_files, expansion, problems)
@@ -131,7 +131,7 @@ class UnknownFinder:
         for reader in self.readers:
             for kind in reversed(reader.expandable_kinds):
                 parents = expansion.files.where("kind", [kind]).where("content_type", sorted(reader.content_types))
-                found = parents.distinct(["path"]).spread(["path"]).flat_map(_ParentsOf(self.choice, bad))
+                found = parents.spread(["path"]).distinct(["path"]).flat_map(_ParentsOf(self.choice, bad))
                 bad |= {str(row["parent"]) for row in found.head(MAX_PROBLEMS + 1).to_pylist()}
                 if len(bad) > MAX_PROBLEMS:
                     problems.reasons.update(dict.fromkeys(bad, "names a file that cannot be read"))
@@ -143,8 +143,8 @@ class UnknownFinder:
         """Canonical prefixes that the unknown contents touch, or ever touched."""
         mine = version_files.where("content_id", sorted(problems.content_ids)).checkpoint()
         raw: set[str] = set()
-        for batch in mine.batches():
-            raw.update(str(location) for (location,) in to_rows(batch, "location") if location is not None)
+        homes = mine.distinct(["location"]).summary().column("location").to_pylist()
+        raw.update(str(location) for location in homes if location is not None)
         for content_id in problems.content_ids:
             for version in self.versions_of(content_id):
                 if version.metadata_location is not None:
@@ -154,7 +154,7 @@ class UnknownFinder:
             prefixes.update(seen.location for seen in self.store.seen_contents(self.repository, content_id))
         again = expand(mine, index, self.choice, self.readers)
         units = again.reachable().aggregate(["unit"], {"files": ("count", "unit")}, _UNITS)
-        prefixes.update(str(row["unit"]) for batch in units.batches() for row in batch.to_pylist())
+        prefixes.update(str(row["unit"]) for row in units.summary().to_pylist())
         return prefixes
 
 
@@ -198,7 +198,7 @@ def _canonical(locations: Iterable[str], rules: LocationRules) -> Iterator[str]:
             log.warning("%s", error)
 
 
-def unread_contents(versions: Dataset, rules: LocationRules, read_types: frozenset[str]) -> dict[str, str]:
+def unread_contents(versions: Dataset, read_types: Iterable[str]) -> dict[str, str]:
     """Locations of live contents that no installed plugin reads, with what they are (S23).
 
     Where neither location nor metadata location is known the content itself is named; nothing can be frozen.

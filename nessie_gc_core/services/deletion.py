@@ -115,7 +115,7 @@ class Deletion:
 
     def _planned(self, verdicts: Dataset) -> dict[tuple[str, str], int]:
         counts = verdicts.aggregate(["unit", "verdict"], _FILES_AND_BYTES, _PLANNED)
-        return {(row["unit"], row["verdict"]): row["files"] for batch in counts.batches() for row in batch.to_pylist()}
+        return {(row["unit"], row["verdict"]): row["files"] for row in counts.summary().to_pylist()}
 
     # ---- re-check --------------------------------------------------------------------------------------
     def _recheck_if_due(self) -> None:
@@ -182,7 +182,7 @@ class Deletion:
     def _take(self, step: _Step, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
         """Deletes one step: announces it, deletes, counts, and closes it."""
         settings = self.service.settings
-        mine = self._less_newly_live(step.of(verdicts)).checkpoint()
+        mine = self._less_newly_live(step.of(verdicts))
         real = settings.mode is DeleteMode.DELETE
         planned = self._announce(step, mine) if real else {}
         self.lease.check()
@@ -205,7 +205,7 @@ class Deletion:
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value])
         spared = dead.semi_join(self._newly_live, keys).flat_map(_Spare())
         rest = mine.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
-        return dead.anti_join(self._newly_live, keys).union(spared).union(rest)
+        return dead.anti_join(self._newly_live, keys).union(spared).union(rest).checkpoint()
 
     def _announce(self, step: _Step, mine: Dataset) -> dict[str, tuple[int, int]]:
         """Records what is about to go, and buries the metadata files among it, before the first deletion."""
@@ -213,7 +213,7 @@ class Deletion:
             "unit", sorted(self._spared_units), negate=True
         )
         counts = dead.where("sidecar_only", [False]).aggregate(["unit", "verdict"], _FILES_AND_BYTES, _PLANNED)
-        planned = {row["unit"]: (row["files"], row["bytes"]) for b in counts.batches() for row in b.to_pylist()}
+        planned = {row["unit"]: (row["files"], row["bytes"]) for row in counts.summary().to_pylist()}
         for unit, (files, bytes_) in planned.items():
             self._record(step, unit, SweepStepState.STARTED, files, bytes_, {})
         roots = dead.flat_map(_MayBeRoots([reader.name for reader in self.readers], self.service))
@@ -255,7 +255,7 @@ class Deletion:
         counts = outcomes.aggregate(["unit", "outcome", "sidecar"], _FILES_AND_BYTES, _OUTCOMES)
         by_unit: dict[str, dict[str, tuple[int, int]]] = {}
         gone = {Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED}
-        for row in (row for batch in counts.batches() for row in batch.to_pylist()):
+        for row in counts.summary().to_pylist():
             outcome = Outcome(row["outcome"])
             if row["sidecar"]:
                 if outcome in gone:

@@ -24,6 +24,7 @@ from nessie_gc_core.model.batches import to_rows, version_rows
 from nessie_gc_core.model.live_sets import LiveSet, SeenContent
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
+from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.deletion import Deletion
 from nessie_gc_core.services.lease import Lease, hold_lease
@@ -33,7 +34,15 @@ from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepS
 log = logging.getLogger(__name__)
 
 _HOMES = pa.schema([pa.field(name, pa.string()) for name in ("content_id", "content_type", "location")])
-_TOTALS = pa.schema([pa.field("files", pa.int64()), pa.field("bytes", pa.int64())])
+_STORED = pa.schema(
+    [
+        pa.field("unit", pa.string()),
+        pa.field("sidecar", pa.bool_()),
+        pa.field("files", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("problem", pa.string()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +92,7 @@ def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: t
         )
     if now - live_set.created > max_age:
         raise SafetyError(
-            f"live set {live_set.id} is {now - live_set.created} old, more than --max-live-set-age {max_age}; mark again"
+            f"live set {live_set.id} is {now - live_set.created} old, --max-live-set-age is {max_age}: mark again"
         )
     return live_set
 
@@ -101,16 +110,18 @@ class _Sweep:
         report = self.report
         report.dry_run = self.settings.mode.value == "dry_run"
         with report.phase("expand"):
-            versions = self._versions()
-            readers, version_files = self._read_versions(versions)
-            plan = self._plan(versions, version_files, readers)
+            versions, types = self._versions()
+            readers = self._readers(types)
+            read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
+            version_files = self._read_versions(versions, read_types)
+            plan = self._plan(version_files, unread_contents(versions, read_types) if types - read_types else {})
             index = UnitIndex(plan.roots, self.rules)
             expansion = expand(version_files, index, self.settings.choice, readers)
             finder = self._finder(readers)
             problems = finder.find(version_files, expansion)
             finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
             report.tolerated_missing = problems.tolerated
-            report.files_expanded += expansion.files_read
+            report.files_expanded += report.content_versions + expansion.files_read
             for path, reason in list(problems.reasons.items())[:MAX_NAMES]:
                 report.warn(f"cannot read {path}: {reason}")
         verdicts, stored = self._subtract(plan, expansion)
@@ -128,37 +139,40 @@ class _Sweep:
             stored_by_unit=stored,
         ).run(verdicts)
 
-    def _versions(self) -> Dataset:
-        """The live set as the first relation."""
-        batches = version_rows(self.store.content_versions(self.live_set.id))
-        versions = self.engine.dataset(batches, CONTENT_VERSIONS).checkpoint()
+    def _versions(self) -> tuple[Dataset, frozenset[str]]:
+        """The live set as the first relation, and the content types in it."""
+        types: set[str] = set()
+
+        def seen() -> Iterator[ContentVersion]:
+            for version in self.store.content_versions(self.live_set.id):
+                types.add(version.content_type)
+                yield version
+
+        versions = self.engine.dataset(version_rows(seen()), CONTENT_VERSIONS)
         self.report.content_versions, self.report.contents = self.store.count_content_versions(self.live_set.id)
         self.report.references = len(self.live_set.heads)
-        return versions
+        return versions, frozenset(types)
 
-    def _read_versions(self, versions: Dataset) -> tuple[list[type[ContentToFiles]], Dataset]:
-        """The readers of the types that occur, and what the versions name at first hand."""
-        types = versions.distinct(["content_type"]).head(1000).column("content_type").to_pylist()
-        readers = [reader for type_ in sorted(types) if (reader := installed().reader_of(type_)) is not None]
-        readers = list(dict.fromkeys(readers))
+    def _readers(self, types: frozenset[str]) -> list[type[ContentToFiles]]:
+        """The readers of the types that occur."""
+        found = (installed().reader_of(type_) for type_ in sorted(types))
+        readers = list(dict.fromkeys(reader for reader in found if reader is not None))
         check_executors(self.engine, *readers)
-        read_types = sorted({type_ for reader in readers for type_ in reader.content_types})
-        readable = versions.where("content_type", read_types).distinct(
-            ["content_id", "content_type", "metadata_location", "snapshot_id"]
-        )
-        spread = readable.spread(["metadata_location"]).checkpoint()
-        self.report.files_expanded += spread.distinct(["metadata_location"]).count()
-        return readers, spread.flat_map(ReadVersions(self.settings.choice)).checkpoint()
+        return readers
 
-    def _plan(self, versions: Dataset, version_files: Dataset, readers: list[type[ContentToFiles]]) -> SweepPlan:
+    def _read_versions(self, versions: Dataset, read_types: frozenset[str]) -> Dataset:
+        """What the versions name at first hand."""
+        readable = versions.where("content_type", sorted(read_types)).spread(["metadata_location", "content_id"])
+        return readable.flat_map(ReadVersions(self.settings.choice)).checkpoint()
+
+    def _plan(self, version_files: Dataset, unread: dict[str, str]) -> SweepPlan:
         """Sweep units of all base locations, which are remembered; what no plugin reads is frozen (S23)."""
         homes = _homes(version_files)
         plan = plan_units(_raw_locations(homes), self.rules, self.settings.allowed)
         self._remember(homes)
         if not self.settings.allowed.prefixes:
             self.report.warn("no allowed locations are configured (--allow): any location that is deep enough is swept")
-        read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
-        for raw, reason in unread_contents(versions, self.rules, read_types).items():
+        for raw, reason in unread.items():
             plan.unknown[raw] = reason
             try:
                 plan.freeze([self.rules.canonical_prefix(raw)], reason)
@@ -179,10 +193,10 @@ class _Sweep:
                     return str(error)
         return None
 
-    def _remember(self, homes: Dataset) -> None:
+    def _remember(self, homes: pa.Table) -> None:
         """Records base locations in the live set, and contents in the register that outlives it (design 4)."""
         now = self.service.clock()
-        for batch in homes.batches():
+        for batch in homes.to_batches(max_chunksize=1000):
             seen = []
             for content_id, type_, location in to_rows(batch, *_HOMES.names):
                 if location is None:
@@ -214,23 +228,20 @@ class _Sweep:
         """Lists the units, and judges what is stored and not reachable; also how many files each unit holds."""
         report = self.report
         limits, now = self._limits(plan)
-        reachable = expansion.reachable().checkpoint()
         with report.phase("list"):
             stored = list_units(self.engine, plan.units, self.settings.choice, self.rules)
-            for unit, problem in _listing_problems(stored).items():
+            counts = _StoredCounts(stored)
+            for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
-            stored = stored.where("unit", sorted(plan.roots))
         with report.phase("subtract"):
-            self._find_lost(stored, reachable, plan)
+            reachable = expansion.reachable().checkpoint()
+            self._find_lost(stored.where("unit", sorted(plan.roots)), reachable, plan)
             stored = stored.where("unit", sorted(plan.roots))
-            files = stored.where("sidecar", [False])
-            counts = subtract.count_by_unit(files)
             report.locations = len(plan.units)
-            totals = files.aggregate([], {"files": ("count", "key"), "bytes": ("sum", "size")}, _TOTALS).head(1)
-            for row in totals.to_pylist():
-                report.files_listed.add(row["files"], row["bytes"] or 0)
-            candidates = self._candidates(stored, reachable)
-            return judge(candidates, limits, now), counts
+            for root in plan.roots:
+                report.files_listed.add(*counts.files.get(root, (0, 0)))
+            verdicts = judge(self._candidates(stored, reachable), limits, now)
+        return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
 
     def _candidates(self, stored: Dataset, reachable: Dataset) -> Dataset:
         if self.settings.membership is Membership.BLOOM:
@@ -244,7 +255,7 @@ class _Sweep:
 
     def _find_lost(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> None:
         """Reports reachable files that are not stored; freezes units in which none was found (decision 21)."""
-        mine = reachable.where("unit", sorted(plan.roots)).distinct(["unit", "key"]).checkpoint()
+        mine = reachable.where("unit", sorted(plan.roots)).distinct(["unit", "key"])
         lost = subtract.lost(stored, mine).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
         self.report.lost.files = sum(lost_by_unit.values())
@@ -286,16 +297,13 @@ def check_executors(engine: Engine, *connectors: type[object]) -> None:
             raise ConfigurationError(f"{name!r} works in one process only; use --engine local")
 
 
-def _homes(version_files: Dataset) -> Dataset:
+def _homes(version_files: Dataset) -> pa.Table:
     """Distinct content, type and raw base location."""
-    return version_files.select(_HOMES).distinct(list(_HOMES.names)).checkpoint()
+    return version_files.select(_HOMES).distinct(list(_HOMES.names)).summary()
 
 
-def _raw_locations(homes: Dataset) -> Iterator[str]:
-    for batch in homes.batches():
-        for (location,) in to_rows(batch, "location"):
-            if location is not None:
-                yield str(location)
+def _raw_locations(homes: pa.Table) -> Iterator[str]:
+    yield from (location for location in homes.column("location").to_pylist() if location is not None)
 
 
 def _canonical_or_raw(rules: LocationRules, location: str) -> str:
@@ -305,9 +313,15 @@ def _canonical_or_raw(rules: LocationRules, location: str) -> str:
         return location
 
 
-def _listing_problems(stored: Dataset) -> dict[str, str]:
-    """Units whose listing failed."""
-    sorts = stored.distinct(["unit", "problem"])
-    schema = pa.schema([pa.field("unit", pa.string()), pa.field("problem", pa.string())])
-    rows = sorts.aggregate(["unit"], {"problem": ("max", "problem")}, schema)
-    return {row["unit"]: row["problem"] for batch in rows.batches() for row in batch.to_pylist() if row["problem"]}
+class _StoredCounts:
+    """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted."""
+
+    def __init__(self, stored: Dataset) -> None:
+        measures = {"files": ("count", "key"), "bytes": ("sum", "size"), "problem": ("max", "problem")}
+        self.files: dict[str, tuple[int, int]] = {}
+        self.problems: dict[str, str] = {}
+        for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
+            if row["problem"] is not None:
+                self.problems[row["unit"]] = row["problem"]
+            if not row["sidecar"]:
+                self.files[row["unit"]] = (row["files"], row["bytes"])

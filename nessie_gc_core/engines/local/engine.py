@@ -192,6 +192,10 @@ class LocalDataset(Dataset):
         """SELECT … LIMIT."""
         return pa.Table.from_batches(self._read(f"{self.query} LIMIT {rows}", CHUNK_ROWS), self.schema)
 
+    def summary(self) -> pa.Table:
+        """All rows."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Streams the query's rows."""
         return self._read(self.query, CHUNK_ROWS)

@@ -116,11 +116,11 @@ class SparkDataset(Dataset):
 
     def anti_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
         """A left anti join."""
-        return self._derive(self.frame.join(_frame(other).select(*keys), list(keys), "left_anti"), ordered=True)
+        return self._derive(self.frame.join(_keys(other, keys), list(keys), "left_anti"), ordered=True)
 
     def semi_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
         """A left semi join."""
-        return self._derive(self.frame.join(_frame(other).select(*keys), list(keys), "left_semi"), ordered=True)
+        return self._derive(self.frame.join(_keys(other, keys), list(keys), "left_semi"), ordered=True)
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """``groupBy`` and ``agg``."""
@@ -141,10 +141,21 @@ class SparkDataset(Dataset):
 
     def head(self, rows: int) -> pa.Table:
         """``limit`` and ``toArrow``."""
-        return self.frame.limit(rows).toArrow().select(self.schema.names).cast(self.schema)
+        return self._table(self.frame.limit(rows))
+
+    def summary(self) -> pa.Table:
+        """``toArrow``."""
+        return self._table(self.frame)
+
+    def _table(self, frame: DataFrame) -> pa.Table:
+        return frame.toArrow().select(self.schema.names).cast(self.schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Streams partition by partition."""
+        """Few rows in one go, many partition by partition (each of which is a job)."""
+        few = self.head(STREAM_ROWS)
+        if few.num_rows < STREAM_ROWS:
+            yield from few.to_batches()
+            return
         rows = self.frame.select(*self.schema.names).toLocalIterator(prefetchPartitions=False)
         while portion := list(itertools.islice(rows, STREAM_ROWS)):
             columns = [
@@ -161,6 +172,11 @@ def _frame(dataset: Dataset) -> DataFrame:
     if not isinstance(dataset, SparkDataset):
         raise TypeError(f"{type(dataset).__name__} belongs to another engine")
     return dataset.frame
+
+
+def _keys(dataset: Dataset, keys: Sequence[str]) -> DataFrame:
+    """The keys of the other side of a join, sorted and merged: bounded memory, and nothing goes through the driver."""
+    return _frame(dataset).select(*keys).hint("merge")
 
 
 def _struct(schema: pa.Schema) -> StructType:

@@ -21,13 +21,14 @@ DEFAULTS: Mapping[str, str] = {
     "spark.speculation": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
 """Properties of an own session, below whatever the user gives."""
 LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.shuffle.partitions": "32",
     "spark.python.worker.reuse": "true",
 }
 """More of them where the master is a local one."""
