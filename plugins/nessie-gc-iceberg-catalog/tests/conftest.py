@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
-
-from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 
 ROWS = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
 

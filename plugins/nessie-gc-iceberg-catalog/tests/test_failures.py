@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Lake, Open
-from nessie_gc_core.errors import AccessDeniedError, ConfigurationError, RepositoryError, ServiceUnavailableError
-
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from nessie_gc_iceberg_catalog.errors import Redactor, translated
+
+from nessie_gc_core.errors import AccessDeniedError, ConfigurationError, RepositoryError, ServiceUnavailableError
 
 
 def connector(**options: object) -> IcebergCatalogConnector:

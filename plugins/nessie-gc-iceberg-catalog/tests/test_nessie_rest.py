@@ -7,14 +7,14 @@ from contextlib import ExitStack
 
 import pytest
 from conftest import ROWS
-from nessie_gc_core.model import ICEBERG_TABLE
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
-from nessie_gc_core.testing.servers.s3 import S3Server
+from nessie_gc_iceberg_catalog import IcebergCatalogConnector
+from nessie_gc_iceberg_catalog.content_types import GC_DISABLED
 from pyiceberg.catalog import Catalog, load_catalog
 from reading import names, put, reference
 
-from nessie_gc_iceberg_catalog import IcebergCatalogConnector
-from nessie_gc_iceberg_catalog.content_types import GC_DISABLED
+from nessie_gc_core.model import ICEBERG_TABLE
+from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers.s3 import S3Server
 
 pytestmark = pytest.mark.server
 

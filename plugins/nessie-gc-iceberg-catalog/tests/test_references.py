@@ -4,10 +4,10 @@ import pytest
 from conftest import ROWS, Lake, Open
 from hypothesis import given
 from hypothesis import strategies as st
-from nessie_gc_core.model import ReferenceKind
+from nessie_gc_iceberg_catalog.names import identifier_of, reference_name
 from reading import names, reference
 
-from nessie_gc_iceberg_catalog.names import identifier_of, reference_name
+from nessie_gc_core.model import ReferenceKind
 
 
 def test_every_table_of_every_namespace_is_one_branch(lake: Lake, connect: Open) -> None:

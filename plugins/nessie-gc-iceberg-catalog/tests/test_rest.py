@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import ROWS, Lake
-from nessie_gc_core.errors import AccessDeniedError, NessieGcError, RepositoryError
-from nessie_gc_core.model import ICEBERG_TABLE
+from nessie_gc_iceberg_catalog import IcebergCatalogConnector
+from nessie_gc_iceberg_catalog.content_types import METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
 from reading import names, put, reference
 from rest_server import RestServer
 
-from nessie_gc_iceberg_catalog import IcebergCatalogConnector
-from nessie_gc_iceberg_catalog.content_types import METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_core.errors import AccessDeniedError, NessieGcError, RepositoryError
+from nessie_gc_core.model import ICEBERG_TABLE
 
 
 @pytest.fixture

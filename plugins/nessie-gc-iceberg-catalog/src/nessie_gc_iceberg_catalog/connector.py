@@ -40,8 +40,8 @@ _LISTINGS = 5
 class IcebergCatalogConnector(RepositoryConnector):
     """One reference per table or view, named ``namespace.table``; its head is the current metadata file.
 
-    The log names every snapshot that the current metadata lists, newest first, each as one PUT. Beside the
-    head stand the older metadata files of the metadata log, and the locations that nobody may sweep.
+    The log names every snapshot that the current metadata lists, newest first. What no policy gives up is put
+    by the head: all listed snapshots, the files of the metadata log, and locations that nobody may sweep.
     """
 
     name = "iceberg-catalog"
@@ -78,24 +78,19 @@ class IcebergCatalogConnector(RepositoryConnector):
         raise RepositoryError(f"{self.identity()} changes faster than it can be listed; try again")
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
-        """Every state that the metadata of ``reference.commit_id`` lists, from that one on."""
-        if reference.commit_id is None:
-            return
-        states, position = self._states(reference, reference.commit_id)
-        yield from states.log(start=position)
+        """Every state that the metadata of ``reference.commit_id`` lists, from that one on.
 
-    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
-        """The table at that state, and what no policy gives up.
-
-        That is the metadata log, frozen locations and, unless ``keep_listed_snapshots`` is off, every
-        snapshot that the metadata lists: until it is expired, a reader may still ask for it.
+        Unless ``keep_listed_snapshots`` is off, the head's entry puts all of them: until a snapshot is expired,
+        a reader may still ask for it.
         """
         if reference.commit_id is None:
             return
         states, position = self._states(reference, reference.commit_id)
-        kept = states.snapshots if self.options.keep_listed_snapshots else [states.snapshots[position]]
-        yield from (states.version(state) for state in kept)
-        yield from states.beside
+        yield from states.log(start=position, keep_all=self.options.keep_listed_snapshots)
+
+    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+        """Nothing: the log names every state."""
+        yield from ()
 
     def close(self) -> None:
         """Closes the catalog."""
@@ -166,12 +161,12 @@ class IcebergCatalogConnector(RepositoryConnector):
         parsed = parse_commit_id(commit)
         identifier = identifier_of(reference.name)
         if parsed is None or identifier is None:
-            raise ReferenceNotFoundError(f"{reference.name} at {commit!r} is no state of a table of this catalog")
+            raise ReferenceNotFoundError(f"{reference.name} at {commit} is no state of a table of this catalog")
         source, snapshot_id = parsed
         states = self._recall(reference.name, source) or self._load_at(identifier, source)
         position = states.position(snapshot_id)
         if position is None:
-            raise ReferenceNotFoundError(f"{source} of {reference.name} lists no snapshot {snapshot_id}")
+            raise ReferenceNotFoundError(f"{commit} of {reference.name} is not there: no such snapshot is listed")
         return states, position
 
     def _load_at(self, identifier: tuple[str, ...], source: str) -> ContentStates:

@@ -28,7 +28,3 @@ class MetadataLogReader(ContentToFiles):
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
         """Nothing: no kind of this reader can be expanded."""
         yield from ()
-
-    def may_be_root(self, path: str) -> bool:
-        """No content version that can be unknown points to such a file."""
-        return False

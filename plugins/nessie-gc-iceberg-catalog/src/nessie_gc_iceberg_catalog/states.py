@@ -78,12 +78,20 @@ class ContentStates:
             location=self.location,
         )
 
-    def log(self, *, start: int) -> Iterator[LogEntry]:
-        """One entry per state from a position on, newest first; the head's also has what is beside."""
+    def log(self, *, start: int, keep_all: bool) -> Iterator[LogEntry]:
+        """One entry per state from a position on, newest first.
+
+        A head is live whatever the policy, so the head's entry also puts what no policy gives up: what is
+        beside and, to keep all, every listed snapshot.
+        """
         for number in range(start, len(self.snapshots)):
             state = self.snapshots[number]
             older = self.snapshots[number + 1] if number + 1 < len(self.snapshots) else None
-            live = [self.version(state), *(self.beside if number == 0 else ())]
+            live = [self.version(state)]
+            if number == 0:
+                others = self.snapshots[1:] if keep_all else ()
+                live.extend(replace(self.version(other), commit_id=self.head, commit_time=None) for other in others)
+                live.extend(self.beside)
             yield LogEntry(
                 commit_id=commit_id(self.source, state.snapshot_id),
                 parent_id=None if older is None else commit_id(self.source, older.snapshot_id),
@@ -206,7 +214,7 @@ def unreadable_states(name: str, location: str, metadata_location: str | None = 
         frozen,
         content_type=ICEBERG_TABLE,
         metadata_location=metadata_location,
-        beside=(replace(frozen.version(_ONE_STATE[0]), commit_id=frozen.head),),
+        beside=(replace(frozen.version(_ONE_STATE[0]), commit_time=None),),
     )
 
 
