@@ -18,6 +18,8 @@ from nessie_gc_core.errors import ServiceUnavailableError
 
 LOOPBACK = "127.0.0.1"
 _LOG_TAIL_CHARACTERS = 600
+_GUARD = 'read _; kill "$1" 2>/dev/null'
+"""Waits for the end of its input, which comes when this process ends in whatever way, and ends the server then."""
 
 
 class ServerStartError(ServiceUnavailableError):
@@ -71,6 +73,7 @@ class ServerProcess:
         self._ready_timeout_seconds = ready_timeout_seconds
         self._stop_timeout_seconds = stop_timeout_seconds
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
@@ -102,6 +105,7 @@ class ServerProcess:
                 env={**os.environ, **self._environment},
             )
         try:
+            self._start_guard(self._process.pid)
             self._wait_until_ready()
         except BaseException:
             self.stop()
@@ -118,11 +122,28 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        self._stop_guard()
 
     def log_tail(self) -> str:
         """The end of the log on one line."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
         return " | ".join(text.split("\n"))[-_LOG_TAIL_CHARACTERS:].strip(" |")
+
+    def _start_guard(self, pid: int) -> None:
+        """No server outlives the process that started it, even where that one is killed."""
+        if os.name == "posix":
+            self._guard = subprocess.Popen(
+                ["/bin/sh", "-c", _GUARD, "guard", str(pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def _stop_guard(self) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.kill()
+            guard.communicate()
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + self._ready_timeout_seconds

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError
@@ -22,6 +24,11 @@ def is_there(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def is_running(pid: int) -> bool:
+    """Like :func:`is_there`, but a process that ended and was not yet waited for does not count."""
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def test_a_server_is_ready_inside_and_gone_after(tmp_path: Path) -> None:
@@ -74,6 +81,26 @@ def test_a_server_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> N
 
     assert not is_there(pid)
     assert time.monotonic() - started < 30
+
+
+def test_no_server_outlives_a_starter_that_is_killed(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    starter_code = f"""
+import os, pathlib, signal, sys
+from nessie_gc_core.testing.servers import ServerProcess
+command = [sys.executable, "-c", "import time; time.sleep(60)"]
+server = ServerProcess("idle", command, is_ready=lambda: True, log=pathlib.Path({str(tmp_path / "log")!r}))
+server.start()
+pathlib.Path({str(pid_file)!r}).write_text(str(server.pid))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run(python(starter_code), check=False)
+    pid, deadline = int(pid_file.read_text()), time.monotonic() + 20
+
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    assert not is_running(pid)
 
 
 def test_stopping_twice_does_no_harm(tmp_path: Path) -> None:
