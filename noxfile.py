@@ -92,7 +92,7 @@ def build(session: nox.Session) -> None:
     entry_point = ["--entry-point", "nessie_gc_core.cli.main:run", "--python", "/usr/bin/env python3"]
     contents = ["nessie-gc-core[local]", *(_with_extras(plugin) for plugin in PLUGINS)]
     session.run("shiv", *entry_point, "-o", str(dist / "nessie-gc"), "--find-links", str(dist), *contents)
-    session.run(str(dist / "nessie-gc"), "plugins", external=True)
+    session.run(str(dist / "nessie-gc"), "plugins", external=True, env={"SHIV_ROOT": session.create_tmp()})
 
 
 @nox.session

@@ -1,10 +1,15 @@
-"""Tables of every Iceberg format version, with what only Spark can put into them."""
+"""Tables of every Iceberg format version that Spark writes, and which files Spark says that a state needs."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from nessie_gc_core.demo.lake import Lake
+from nessie_gc_core.demo.verify import State
 
 NAMESPACE = "formats"
+VIEWS = ("shop.revenue", f"{NAMESPACE}.seen")
 
 
 def write_every_format(lake: Lake) -> None:
@@ -67,3 +72,24 @@ def _write_statistics(lake: Lake) -> None:
 def _run(lake: Lake, *statements: str) -> None:
     for statement in statements:
         lake.spark.sql(statement)
+
+
+def spark_files(lake: Lake, state: State) -> set[str]:
+    """The metadata file, all that Spark lists for the snapshots that a reference inside it holds, their statistics."""
+    if state.key in VIEWS:
+        return {state.metadata_location}
+    table = state.sql_name
+    held = [row[0] for row in lake.spark.sql(f"SELECT DISTINCT snapshot_id FROM {table}.refs").collect()]
+    queries = [f"SELECT manifest_list FROM {table}.snapshots WHERE snapshot_id IN ({', '.join(map(str, held))})"]
+    for snapshot in held:
+        queries.append(f"SELECT path FROM {table}.manifests VERSION AS OF {snapshot}")
+        queries.append(f"SELECT file_path FROM {table}.files VERSION AS OF {snapshot}")
+    listed = [row[0] for row in lake.spark.sql(" UNION ".join(queries)).collect()] if held else []
+    return {state.metadata_location, *listed, *statistics(state.metadata_location, held)}
+
+
+def statistics(metadata_location: str, snapshots: list[int]) -> list[str]:
+    """Statistics files of the snapshots; no metadata table of Spark's lists them."""
+    metadata = json.loads(Path(metadata_location.removeprefix("file:")).read_text())
+    entries = metadata.get("statistics", []) + metadata.get("partition-statistics", [])
+    return [entry["statistics-path"] for entry in entries if entry["snapshot-id"] in snapshots]

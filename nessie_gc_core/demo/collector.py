@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nessie_gc_core.errors import NessieGcError
@@ -43,14 +44,24 @@ def arguments(uri: str, *, engine: str) -> list[str]:
     return ["gc", "-u", uri, "--inmemory", "--default-cutoff", str(LIVE_COMMITS), "--engine", engine, *guard]
 
 
-def collect(uri: str, *, engine: str, program: Sequence[str] = COLLECTOR) -> Collection:
+def collect(
+    uri: str, *, engine: str, folder: Path, program: Sequence[str] = COLLECTOR, more: Sequence[str] = ()
+) -> Collection:
     """Runs ``gc`` and reads its report.
+
+    Args:
+        uri: the Nessie server.
+        engine: the collector's engine.
+        folder: where it runs, away from any configuration file of the user's.
+        program: the collector's command.
+        more: more arguments.
 
     Raises:
         NessieGcError: it printed no report.
     """
     done = subprocess.run(
-        [*program, *arguments(uri, engine=engine), "--json"],
+        [*program, *arguments(uri, engine=engine), *more, "--json"],
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

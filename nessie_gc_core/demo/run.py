@@ -114,14 +114,14 @@ def _collect_and_compare(lake: Lake, uri: str, engine: str, program: Sequence[st
         before = read_states(lake, commits=LIVE_COMMITS)
     stored = _stored(lake)
     with screen.step(f"nessie-gc {' '.join(arguments('URI', engine=engine))}"):
-        first = collect(uri, engine=engine, program=program)
+        first = collect(uri, engine=engine, folder=lake.warehouse.parent, program=program)
     screen.report(first)
     folders = tuple(_folder_counts(stored, _stored(lake), before))
     screen.heading("What was stored, and what still is (without checksum sidecars)")
     screen.folders(folders)
     screen.heading("The proof")
     with screen.step("the same command once more"):
-        second = collect(uri, engine=engine, program=program)
+        second = collect(uri, engine=engine, folder=lake.warehouse.parent, program=program)
     screen.line(f"  deleted: {second.count('deleted')} files")
     with screen.step("every live state is read again"):
         after = read_states(lake, commits=LIVE_COMMITS)

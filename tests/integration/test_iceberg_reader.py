@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from spark_lakes import VIEWS, spark_files
 
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.demo.lake import Lake
@@ -18,7 +17,6 @@ from nessie_gc_core.plugins import installed
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 ALL_COMMITS = 250
-VIEWS = ("shop.revenue", "formats.seen")
 
 
 @pytest.fixture(scope="module")
@@ -97,22 +95,3 @@ def reachable(reader: ContentToFiles, state: State) -> list[ReachableFile]:
         if file.kind in reader.expandable_kinds:
             waiting.extend(reader.expand(file))
     return found
-
-
-def spark_files(lake: Lake, state: State) -> set[str]:
-    """The metadata file, all that Spark lists for the snapshots that a reference inside it holds, their statistics."""
-    table = state.sql_name
-    held = [row[0] for row in lake.spark.sql(f"SELECT DISTINCT snapshot_id FROM {table}.refs").collect()]
-    queries = [f"SELECT manifest_list FROM {table}.snapshots WHERE snapshot_id IN ({', '.join(map(str, held))})"]
-    for snapshot in held:
-        queries.append(f"SELECT path FROM {table}.manifests VERSION AS OF {snapshot}")
-        queries.append(f"SELECT file_path FROM {table}.files VERSION AS OF {snapshot}")
-    listed = [row[0] for row in lake.spark.sql(" UNION ".join(queries)).collect()] if held else []
-    return {state.metadata_location, *listed, *statistics(state.metadata_location, held)}
-
-
-def statistics(metadata_location: str, snapshots: list[int]) -> list[str]:
-    """Statistics files of the snapshots; no metadata table of Spark's lists them."""
-    metadata = json.loads(Path(metadata_location.removeprefix("file:")).read_text())
-    entries = metadata.get("statistics", []) + metadata.get("partition-statistics", [])
-    return [entry["statistics-path"] for entry in entries if entry["snapshot-id"] in snapshots]
