@@ -97,8 +97,14 @@ class LifecycleTests(StoreFixtures):
     """The status machine."""
 
     def test_a_live_set_goes_through_its_whole_life(self, store: LiveSetStore, repository: str) -> None:
-        expected = LiveSet(id=uuid4(), repository=repository, created=NOON, status=LiveSetStatus.IDENTIFY_IN_PROGRESS)
-        store.start_identify(expected.id, repository=repository, created=NOON)
+        expected = LiveSet(
+            id=uuid4(),
+            repository=repository,
+            created=NOON,
+            status=LiveSetStatus.IDENTIFY_IN_PROGRESS,
+            policies=("NONE", "main|dev=10", LONG_TEXT),
+        )
+        store.start_identify(expected.id, repository=repository, created=NOON, policies=list(expected.policies))
         assert expected == store.get(expected.id)
 
         heads = (

@@ -1,0 +1,89 @@
+"""The repository connector ``memory``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from nessie_gc_core import ConnectorOptions, option, options
+from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
+from nessie_gc_memory.faults import FetchCounts
+from nessie_gc_memory.history import MemoryHistory
+from nessie_gc_memory.lake import MemoryLake
+from nessie_gc_memory.saved import load_history
+
+
+@options
+class MemoryRepositoryOptions(ConnectorOptions):
+    """Where the history is."""
+
+    lake: str = option("default", help="name of a simulated lake of this process")
+    history_file: str | None = option(None, help="a saved history to read instead of the lake's")
+
+
+class MemoryRepository(RepositoryConnector):
+    """Reads the history of a simulated lake, or one that was saved to a file."""
+
+    name = "memory"
+    Options = MemoryRepositoryOptions
+    executor_safe = False
+
+    def __init__(self, options: MemoryRepositoryOptions) -> None:
+        super().__init__(options)
+        self.counts = FetchCounts()
+        """What this connector gave out; the lake counts over all its connectors."""
+        self._lake = MemoryLake.named(options.lake)
+        self._path = Path(options.history_file).resolve() if options.history_file is not None else None
+        self._lock = threading.Lock()
+        self._loaded: tuple[tuple[int, int], MemoryHistory] | None = None
+
+    @property
+    def entries_fetched(self) -> int:
+        """How many log entries this connector gave out."""
+        return self.counts.entries_fetched
+
+    def identity(self) -> str:
+        """The lake's name or the file's path."""
+        return f"memory:{self._lake.name}" if self._path is None else f"memory:{self._path}"
+
+    def references(self) -> Iterator[Reference]:
+        """All references, as they are when the first is asked for."""
+        if self._lake.faults.references is not None:
+            raise self._lake.faults.references
+        for counts in (self.counts, self._lake.counts):
+            counts.count_references()
+        yield from self._history().references()
+
+    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+        """The history of the reference's commit."""
+        for commit in self._history().log(reference.commit_id):
+            if commit.commit_id in self._lake.faults.log:
+                raise self._lake.faults.log[commit.commit_id]
+            for counts in (self.counts, self._lake.counts):
+                counts.count_entry(commit.commit_id)
+            yield commit.entry()
+
+    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+        """What is visible at the reference's commit."""
+        if reference.commit_id in self._lake.faults.contents:
+            raise self._lake.faults.contents[reference.commit_id]
+        for counts in (self.counts, self._lake.counts):
+            counts.count_contents()
+        yield from self._history().state_at(reference.commit_id).values()
+
+    def _history(self) -> MemoryHistory:
+        """The lake's history, or the file's, read again where the file has changed."""
+        if self._path is None:
+            return self._lake.history
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise RepositoryError(f"the history file {self._path} cannot be read: {error.strerror}") from error
+        mark = (found.st_mtime_ns, found.st_ino)
+        with self._lock:
+            if self._loaded is None or self._loaded[0] != mark:
+                self._loaded = (mark, load_history(self._path))
+            return self._loaded[1]

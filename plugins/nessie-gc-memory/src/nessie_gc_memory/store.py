@@ -1,0 +1,307 @@
+"""The live-set store ``memory``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import ClassVar
+from uuid import UUID
+
+from nessie_gc_core import ConnectorOptions, option, options
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SeenContent, SweepStep
+from nessie_gc_core.model.repository import ContentVersion
+
+_RESUMABLE = (LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
+
+
+@options
+class MemoryStoreOptions(ConnectorOptions):
+    """Which store."""
+
+    store: str = option("", help="name of a store that others in this process share; empty: one's own")
+
+
+@dataclass(slots=True)
+class _Rows:
+    """A live set and what belongs to it."""
+
+    live_set: LiveSet
+    versions: dict[object, ContentVersion] = field(default_factory=dict)
+    locations: dict[tuple[str, str], None] = field(default_factory=dict)
+    steps: dict[tuple[str, str], SweepStep] = field(default_factory=dict)
+    deletions: dict[tuple[str, str], FileDeletion] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Data:
+    """Everything that a store has."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    live_sets: dict[UUID, _Rows] = field(default_factory=dict)
+    tombstones: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    seen: dict[tuple[str, str, str], SeenContent] = field(default_factory=dict)
+    leases: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+
+
+class MemoryLiveSetStore(LiveSetStore):
+    """Keeps everything in this process, and nothing beyond it: registers too are gone when the process ends."""
+
+    name = "memory"
+    Options = MemoryStoreOptions
+    executor_safe = False
+    _shared: ClassVar[dict[str, _Data]] = {}
+
+    def __init__(self, options: MemoryStoreOptions) -> None:
+        super().__init__(options)
+        self._data = self._shared.setdefault(options.store, _Data()) if options.store else _Data()
+
+    # ---- status ---------------------------------------------------------------------------------------
+    def start_identify(
+        self, live_set_id: UUID, *, repository: str, created: datetime, policies: Sequence[str] = ()
+    ) -> None:
+        """Creates a live set."""
+        with self._data.lock:
+            known = self._data.live_sets.get(live_set_id)
+            if known is not None:
+                raise LiveSetStateError(
+                    f"live set {live_set_id} exists already, in {known.live_set.status}; take another id"
+                )
+            live_set = LiveSet(
+                id=live_set_id,
+                repository=repository,
+                created=_utc(created),
+                status=LiveSetStatus.IDENTIFY_IN_PROGRESS,
+                policies=tuple(policies),
+            )
+            self._data.live_sets[live_set_id] = _Rows(live_set)
+
+    def finish_identify(
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        references_listed: datetime | None = None,
+        heads: Iterable[ReferenceHead] = (),
+        failure: str | None = None,
+    ) -> None:
+        """Ends the mark."""
+        listed = None if references_listed is None else _utc(references_listed)
+        known_heads = tuple(heads)
+        with self._in(live_set_id, LiveSetStatus.IDENTIFY_IN_PROGRESS) as rows:
+            rows.live_set = replace(
+                rows.live_set,
+                status=LiveSetStatus.IDENTIFY_SUCCESS if failure is None else LiveSetStatus.IDENTIFY_FAILED,
+                identify_completed=_utc(at),
+                references_listed=listed,
+                heads=known_heads,
+                error_message=failure,
+            )
+
+    def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
+        """Starts or resumes the sweep."""
+        allowed = _RESUMABLE if resume else (LiveSetStatus.IDENTIFY_SUCCESS,)
+        with self._in(live_set_id, *allowed) as rows:
+            started = rows.live_set.expiry_started
+            rows.live_set = replace(
+                rows.live_set,
+                status=LiveSetStatus.EXPIRY_IN_PROGRESS,
+                expiry_started=started if started is not None else _utc(at),
+                expiry_completed=None,
+                error_message=None,
+            )
+
+    def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
+        """Ends the sweep."""
+        with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
+            rows.live_set = replace(
+                rows.live_set,
+                status=LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED,
+                expiry_completed=_utc(at),
+                error_message=failure,
+            )
+
+    def get(self, live_set_id: UUID) -> LiveSet:
+        """The live set."""
+        with self._in(live_set_id) as rows:
+            return rows.live_set
+
+    def live_sets(self) -> Iterator[LiveSet]:
+        """All live sets, newest first."""
+        with self._data.lock:
+            found = [rows.live_set for rows in self._data.live_sets.values()]
+        yield from sorted(found, key=lambda live_set: live_set.created, reverse=True)
+
+    def delete(self, live_set_id: UUID) -> None:
+        """Deletes a live set and its rows."""
+        with self._in(live_set_id):
+            del self._data.live_sets[live_set_id]
+
+    # ---- content versions -----------------------------------------------------------------------------
+    def add_content_versions(self, live_set_id: UUID, versions: Iterable[ContentVersion]) -> int:
+        """Adds versions; how many were new."""
+        new = 0
+        with self._in(live_set_id, LiveSetStatus.IDENTIFY_IN_PROGRESS):
+            pass
+        for version in versions:
+            time = version.commit_time
+            kept = version if time is None else replace(version, commit_time=_utc(time))
+            with self._in(live_set_id, LiveSetStatus.IDENTIFY_IN_PROGRESS) as rows:
+                new += rows.versions.setdefault(version.identity, kept) is kept
+        return new
+
+    def content_versions(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[ContentVersion]:
+        """The versions, as they are when the first is asked for."""
+        with self._data.lock:
+            found = list(self._rows(live_set_id).versions.values())
+        for version in found:
+            if content_id is None or version.content_id == content_id:
+                yield version
+
+    def content_ids(self, live_set_id: UUID) -> Iterator[str]:
+        """The distinct content ids."""
+        yield from {version.content_id for version in self.content_versions(live_set_id)}
+
+    def count_content_versions(self, live_set_id: UUID) -> tuple[int, int]:
+        """How many versions and contents."""
+        with self._data.lock:
+            versions = self._rows(live_set_id).versions
+            return len(versions), len({version.content_id for version in versions.values()})
+
+    def add_base_locations(self, live_set_id: UUID, content_id: str, locations: Iterable[str]) -> int:
+        """Remembers base locations; how many were new."""
+        wanted = [(content_id, location) for location in locations]
+        with self._in(live_set_id) as rows:
+            before = len(rows.locations)
+            rows.locations.update(dict.fromkeys(wanted))
+            return len(rows.locations) - before
+
+    def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
+        """Distinct content ids and base locations."""
+        with self._data.lock:
+            found = list(self._rows(live_set_id).locations)
+        for pair in found:
+            if content_id is None or pair[0] == content_id:
+                yield pair
+
+    # ---- sweep ----------------------------------------------------------------------------------------
+    def record_step(self, live_set_id: UUID, step: SweepStep) -> None:
+        """Records or replaces a step."""
+        with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
+            rows.steps[step.unit, step.part] = replace(step, outcomes=dict(step.outcomes))
+
+    def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
+        """All steps."""
+        with self._data.lock:
+            found = list(self._rows(live_set_id).steps.values())
+        for step in found:
+            yield replace(step, outcomes=dict(step.outcomes))
+
+    def add_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
+        """Records deferred deletions; how many were new."""
+        new = 0
+        with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS):
+            pass
+        for deletion in deletions:
+            time = deletion.modified
+            kept = deletion if time is None else replace(deletion, modified=_utc(time))
+            with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
+                new += rows.deletions.setdefault((kept.location, kept.path), kept) is kept
+        return new
+
+    def file_deletions(self, live_set_id: UUID) -> Iterator[FileDeletion]:
+        """The deferred deletions by location."""
+        with self._data.lock:
+            found = list(self._rows(live_set_id).deletions.values())
+        yield from sorted(found, key=lambda deletion: (deletion.location, deletion.path))
+
+    def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
+        """Forgets deferred deletions; how many were there."""
+        names = [(deletion.location, deletion.path) for deletion in deletions]
+        with self._in(live_set_id) as rows:
+            return sum(rows.deletions.pop(name, None) is not None for name in names)
+
+    # ---- registers ------------------------------------------------------------------------------------
+    def add_tombstones(self, repository: str, paths: Iterable[str], *, at: datetime) -> None:
+        """Remembers paths."""
+        wanted = {(repository, path): _utc(at) for path in paths}
+        with self._data.lock:
+            self._data.tombstones.update(wanted)
+
+    def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
+        """Which paths are remembered."""
+        asked = list(paths)
+        with self._data.lock:
+            return {path for path in asked if (repository, path) in self._data.tombstones}
+
+    def register_contents(self, repository: str, contents: Iterable[SeenContent]) -> None:
+        """Adds contents or moves their last time."""
+        for content in contents:
+            key = (repository, content.content_id, content.location)
+            with self._data.lock:
+                known = self._data.seen.get(key, content)
+                self._data.seen[key] = replace(
+                    content, first_seen=_utc(known.first_seen), last_seen=_utc(content.last_seen)
+                )
+
+    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
+        """The register."""
+        with self._data.lock:
+            found = list(self._data.seen.items())
+        for (owner, seen_id, _), content in found:
+            if owner == repository and content_id in (None, seen_id):
+                yield content
+
+    # ---- lease ----------------------------------------------------------------------------------------
+    def acquire_lease(self, repository: str, owner: str, *, now: datetime, until: datetime) -> None:
+        """Takes or renews the lease."""
+        with self._data.lock:
+            holder, ends = self._data.leases.get(repository, (owner, _utc(now)))
+            if holder != owner and ends > now:
+                raise LeaseHeldError(
+                    f"{holder!r} collects {repository} until {ends.isoformat()}; wait for it, or stop it"
+                )
+            self._data.leases[repository] = (owner, _utc(until))
+
+    def release_lease(self, repository: str, owner: str) -> None:
+        """Gives the lease back."""
+        with self._data.lock:
+            if self._data.leases.get(repository, ("", None))[0] == owner:
+                del self._data.leases[repository]
+
+    # ---- common ---------------------------------------------------------------------------------------
+    def _rows(self, live_set_id: UUID) -> _Rows:
+        """The rows of a live set, empty ones for an unknown id (the lock is held)."""
+        return self._data.live_sets.get(live_set_id) or _NO_ROWS
+
+    @contextmanager
+    def _in(self, live_set_id: UUID, *expected: LiveSetStatus) -> Iterator[_Rows]:
+        """Holds the lock over a live set that exists and has one of the statuses, if any are named."""
+        with self._data.lock:
+            rows = self._data.live_sets.get(live_set_id)
+            if rows is None:
+                raise LiveSetNotFoundError(
+                    f"there is no live set {live_set_id}; the command list shows those there are"
+                )
+            if expected and rows.live_set.status not in expected:
+                raise LiveSetStateError(_wrong_status(rows.live_set, expected))
+            yield rows
+
+
+def _wrong_status(live_set: LiveSet, expected: Sequence[LiveSetStatus]) -> str:
+    return f"live set {live_set.id} is in {live_set.status}, expected is {' or '.join(expected)}"
+
+
+def _utc(time: datetime) -> datetime:
+    return time.astimezone(UTC)
+
+
+_NO_ROWS = _Rows(
+    LiveSet(
+        id=UUID(int=0), repository="", created=datetime.min.replace(tzinfo=UTC), status=LiveSetStatus.IDENTIFY_FAILED
+    )
+)
