@@ -1,0 +1,1 @@
+"""The measurements: whole runs of the command line on simulated lakes, in seconds, files per second and memory."""

@@ -1,0 +1,76 @@
+"""Runs a command as a whole process, and watches the memory of what it starts."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from tempfile import TemporaryFile
+
+import psutil
+
+_INTERVAL_SECONDS = 0.05
+
+
+class CommandFailedError(Exception):
+    """The command ended with an exit code that is no success."""
+
+
+@dataclass(slots=True)
+class Measured:
+    """What a run took."""
+
+    seconds: float = 0.0
+    peak_megabytes: dict[str, float] = field(default_factory=dict)
+    """Peak resident memory of the driver, of its Python workers together, of the JVM, and of all at one time."""
+    output: str = ""
+
+
+def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Measured:
+    """Runs a command to its end.
+
+    Raises:
+        CommandFailedError: its exit code is not 0; the message has the end of what it said.
+    """
+    measured = Measured()
+    with TemporaryFile("w+") as output, TemporaryFile("w+") as errors:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment)
+        try:
+            while process.poll() is None:
+                _watch(process.pid, measured.peak_megabytes)
+                time.sleep(_INTERVAL_SECONDS)
+        except BaseException:
+            process.kill()
+            raise
+        measured.seconds = time.perf_counter() - started
+        output.seek(0)
+        errors.seek(0)
+        measured.output = output.read()
+        if process.returncode != 0:
+            said = (errors.read().strip() or measured.output.strip())[-2000:]
+            raise CommandFailedError(f"{' '.join(command)} ended with {process.returncode}: {said}")
+    return measured
+
+
+def _watch(root: int, peaks: dict[str, float]) -> None:
+    now = dict.fromkeys(("driver", "workers", "jvm", "together"), 0.0)
+    for process in _tree(root):
+        try:
+            memory, name = process.memory_info().rss / 1e6, process.name()
+        except psutil.Error:  # it has just ended
+            continue
+        part = "jvm" if name == "java" else "driver" if process.pid == root else "workers"
+        now[part] += memory
+        now["together"] += memory
+    for part, memory in now.items():
+        peaks[part] = max(peaks.get(part, 0.0), memory)
+
+
+def _tree(root: int) -> list[psutil.Process]:
+    try:
+        process = psutil.Process(root)
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
