@@ -48,10 +48,9 @@ class ListFiles:
             hadoop = unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
             for file in _files(lister, location, part):
                 key = self._key(file, location, unit, prefix)
-                sidecar_of = sidecar_owner(key) if hadoop else None
-                yield stored_row(unit, key, file, sidecar_of)
+                yield stored_row(unit, key, file, sidecar_owner(key) if hadoop else None)
         except Exception as error:  # noqa: BLE001 - a listing that breaks off must not look like an empty one
-            yield (unit, "", location, None, 0, 0, None, 0, False, one_line(error))
+            yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error))
 
     def _key(self, file: FileReference, location: str, unit: str, prefix: str) -> str:
         """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
@@ -81,13 +80,13 @@ def sidecar_owner(key: str) -> str | None:
     return None
 
 
-def stored_row(unit: str, key: str, file: FileReference, sidecar_of: str | None) -> Row:
+def stored_row(unit: str, key: str, file: FileReference, owner: str | None) -> Row:
     """A row of :data:`STORED_FILES`."""
     size = file.size or 0
     modified = to_micros(file.modified)
-    if sidecar_of is None:
-        return (unit, key, file.location, file.path, size, modified, None, 0, False, None)
-    return (unit, sidecar_of, file.location, None, 0, modified, file.path, size, True, None)
+    if owner is None:
+        return (unit, key, file.location, file.path, size, modified, None, 0, False, None, None)
+    return (unit, key, file.location, None, 0, modified, file.path, size, True, owner, None)
 
 
 def listing_tasks(

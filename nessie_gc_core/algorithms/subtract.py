@@ -17,21 +17,62 @@ UNIT_FILES = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int6
 _KEYS = ["unit", "key"]
 
 
-def unreferenced(stored: Dataset, reachable: Dataset) -> Dataset:
-    """Stored files that nothing reaches, exactly: an anti-join by the text of unit and key (:data:`CANDIDATES`)."""
-    return _with_sidecars(stored.anti_join(reachable.select(FILE_KEYS), _KEYS))
+Membership = Callable[[Dataset], Dataset]
+"""Takes files (:data:`STORED_FILES`) and leaves those that are not reachable by unit and key."""
 
 
-def unreferenced_by_bloom(stored: Dataset, reachable: Dataset, *, capacity: int, false_positive_rate: float) -> Dataset:
-    """The same by a Bloom filter: keeps a little garbage, never names a reachable file (S11).
+def exact(reachable: Dataset) -> Membership:
+    """An anti-join by the whole text of unit and key."""
+    keys = reachable.select(FILE_KEYS)
+    return lambda files: files.anti_join(keys, _KEYS)
 
-    The filter is sized for what is really reachable where that is more than the capacity, so it is never overfull.
+
+def bloom(reachable: Dataset, *, capacity: int, false_positive_rate: float) -> Membership:
+    """A Bloom filter: keeps a little garbage, never leaves a reachable file (S11).
+
+    It is sized for what is really reachable where that is more than the capacity, so it is never overfull.
     """
-    count = reachable.count()
-    bloom = rbloom.Bloom(max(capacity, count, 1), false_positive_rate, stable_hash)
+    filter_ = rbloom.Bloom(max(capacity, reachable.count(), 1), false_positive_rate, stable_hash)
     for batch in reachable.batches():
-        bloom.update(_text(*row) for row in to_rows(batch, *_KEYS))
-    return _with_sidecars(stored.flat_map(_NotInBloom(bloom.save_bytes())))
+        filter_.update(_text(*row) for row in to_rows(batch, *_KEYS))
+    saved = filter_.save_bytes()
+    return lambda files: files.flat_map(_NotInBloom(saved))
+
+
+def unreferenced(stored: Dataset, not_reachable: Membership, *, sidecars: bool) -> Dataset:
+    """Stored files that nothing reaches (:data:`CANDIDATES`).
+
+    With sidecars, a checksum file goes with its file and never before it: it must be reachable neither by its own
+    key nor by that of its file (decision 18). The two are one row, as young as the younger of them.
+    """
+    dead = not_reachable(stored)
+    if not sidecars:
+        return dead.select(CANDIDATES)
+    own = dead.where("sidecar", [True]).flat_map(_UnderOwner())
+    together = dead.where("sidecar", [False]).union(not_reachable(own))
+    return together.aggregate([*_KEYS, "location"], _TOGETHER, CANDIDATES)
+
+
+_TOGETHER = {
+    "path": ("max", "path"),
+    "size": ("sum", "size"),
+    "modified": ("max", "modified"),
+    "sidecar_path": ("max", "sidecar_path"),
+    "sidecar_size": ("sum", "sidecar_size"),
+}
+
+
+class _UnderOwner:
+    """Gives sidecars the key of their file."""
+
+    schema = STORED_FILES
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        key = self.schema.get_field_index("key")
+        for batch in batches:
+            columns = [batch.column(name) for name in self.schema.names]
+            columns[key] = batch.column("owner")
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
 class _NotInBloom:
@@ -43,9 +84,9 @@ class _NotInBloom:
         self._saved = saved
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bloom = rbloom.Bloom.load_bytes(self._saved, stable_hash)
+        filter_ = rbloom.Bloom.load_bytes(self._saved, stable_hash)
         for batch in batches:
-            mask = [_text(*row) not in bloom for row in to_rows(batch, *_KEYS)]
+            mask = [_text(*row) not in filter_ for row in to_rows(batch, *_KEYS)]
             yield batch.filter(pa.array(mask, pa.bool_()))
 
 
@@ -58,28 +99,12 @@ def stable_hash(text: object) -> int:
     return int.from_bytes(xxhash.xxh3_128_digest(str(text).encode()), "big", signed=True)
 
 
-def _with_sidecars(files: Dataset) -> Dataset:
-    """A file and its checksum sidecar as one row, as young as the younger of the two (decision 18)."""
-    measures = {
-        "path": ("max", "path"),
-        "size": ("sum", "size"),
-        "modified": ("max", "modified"),
-        "sidecar_path": ("max", "sidecar_path"),
-        "sidecar_size": ("sum", "sidecar_size"),
-    }
-    return files.aggregate([*_KEYS, "location"], measures, CANDIDATES)
-
-
 def lost(stored: Dataset, reachable: Dataset) -> Dataset:
     """Distinct reachable files that are not stored (:data:`REACHABLE_FILES`)."""
-    return reachable.distinct(_KEYS).anti_join(stored.where("sidecar", [False]), _KEYS)
+    return reachable.distinct(_KEYS).anti_join(stored, _KEYS)
 
 
 def count_by_unit(dataset: Dataset) -> dict[str, int]:
     """How many rows each unit has; one entry per unit, not per file."""
     counts = dataset.aggregate(["unit"], {"files": ("count", "unit")}, UNIT_FILES)
     return {row["unit"]: row["files"] for row in counts.summary().to_pylist()}
-
-
-Membership = Callable[[Dataset, Dataset], Dataset]
-"""Takes stored and reachable files, gives the candidates."""

@@ -52,21 +52,26 @@ class SweepPlan:
     units: list[SweepUnit] = field(default_factory=list)
     unknown: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the reason why nothing can be said about it (S6)."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Location or unit root to the content there that no installed plugin reads (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
     """Location to the reason why the configuration keeps it from being swept (S13)."""
 
-    def freeze(self, prefixes: Iterable[str], reason: str) -> None:
+    def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
         """Takes out every unit that overlaps one of the canonical prefixes."""
+        frozen = self.unread if unread else self.unknown
         for prefix in set(prefixes):
             for unit in [u for u in self.units if u.root.startswith(prefix) or prefix.startswith(u.root)]:
                 self.units.remove(unit)
-                self.unknown[unit.root] = reason
+                frozen[unit.root] = reason
 
     def freeze_all(self, reason: str) -> None:
         """Takes out every unit."""
-        for unit in self.units:
-            self.unknown[unit.root] = reason
-        self.units.clear()
+        self.freeze(self.roots, reason)
+
+    def why(self, root: str) -> str:
+        """Why a unit was taken out."""
+        return self.unknown.get(root) or self.unread[root]
 
     @property
     def roots(self) -> tuple[str, ...]:

@@ -103,9 +103,14 @@ sidecar is alone (decision 18).
 """
 
 STORED_FILES = pa.schema(
-    [*CANDIDATES, pa.field("sidecar", pa.bool_(), nullable=False), pa.field("problem", pa.string())]
+    [
+        *CANDIDATES,
+        pa.field("sidecar", pa.bool_(), nullable=False),
+        pa.field("owner", pa.string()),
+        pa.field("problem", pa.string()),
+    ]
 )
-"""Listed files, a file and its sidecar as two rows yet.
+"""Listed files, a file and its sidecar as two rows yet; ``owner`` is the key of the file whose sidecar a row is.
 
 A row with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty.
 """

@@ -158,7 +158,7 @@ class Deletion:
             problems, newly.version_files, self.index, self.plan, strict=strict
         )
         for unit in before - set(self.plan.roots):
-            self._spared_units[unit] = self.plan.unknown[unit]
+            self._spared_units[unit] = self.plan.why(unit)
         keys = newly.expansion.reachable().select(FILE_KEYS).distinct(list(FILE_KEYS.names)).checkpoint()
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
 
@@ -176,7 +176,8 @@ class Deletion:
         except UnknownLocationError as error:
             self.report.warn(str(error))
             return
-        self.plan.freeze([prefix], f"holds a content of type {version.content_type}, which no installed plugin reads")
+        reason = f"holds a content of type {version.content_type}, which no installed plugin reads"
+        self.plan.freeze([prefix], reason, unread=True)
 
     # ---- one step --------------------------------------------------------------------------------------
     def _take(self, step: _Step, verdicts: Dataset, outcome_file: OutcomeFile) -> None:

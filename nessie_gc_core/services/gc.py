@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from uuid import UUID
 
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
@@ -38,18 +40,21 @@ class GcService:
     sweep: SweepSettings
     clock: Clock = utc_now
     progress: Progress = no_progress
+    on_marked: Callable[[UUID], None] = lambda id_: None
+    """Told the live set's id between mark and sweep."""
 
-    def run(self) -> GcReport:
-        """Both phases; the report of both.
+    def run(self, report: GcReport | None = None) -> GcReport:
+        """Both phases; the report of both, which is the given one where one is given.
 
         Raises:
             NessieGcError: one of them failed; the live set says which.
         """
         self.sweep.check()
-        report = GcReport()
+        report = report if report is not None else GcReport()
         live_set_id = MarkService(
             repository=self.repository, store=self.store, settings=self.mark, clock=self.clock, progress=self.progress
         ).run(report)
+        self.on_marked(live_set_id)
         SweepService(
             repository=self.repository,
             store=self.store,

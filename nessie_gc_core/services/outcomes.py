@@ -35,7 +35,8 @@ class OutcomeFile:
             if path.endswith(".parquet"):
                 self._rows = self._stack.enter_context(parquet.ParquetWriter(path, OUTCOMES))
             else:
-                self._lines = self._stack.enter_context(Path(path).open("w", encoding="utf-8"))
+                lines = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed by the stack
+                self._lines = self._stack.enter_context(lines)
         except OSError as error:
             raise ConfigurationError(f"cannot write --outcomes-to {path}: {error.strerror or error}") from error
 

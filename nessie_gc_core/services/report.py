@@ -67,6 +67,8 @@ class GcReport:
     """Checksum sidecars that went (or would go) with their files; in no other figure (decision 18)."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Location to the reason why nothing in it was touched (S6)."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Location to the content there that no installed plugin reads; it is live as a whole (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
     """Location to the reason why the configuration keeps it from being swept (S13)."""
     lost: Tally = field(default_factory=Tally)
@@ -128,6 +130,7 @@ class GcReport:
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
             "sidecars": self.sidecars.to_dict(),
             "unknown": _named(self.unknown),
+            "unread": _named(self.unread),
             "refused": _named(self.refused),
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
             "failed_files": [_file(f) for f in self.failed_files],

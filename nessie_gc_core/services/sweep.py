@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from nessie_gc_core.algorithms import subtract
+from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand, one_line
 from nessie_gc_core.algorithms.guard import judge
 from nessie_gc_core.algorithms.listing import list_units
@@ -19,10 +20,16 @@ from nessie_gc_core.algorithms.unknown import UnknownFinder, unread_contents
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, RepositoryConnector, SupportsStoreClock
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.errors import ConfigurationError, NessieGcError, SafetyError, UnknownLocationError
+from nessie_gc_core.errors import (
+    ConfigurationError,
+    LiveSetStateError,
+    NessieGcError,
+    SafetyError,
+    UnknownLocationError,
+)
 from nessie_gc_core.model.batches import to_rows, version_rows
-from nessie_gc_core.model.live_sets import LiveSet, SeenContent
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent
+from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
@@ -70,6 +77,11 @@ class SweepService:
         report.repository, report.live_set_id = identity, str(live_set_id)
         report.engine, report.started = self.engine.name, report.started or self.clock()
         with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+            if self.settings.mode is DeleteMode.DRY_RUN:
+                self._check_status(live_set)
+                _Sweep(self, live_set, report, lease).run()
+                report.finished = self.clock()
+                return
             self.store.start_expire(live_set_id, at=self.clock(), resume=self.settings.resume)
             try:
                 _Sweep(self, live_set, report, lease).run()
@@ -78,6 +90,20 @@ class SweepService:
                 raise
             self.store.finish_expire(live_set_id, at=self.clock())
         report.finished = self.clock()
+
+    def _check_status(self, live_set: LiveSet) -> None:
+        """What ``start_expire`` checks, for a dry run, which leaves the live set as it is.
+
+        Raises:
+            LiveSetStateError: the live set cannot be swept.
+        """
+        expected = {LiveSetStatus.IDENTIFY_SUCCESS}
+        if self.settings.resume:
+            expected |= {LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED}
+        if live_set.status not in expected:
+            raise LiveSetStateError(
+                f"live set {live_set.id} is {live_set.status}, expected {' or '.join(sorted(expected))}"
+            )
 
 
 def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> LiveSet:
@@ -108,7 +134,7 @@ class _Sweep:
     def run(self) -> None:
         """All steps up to the guard; then deletion."""
         report = self.report
-        report.dry_run = self.settings.mode.value == "dry_run"
+        report.dry_run = self.settings.mode is DeleteMode.DRY_RUN
         with report.phase("expand"):
             versions, types = self._versions()
             readers = self._readers(types)
@@ -125,7 +151,7 @@ class _Sweep:
             for path, reason in list(problems.reasons.items())[:MAX_NAMES]:
                 report.warn(f"cannot read {path}: {reason}")
         verdicts, stored = self._subtract(plan, expansion)
-        report.unknown, report.refused = plan.unknown, plan.refused
+        report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
         Deletion(
             service=self.service,
             live_set=self.live_set,
@@ -173,9 +199,9 @@ class _Sweep:
         if not self.settings.allowed.prefixes:
             self.report.warn("no allowed locations are configured (--allow): any location that is deep enough is swept")
         for raw, reason in unread.items():
-            plan.unknown[raw] = reason
+            plan.unread[raw] = reason
             try:
-                plan.freeze([self.rules.canonical_prefix(raw)], reason)
+                plan.freeze([self.rules.canonical_prefix(raw)], reason, unread=True)
             except UnknownLocationError as error:
                 self.report.warn(str(error))
         for unit in list(plan.units):
@@ -185,12 +211,14 @@ class _Sweep:
         return plan
 
     def _no_lister(self, locations: tuple[str, ...]) -> str | None:
+        """Why locations cannot be listed or deleted from; a connector that the engine cannot use ends the run."""
         with OpenConnectors(self.settings.choice) as connectors:
             for location in locations:
                 try:
-                    check_executors(self.engine, type(connectors.lister(location)), type(connectors.deleter(location)))
+                    lister, deleter = connectors.lister(location), connectors.deleter(location)
                 except ConfigurationError as error:
                     return str(error)
+                check_executors(self.engine, type(lister), type(deleter))
         return None
 
     def _remember(self, homes: pa.Table) -> None:
@@ -240,18 +268,19 @@ class _Sweep:
             report.locations = len(plan.units)
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
-            verdicts = judge(self._candidates(stored, reachable), limits, now)
+            verdicts = judge(self._candidates(stored, reachable, plan), limits, now)
         return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
 
-    def _candidates(self, stored: Dataset, reachable: Dataset) -> Dataset:
+    def _candidates(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> Dataset:
+        membership = subtract.exact(reachable)
         if self.settings.membership is Membership.BLOOM:
-            return subtract.unreferenced_by_bloom(
-                stored,
+            membership = subtract.bloom(
                 reachable,
                 capacity=self.settings.expected_file_count,
                 false_positive_rate=self.settings.false_positive_rate,
             )
-        return subtract.unreferenced(stored, reachable)
+        sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
+        return subtract.unreferenced(stored, membership, sidecars=sidecars)
 
     def _find_lost(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> None:
         """Reports reachable files that are not stored; freezes units in which none was found (decision 21)."""
