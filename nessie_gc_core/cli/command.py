@@ -1,0 +1,311 @@
+"""Commands and options: where a value comes from, and what every command has (decision 2)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+
+from nessie_gc_core import __version__
+from nessie_gc_core.cli.logs import logging_to, standard_error
+from nessie_gc_core.cli.values import KeyValues
+from nessie_gc_core.config.environment import variable_of
+from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
+from nessie_gc_core.config.key_values import merge
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.services.report import GcReport
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+
+@dataclass(slots=True)
+class Session:
+    """What one call of the program knows from its standard options."""
+
+    verbosity: int = 0
+    quiet: bool = False
+    as_json: bool = False
+    config: ConfigFile = field(default_factory=ConfigFile)
+    console: Console = field(default_factory=standard_error)
+    """Everything that is not the result: log lines, progress, errors."""
+    report: GcReport = field(default_factory=GcReport)
+    """The report of the run; log lines carry its live-set id as soon as it has one (S17)."""
+
+
+class GcOption(click.Option):
+    """An option that the environment and the configuration file can give as well."""
+
+    def __init__(self, *declarations: str, section: str = "", **attributes: Any) -> None:
+        """Takes what ``click.Option`` takes, and the heading under which the help shows it."""
+        long = next(part for part in declarations if part.startswith("--")).partition("/")[0]
+        attributes.setdefault("envvar", variable_of(long))
+        super().__init__(list(declarations), **attributes)
+        self.section = section
+        self.key = long[2:]
+        """Its name in the configuration file."""
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """The value of the first source that has one; pairs of a ``k=v`` option come from all of them."""
+        value, source = super().consume_value(ctx, opts)
+        if not (self.multiple and isinstance(self.type, KeyValues)) or source is ParameterSource.DEFAULT:
+            return value, source
+        layers = (ctx.lookup_default(self.name or ""), self.value_from_envvar(ctx), opts.get(self.name or ""))
+        return [part for layer in layers if isinstance(layer, (list, tuple)) for part in layer], source
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The values of a command's options, typed, and where each came from."""
+
+    context: click.Context
+
+    def raw(self, name: str) -> Any:
+        """The value as its type read it; ``None`` where the command has no such option."""
+        return self.context.params.get(name)
+
+    def text(self, name: str) -> str | None:
+        """A text, if there is one."""
+        return cast("str | None", self.raw(name))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The texts of a repeatable option."""
+        return tuple(self.raw(name) or ())
+
+    def number(self, name: str) -> int | None:
+        """A whole number, if there is one."""
+        return cast("int | None", self.raw(name))
+
+    def real(self, name: str) -> float | None:
+        """A number, if there is one."""
+        return cast("float | None", self.raw(name))
+
+    def flag(self, name: str) -> bool:
+        """Whether a flag is set."""
+        return bool(self.raw(name))
+
+    def path(self, name: str) -> Path | None:
+        """A path, if there is one."""
+        return Path(value) if (value := self.text(name)) is not None else None
+
+    def duration(self, name: str) -> timedelta:
+        """A duration that has a default."""
+        return cast("timedelta", self.raw(name))
+
+    def instant(self, name: str) -> datetime | None:
+        """An instant, if there is one."""
+        return cast("datetime | None", self.raw(name))
+
+    def zone(self) -> tzinfo | None:
+        """The zone to show times in; ``None``: the machine's."""
+        return cast("tzinfo | None", self.raw("time_zone"))
+
+    def uuid(self, name: str) -> UUID | None:
+        """An id, if there is one."""
+        return cast("UUID | None", self.raw(name))
+
+    def pairs(self, name: str) -> dict[str, str]:
+        """The pairs of a ``k=v`` option."""
+        return merge(self.raw(name) or ())
+
+    def rank(self, name: str) -> int:
+        """How strong the source of an option is: 3 command line, 2 environment, 1 file, 0 nobody said it."""
+        source = self.context.get_parameter_source(name)
+        ranks = {ParameterSource.COMMANDLINE: 3, ParameterSource.ENVIRONMENT: 2, ParameterSource.DEFAULT_MAP: 1}
+        return ranks.get(source, 0) if source is not None else 0
+
+    def one_of(self, *names: str) -> str | None:
+        """Which of some options that exclude each other is given; a stronger source overrules a weaker one.
+
+        Raises:
+            click.UsageError: two of them come from the same source.
+        """
+        given = [name for name in names if self.rank(name) and self.raw(name) not in (None, False)]
+        strongest = max((self.rank(name) for name in given), default=0)
+        found = [name for name in given if self.rank(name) == strongest]
+        if len(found) > 1:
+            raise click.UsageError(f"{option_name(found[0])} and {option_name(found[1])} exclude each other")
+        return found[0] if found else None
+
+    @property
+    def session(self) -> Session:
+        """The standard options' values."""
+        return session_of(self.context)
+
+
+def option_name(name: str) -> str:
+    """A parameter's name as it is written on the command line."""
+    return "--" + name.replace("_", "-")
+
+
+def session_of(context: click.Context) -> Session:
+    """The session of a context; made where there is none yet."""
+    return context.ensure_object(Session)
+
+
+class GcCommand(click.Command):
+    """A command with the standard options; its function takes the values and gives the exit code."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Given], int],
+        options: Sequence[click.Option] = (),
+        *,
+        arguments: Sequence[click.Argument] = (),
+        aliases: Sequence[str] = (),
+    ) -> None:
+        """Takes the function, whose docstring is the help."""
+        self.function = function
+        self.aliases = tuple(aliases)
+        super().__init__(
+            name,
+            params=[*arguments, *options, *standard_options()],
+            help=function.__doc__,
+            context_settings=dict(SETTINGS),
+        )
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Sets up what the standard options say, and calls the function."""
+        session = session_of(ctx)
+        with logging_to(session.console, session.verbosity, session.report, quiet=session.quiet):
+            return self.function(Given(ctx))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options under the headings of their sections."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(param, "section", "") or "Options", []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+# ---- standard options ---------------------------------------------------------------------------------
+_STANDARD = "Everywhere"
+
+
+def standard_options() -> list[click.Option]:
+    """What every command has."""
+    return [
+        GcOption(
+            "--config",
+            section=_STANDARD,
+            metavar="FILE",
+            is_eager=True,
+            expose_value=False,
+            callback=_load_config,
+            help=f"Configuration file (TOML); {DEFAULT_FILE} in the working directory where there is one.",
+        ),
+        GcOption(
+            "--verbose",
+            "-v",
+            section=_STANDARD,
+            count=True,
+            expose_value=False,
+            callback=_set("verbosity"),
+            help="Say more; twice: everything, with tracebacks of errors.",
+        ),
+        GcOption(
+            "--quiet",
+            "-q",
+            section=_STANDARD,
+            is_flag=True,
+            expose_value=False,
+            callback=_set("quiet"),
+            help="Say nothing but the result and errors.",
+        ),
+        version_option(),
+    ]
+
+
+def json_option() -> GcOption:
+    """``--json``."""
+    return GcOption(
+        "--json",
+        "json",
+        section=_STANDARD,
+        is_flag=True,
+        expose_value=False,
+        callback=_set("as_json"),
+        help="Print one JSON object on standard output, everything else on standard error.",
+    )
+
+
+def version_option() -> click.Option:
+    """``--version``."""
+    option = click.Option(
+        ["--version", "-V"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_version,
+        help="Print the version.",
+    )
+    option.section = _STANDARD  # type: ignore[attr-defined]  # read by format_options
+    return option
+
+
+def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        click.echo(f"nessie-gc {__version__}")
+        context.exit()
+
+
+def _set(attribute: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def store(context: click.Context, param: click.Parameter, value: Any) -> Any:
+        setattr(session_of(context), attribute, value)
+        return value
+
+    return store
+
+
+def _load_config(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Reads the configuration file before any other option is looked at."""
+    if context.resilient_parsing:
+        return value
+    path = Path(value) if value is not None else Path(DEFAULT_FILE)
+    if value is None and not path.is_file():
+        return value
+    known = _known_options(context.find_root().command)
+    config = ConfigFile.read(path, known)
+    session_of(context).config = config
+    mine = {option.key: option for option in context.command.params if isinstance(option, GcOption)}
+    defaults = {option.name or "": _fit(option, config, key) for key, option in mine.items() if key in config.options}
+    context.default_map = cast("MutableMapping[str, Any]", defaults)
+    logging.getLogger(__name__).debug("options are taken from %s too", path)
+    return value
+
+
+_NOT_IN_FILE = frozenset({"config"})
+
+
+def _known_options(root: click.Command) -> set[str]:
+    commands = root.commands.values() if isinstance(root, click.Group) else [root]
+    options = (option for command in commands for option in command.params if isinstance(option, GcOption))
+    return {option.key for option in options if not option.hidden} - _NOT_IN_FILE
+
+
+def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:
+    """A value of the file, in the shape in which click wants it."""
+    value = config.options[key]
+    is_pairs = isinstance(option.type, KeyValues)
+    if isinstance(value, dict) and not is_pairs:
+        raise ConfigurationError(f"{config.name}: {key!r} is one value, not a table")
+    if option.multiple:
+        return list(value) if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        raise ConfigurationError(f"{config.name}: {key!r} is one value, not a list")
+    return value

@@ -1,0 +1,50 @@
+"""The end of a run that fails: one line that names the thing and what to do, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+
+import click
+
+from nessie_gc_core.cli.command import Session
+from nessie_gc_core.errors import NessieGcError
+
+log = logging.getLogger(__name__)
+
+INTERRUPTED = 130
+USAGE = 2
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """An error as one line, and its exit code."""
+    if isinstance(error, NessieGcError):
+        return _one_line(str(error) or type(error).__name__), error.exit_code
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx is not None else "nessie-gc"
+        return f"{_one_line(error.format_message())} (see {command} --help)", USAGE
+    if isinstance(error, click.ClickException):
+        return _one_line(error.format_message()), error.exit_code
+    if isinstance(error, (click.Abort, KeyboardInterrupt)):
+        return "interrupted", INTERRUPTED
+    return f"unexpected error {type(error).__name__}: {_one_line(str(error))} (run with -vv for the traceback)", 1
+
+
+def fail(error: BaseException, session: Session) -> int:
+    """Prints an error, and gives the exit code."""
+    message, exit_code = describe(error)
+    if session.verbosity > 1:
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    click.echo(f"error: {message}", err=True)
+    if session.as_json:
+        body: dict[str, object] = {"error": message, "exit_code": exit_code}
+        if session.report.live_set_id is not None:
+            body["live_set_id"] = session.report.live_set_id
+        click.echo(json.dumps(body, ensure_ascii=False))
+    return exit_code
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,64 @@
+"""Log lines: where they go, and the live-set id in every line of a run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.logging import RichHandler
+
+from nessie_gc_core.services.report import GcReport
+
+LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy")
+"""Loggers of libraries, which say nothing below a warning."""
+
+
+def standard_error() -> Console:
+    """The console of everything that is not the result."""
+    return Console(stderr=True, highlight=False)
+
+
+class _LiveSetId(logging.Filter):
+    """Adds the live set of the run to each line."""
+
+    def __init__(self, report: GcReport) -> None:
+        super().__init__()
+        self._report = report
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.live_set = self._report.live_set_id or "-"
+        return True
+
+
+@contextmanager
+def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: bool) -> Iterator[None]:
+    """Sends log lines to standard error while the block runs: plain, or above the progress bars of a terminal."""
+    handler: logging.Handler
+    if console.is_terminal:
+        handler = RichHandler(console=console, show_path=False, show_time=False, markup=False, highlighter=None)
+        handler.setFormatter(logging.Formatter("[%(live_set)s] %(message)s"))
+    else:
+        handler = logging.StreamHandler(console.file)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s [%(live_set)s] %(name)s: %(message)s"))
+    handler.addFilter(_LiveSetId(report))
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(_level(verbosity, quiet=quiet, terminal=console.is_terminal))
+    for library in LIBRARIES:
+        logging.getLogger(library).setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+
+
+def _level(verbosity: int, *, quiet: bool, terminal: bool) -> int:
+    if quiet:
+        return logging.ERROR
+    if verbosity == 0:
+        return logging.WARNING if terminal else logging.INFO
+    return logging.INFO if verbosity == 1 else logging.DEBUG

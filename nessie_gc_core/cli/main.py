@@ -1,0 +1,77 @@
+"""The program ``nessie-gc``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from nessie_gc_core.cli.collect import COLLECT_COMMANDS
+from nessie_gc_core.cli.command import SETTINGS, GcCommand, Session, standard_options
+from nessie_gc_core.cli.errors import fail
+
+PROGRAM = "nessie-gc"
+COMPLETE_VARIABLE = "_NESSIE_GC_COMPLETE"
+
+
+class Program(click.Group):
+    """All commands, and the one place where errors end."""
+
+    def __init__(self, commands: Sequence[GcCommand]) -> None:
+        super().__init__(
+            PROGRAM,
+            commands={command.name or "": command for command in commands},
+            help="Finds and removes the files of an Iceberg lake that no live branch, tag or snapshot needs.",
+            context_settings=dict(SETTINGS),
+            params=[option for option in standard_options() if option.name in ("version",)],
+        )
+        self._aliases = {alias: command for command in commands for alias in command.aliases}
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name or one of its aliases."""
+        return super().get_command(ctx, cmd_name) or self._aliases.get(cmd_name)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Runs a command, and ends with its exit code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        session = Session(as_json=_wants_json(arguments), verbosity=_verbosity(arguments))
+        try:
+            code = super().main(arguments, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False, obj=session, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = error.exit_code
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the one place where errors end
+            code = fail(error, session)
+        if not standalone_mode:
+            return code
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether errors go out as JSON; said before anything is parsed, for parsing may be what fails."""
+    return "--json" in arguments or os.environ.get("NESSIE_GC_JSON", "").lower() in {"1", "true", "yes", "on", "t", "y"}
+
+
+def _verbosity(arguments: Sequence[str]) -> int:
+    flags = (argument for argument in arguments if argument.startswith("-v") and set(argument[1:]) == {"v"})
+    return sum(len(flag) - 1 for flag in flags) + arguments.count("--verbose")
+
+
+cli = Program([*COLLECT_COMMANDS])
+"""The program as a click command."""
+
+
+def run() -> None:
+    """Runs the program: the entry point ``nessie-gc``."""
+    cli()

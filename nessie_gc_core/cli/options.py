@@ -1,0 +1,459 @@
+"""The options of the commands, in sets; names and defaults of the original where the meaning is the same."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import click
+
+from nessie_gc_core.algorithms.guard import DEFAULT_MIN_AGE
+from nessie_gc_core.cli.command import GcOption, json_option
+from nessie_gc_core.cli.values import Duration, Instant, KeyValues, Text, Texts, TimeZone
+
+_REPOSITORY = "Repository"
+_STORE = "Live-set store"
+_MARK = "Mark"
+_SWEEP = "Sweep"
+_GUARD = "What keeps files"
+_FILES = "Files"
+_ENGINE = "Engine"
+
+
+def _hinted(*declarations: str, section: str, hint: str) -> GcOption:
+    """An option of the original that is refused, with what to do instead."""
+
+    def refuse(context: click.Context, param: click.Parameter, value: object) -> None:
+        if value:
+            raise click.UsageError(f"{param.opts[0]} is not supported: {hint}")
+
+    return GcOption(
+        *declarations, section=section, multiple=True, hidden=True, expose_value=False, callback=refuse, type=Text()
+    )
+
+
+REPOSITORY = (
+    GcOption(
+        "--repository",
+        section=_REPOSITORY,
+        type=Text(),
+        metavar="NAME",
+        help="Name of the repository connector; 'nessie' where nothing else is said.",
+    ),
+    GcOption(
+        "--uri",
+        "-u",
+        section=_REPOSITORY,
+        type=Text(),
+        help="Where the repository is. For Nessie its REST API, version 2; "
+        "http://localhost:19120/api/v2 where nothing else is said.",
+    ),
+    GcOption(
+        "--nessie-option",
+        "-o",
+        section=_REPOSITORY,
+        type=KeyValues(),
+        multiple=True,
+        metavar="KEY=VALUE,...",
+        help="Option of Nessie's client, such as nessie.authentication.type=BEARER.",
+    ),
+    GcOption(
+        "--repository-option",
+        "-r",
+        section=_REPOSITORY,
+        type=KeyValues(),
+        multiple=True,
+        metavar="KEY=VALUE,...",
+        help="Any option of the repository connector ('nessie-gc plugins' lists them); "
+        "NESSIE_GC_REPOSITORY_KEY in the environment is the same, and keeps secrets off the command line.",
+    ),
+    GcOption(
+        "--token",
+        section=_REPOSITORY,
+        type=Text(),
+        help="Token to show to the repository; better as NESSIE_GC_TOKEN in the environment.",
+    ),
+    GcOption(
+        "--tls-ca",
+        section=_REPOSITORY,
+        type=Text(),
+        metavar="FILE",
+        help="PEM file with the certificate authorities to trust.",
+    ),
+    GcOption(
+        "--tls-verify/--no-tls-verify",
+        section=_REPOSITORY,
+        default=None,
+        help="Whether to check the server's certificate.",
+    ),
+    GcOption("--connect-timeout", section=_REPOSITORY, type=Duration(), help="How long to wait for a connection."),
+    GcOption("--read-timeout", section=_REPOSITORY, type=Duration(), help="How long to wait for an answer to go on."),
+    _hinted("--nessie-api", section=_REPOSITORY, hint="Nessie's REST API, version 2, is always used"),
+    _hinted("--nessie-client", section=_REPOSITORY, hint="there is one client; give its options with -o or -r"),
+)
+
+STORE = (
+    GcOption(
+        "--inmemory",
+        section=_STORE,
+        is_flag=True,
+        help="Keep the live set in this process only ('gc' without deferred deletes).",
+    ),
+    GcOption("--jdbc", section=_STORE, is_flag=True, help="Use a database, which is so anyway without --inmemory."),
+    GcOption(
+        "--jdbc-url",
+        section=_STORE,
+        type=Text(),
+        metavar="URL",
+        help="Database: an SQLAlchemy or jdbc: URL. Without it SQLite in the user's data folder.",
+    ),
+    GcOption("--jdbc-user", section=_STORE, type=Text(), help="User of the database."),
+    GcOption(
+        "--jdbc-password",
+        section=_STORE,
+        type=Text(),
+        help="Password of the database; better as NESSIE_GC_JDBC_PASSWORD in the environment.",
+    ),
+    GcOption(
+        "--jdbc-properties",
+        section=_STORE,
+        type=KeyValues(),
+        multiple=True,
+        metavar="KEY=VALUE,...",
+        help="Properties of the database driver.",
+    ),
+    GcOption("--jdbc-fetch-size", section=_STORE, type=click.IntRange(min=1), help="Rows that are fetched at once."),
+    GcOption(
+        "--jdbc-pool-max-size", section=_STORE, type=click.IntRange(min=2), help="Most connections to the database."
+    ),
+    GcOption(
+        "--jdbc-schema",
+        section=_STORE,
+        type=click.Choice(["CREATE", "DROP_AND_CREATE", "CREATE_IF_NOT_EXISTS"], case_sensitive=False),
+        help="Make the tables first.",
+    ),
+)
+
+RECHECK = (
+    GcOption(
+        "--identify-parallelism",
+        section=_MARK,
+        type=click.IntRange(min=1),
+        default=4,
+        show_default=True,
+        help="How many references are walked at once, on both engines.",
+    ),
+    GcOption(
+        "--visited",
+        section=_MARK,
+        type=Text(),
+        default="exact",
+        show_default=True,
+        metavar="NAME",
+        help="How walked commits are remembered: exact or none.",
+    ),
+)
+
+MARK = (
+    GcOption(
+        "--default-cutoff",
+        "-c",
+        section=_MARK,
+        type=Text(),
+        default="NONE",
+        show_default=True,
+        metavar="POLICY",
+        help="How far back commits stay live: NONE (all), a number of commits, an ISO duration (P30D), or an instant.",
+    ),
+    GcOption(
+        "--cutoff",
+        "-C",
+        section=_MARK,
+        type=Text(),
+        multiple=True,
+        metavar="PATTERN=POLICY,...",
+        help="The policy of references whose whole name matches a regular expression; the first match wins.",
+    ),
+    GcOption(
+        "--cutoff-ref-time",
+        "-R",
+        section=_MARK,
+        type=Instant(),
+        metavar="INSTANT",
+        help="The time from which durations count back; now where nothing is said.",
+    ),
+    *RECHECK,
+)
+
+WRITE_LIVE_SET_ID = (
+    GcOption(
+        "--write-live-set-id-to",
+        section=_MARK,
+        type=Text(),
+        metavar="FILE",
+        help="File that receives the live set's id; made, with its folders, before anything else.",
+    ),
+)
+
+LIVE_SET = (
+    GcOption("--live-set-id", "-l", section="Live set", type=click.UUID, metavar="ID", help="Id of the live set."),
+    GcOption(
+        "--read-live-set-id-from",
+        "-L",
+        section="Live set",
+        type=Text(),
+        metavar="FILE",
+        help="File whose first line is the id of the live set.",
+    ),
+)
+
+AGE_OF_LIVE_SET = (
+    GcOption(
+        "--max-live-set-age",
+        section=_GUARD,
+        type=Duration(),
+        default=timedelta(days=7),
+        show_default="P7D",
+        help="Refuse a live set that is older.",
+    ),
+)
+
+AGE = (
+    GcOption(
+        "--min-age",
+        section=_GUARD,
+        type=Duration(),
+        default=DEFAULT_MIN_AGE,
+        show_default="P1D",
+        help="Keep files that are younger than this at the time the references were listed.",
+    ),
+    GcOption(
+        "--no-age-floor",
+        section=_GUARD,
+        is_flag=True,
+        help="Allow --min-age below one hour; only where nobody writes to the lake.",
+    ),
+    GcOption(
+        "--max-file-modification",
+        section=_GUARD,
+        type=Instant(),
+        metavar="INSTANT",
+        help="Keep files that were modified later than this.",
+    ),
+)
+
+ALLOWED = (
+    GcOption(
+        "--allow",
+        section=_GUARD,
+        type=Texts(),
+        multiple=True,
+        metavar="PREFIX",
+        help="Sweep only below this location (a warehouse); may be given several times.",
+    ),
+    GcOption(
+        "--min-depth",
+        section=_GUARD,
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Least number of path elements below the bucket; without --allow 2 (3 for local files).",
+    ),
+)
+
+CAPS = (
+    GcOption(
+        "--max-deletes",
+        section=_GUARD,
+        type=click.IntRange(min=0),
+        metavar="FILES",
+        help="Delete nothing where the run would delete more files than this.",
+    ),
+    GcOption(
+        "--max-deletes-per-location",
+        section=_GUARD,
+        type=click.IntRange(min=0),
+        metavar="FILES",
+        help="Delete nothing in a location where more files than this would go.",
+    ),
+    GcOption(
+        "--max-delete-percent",
+        section=_GUARD,
+        type=click.FloatRange(min=0, max=100),
+        metavar="PERCENT",
+        help="Delete nothing in a location where more than this share of its files would go.",
+    ),
+)
+
+UNKNOWN = (
+    GcOption(
+        "--strict-unknown", section=_GUARD, is_flag=True, help="Delete nothing at all where anything could not be read."
+    ),
+)
+
+DRY_RUN = (
+    GcOption("--dry-run", section=_SWEEP, is_flag=True, help="Do everything but the last call: delete nothing."),
+)
+
+OUTCOMES = (
+    GcOption(
+        "--outcomes-to",
+        section=_SWEEP,
+        type=Text(),
+        metavar="FILE",
+        help="Write every file with its outcome and reason (.jsonl or .parquet).",
+    ),
+)
+
+SWEEP = (
+    *DRY_RUN,
+    GcOption(
+        "--defer-deletes/--no-defer-deletes",
+        section=_SWEEP,
+        default=False,
+        help="Record what is to be deleted, for 'deferred-deletes', instead of deleting it.",
+    ),
+    GcOption(
+        "--membership",
+        section=_SWEEP,
+        type=click.Choice(["exact", "bloom"], case_sensitive=False),
+        default="exact",
+        show_default=True,
+        help="How stored files are compared with reachable ones; a Bloom filter keeps a little garbage.",
+    ),
+    GcOption(
+        "--expected-file-count",
+        section=_SWEEP,
+        type=int,
+        default=1_000_000,
+        show_default=True,
+        help="Capacity of the Bloom filter; it is made larger where more is reachable.",
+    ),
+    GcOption(
+        "--fpp",
+        section=_SWEEP,
+        type=float,
+        default=1e-5,
+        show_default=True,
+        help="The Bloom filter's probability to take a dead file for a live one.",
+    ),
+    GcOption(
+        "--allowed-fpp",
+        section=_SWEEP,
+        type=float,
+        default=1e-4,
+        show_default=True,
+        help="Accepted for the original's sake; the filter is sized for what is there, so it is never overfull.",
+    ),
+    *OUTCOMES,
+)
+
+RESUME = (GcOption("--resume", section=_SWEEP, is_flag=True, help="Take up a sweep that was killed or failed."),)
+
+FILES = (
+    GcOption(
+        "--iceberg",
+        "-I",
+        section=_FILES,
+        type=KeyValues(),
+        multiple=True,
+        metavar="KEY=VALUE,...",
+        help="Iceberg FileIO property, such as s3.endpoint=http://localhost:9000.",
+    ),
+    GcOption(
+        "--connector-option",
+        section=_FILES,
+        type=Text(),
+        multiple=True,
+        metavar="KIND:NAME:KEY=VALUE",
+        help="Option of a reader, lister, deleter or deduplicator, such as "
+        "content-to-files:iceberg:ignore_snapshot_refs=true.",
+    ),
+    GcOption(
+        "--lister",
+        section=_FILES,
+        type=Text(),
+        metavar="NAME",
+        help="The lister to prefer where several claim a scheme.",
+    ),
+    GcOption(
+        "--deleter",
+        section=_FILES,
+        type=Text(),
+        metavar="NAME",
+        help="The deleter to prefer where several claim a scheme.",
+    ),
+    GcOption(
+        "--scheme-alias",
+        section=_FILES,
+        type=KeyValues(),
+        multiple=True,
+        metavar="SCHEME=SCHEME",
+        help="A URI scheme that is the same as another.",
+    ),
+    GcOption(
+        "--authority-alias",
+        section=_FILES,
+        type=KeyValues(r"[^,=]+"),
+        multiple=True,
+        metavar="NAME=NAME",
+        help="A bucket or host that is the same as another, such as an access point and its bucket.",
+    ),
+    _hinted(
+        "--hadoop",
+        "-H",
+        section=_FILES,
+        hint="storage is not reached through Hadoop; give Iceberg's properties with -I, such as s3.endpoint",
+    ),
+)
+
+ENGINE = (
+    GcOption(
+        "--engine",
+        section=_ENGINE,
+        type=click.Choice(["spark", "local"], case_sensitive=False),
+        default="spark",
+        show_default=True,
+        help="What does the work: Spark, or this process.",
+    ),
+    GcOption(
+        "--expiry-parallelism",
+        section=_ENGINE,
+        type=click.IntRange(min=1),
+        default=4,
+        show_default=True,
+        help="Workers of the local engine; Spark's master says how many it has.",
+    ),
+    GcOption(
+        "--spark-master",
+        section=_ENGINE,
+        type=Text(),
+        metavar="MASTER",
+        help="Spark master; local[*] where nothing is said.",
+    ),
+    GcOption(
+        "--spark-conf",
+        section=_ENGINE,
+        type=KeyValues(r"spark\.[A-Za-z0-9_.\-]+"),
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Spark property.",
+    ),
+    GcOption(
+        "--memory-limit",
+        section=_ENGINE,
+        type=Text(),
+        metavar="SIZE",
+        help="Memory for joins on the local engine, such as 512MB; 1GB where nothing is said.",
+    ),
+)
+
+TIME_ZONE = (
+    GcOption(
+        "--time-zone",
+        section="Everywhere",
+        type=TimeZone(),
+        metavar="ZONE",
+        help="Zone in which times are shown; the machine's where nothing is said.",
+    ),
+)
+
+REPORT = (*TIME_ZONE, json_option())

@@ -1,0 +1,167 @@
+"""What a run prints at its end: a report for people, or one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime, tzinfo
+
+import click
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from nessie_gc_core.algorithms.delete import Outcome
+from nessie_gc_core.services.report import GcReport, NamedFile, Tally
+
+PLAIN_WIDTH = 160
+"""Width of tables where the output is no terminal."""
+_MEANINGS: Mapping[Outcome, str] = {
+    Outcome.DELETED: "",
+    Outcome.ALREADY_GONE: "somebody else had deleted them",
+    Outcome.FAILED: "see the reasons below; the next run tries again",
+    Outcome.SPARED: "kept, for the reasons below",
+    Outcome.TOO_YOUNG: "kept until they are older (--min-age)",
+    Outcome.DEFERRED: "recorded for 'deferred-deletes'",
+    Outcome.WOULD_DELETE: "nothing was deleted: this was a dry run",
+}
+
+
+def standard_output() -> Console:
+    """The console of results."""
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    return console
+
+
+def print_json(value: object) -> None:
+    """Prints one JSON object."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def show_report(title: str, report: GcReport, *, as_json: bool, zone: tzinfo | None) -> int:
+    """Prints the report of a run, and gives its exit code."""
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        _Page(standard_output(), zone).print(title, report)
+    return report.exit_code
+
+
+def shown_time(time: datetime | None, zone: tzinfo | None) -> str:
+    """A time as people read it: whole seconds in their zone."""
+    return "" if time is None else time.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def plain_table(*columns: str, numbers: Iterable[str] = ()) -> Table:
+    """A table without lines; the named columns hold numbers."""
+    right = set(numbers)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+class _Page:
+    """Prints a report."""
+
+    def __init__(self, console: Console, zone: tzinfo | None) -> None:
+        self._console = console
+        self._zone = zone
+
+    def print(self, title: str, report: GcReport) -> None:
+        dry = ", dry run" if report.dry_run else ""
+        engine = f", engine {report.engine}" if report.engine else ""
+        self._line(f"{title} of {report.repository}{engine}{dry}", style="bold")
+        self._line(f"live set {report.live_set_id}, begun {shown_time(report.started, self._zone)}")
+        self._read(report)
+        if report.engine is not None:
+            self._outcomes(report)
+            self._unsaid(report)
+        for warning in report.warnings:
+            self._line(f"warning: {warning}", style="yellow")
+        if report.engine is None:
+            self._line(f"next: nessie-gc sweep --live-set-id {report.live_set_id}")
+        else:
+            self._verdict(report)
+
+    def _read(self, report: GcReport) -> None:
+        counts = [
+            _plural(report.references, "reference"),
+            _plural(report.commits, "live commit"),
+            _plural(report.contents, "content"),
+            _plural(report.content_versions, "content version"),
+        ]
+        if report.engine is not None:
+            counts.append(f"{report.files_expanded:,} metadata files read")
+            counts.append(f"{_sum(report.files_listed)} listed in {_plural(report.locations, 'location')}")
+        self._line("read: " + ", ".join(counts))
+        seconds = ", ".join(f"{name} {value:.1f} s" for name, value in report.phases.items())
+        self._line(f"time: {seconds}")
+
+    def _outcomes(self, report: GcReport) -> None:
+        table = plain_table("unreferenced", "files", "bytes", "", numbers=("files", "bytes"))
+        for outcome, tally in report.outcomes.items():
+            if tally.files:
+                name = outcome.value.replace("_", " ")
+                table.add_row(name, f"{tally.files:,}", decimal(tally.bytes), _MEANINGS[outcome])
+        total = report.unreferenced
+        table.add_row("all", f"{total.files:,}", decimal(total.bytes), "", style="bold")
+        self._console.print()
+        self._console.print(table)
+        if report.sidecars.files:
+            self._line(f"beside them {_sum(report.sidecars)} of checksum sidecars (.crc)")
+        self._console.print()
+
+    def _unsaid(self, report: GcReport) -> None:
+        """What was left alone, what is missing, and what failed, with reasons."""
+        self._reasons(
+            "unknown: nothing was deleted there; make it readable and run again", report.unknown.items(), "red"
+        )
+        self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
+        self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
+        self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")
+        self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")
+        if report.references_moved:
+            self._line(f"{_plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
+        if report.tolerated_missing:
+            count = _plural(report.tolerated_missing, "missing metadata file")
+            self._line(f"{count} of older versions had been deleted by an earlier run")
+
+    def _reasons(self, title: str, reasons: Iterable[tuple[str, str]], style: str) -> None:
+        reasons = list(reasons)
+        if reasons:
+            self._line(f"{title} ({len(reasons):,})", style=style)
+            for location, reason in reasons[:20]:
+                self._line(f"  {location}: {reason}")
+            self._rest(len(reasons) - 20)
+
+    def _files(self, title: str, files: list[NamedFile], total: int, style: str) -> None:
+        if total:
+            self._line(f"{title} ({total:,})", style=style)
+            for file in files[:20]:
+                self._line(f"  {file.path}" + (f": {file.reason}" if file.reason else ""))
+            self._rest(total - min(len(files), 20))
+
+    def _rest(self, more: int) -> None:
+        if more > 0:
+            self._line(f"  and {more:,} more (--outcomes-to FILE has every file)")
+
+    def _verdict(self, report: GcReport) -> None:
+        if report.exit_code:
+            self._line("not everything could be done: see above", style="bold red")
+        else:
+            self._line("done", style="bold green")
+
+    def _line(self, text: str, *, style: str = "") -> None:
+        self._console.print(Text(text, style=style), soft_wrap=True)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def _sum(tally: Tally) -> str:
+    return f"{_plural(tally.files, 'file')} ({decimal(tally.bytes)})"

@@ -1,0 +1,101 @@
+"""The configuration file: option names at its top, and tables for the typed options of connectors (decision 2)."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import OptionValue
+
+DEFAULT_FILE = "nessie-gc.toml"
+"""Read from the working directory where it exists and no other file is named."""
+SECTIONS = ("repository", "store", "connectors")
+"""Tables of connectors' options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFile:
+    """What a configuration file says."""
+
+    name: str = ""
+    """As it was given; empty where there is none."""
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Option name, as on the command line without its dashes in front, to its value."""
+    repository: Mapping[str, OptionValue] = field(default_factory=dict, repr=False)
+    """``[repository]``: the connector's ``name`` and its options."""
+    store: Mapping[str, OptionValue] = field(default_factory=dict, repr=False)
+    """``[store]``: the connector's ``name`` and its options."""
+    connectors: Mapping[tuple[str, str], Mapping[str, OptionValue]] = field(default_factory=dict, repr=False)
+    """``[connectors.KIND.NAME]``: the options of any other connector."""
+
+    @classmethod
+    def read(cls, path: Path, known: Iterable[str]) -> ConfigFile:
+        """Reads a file.
+
+        Args:
+            path: the file.
+            known: all option names there are.
+
+        Raises:
+            ConfigurationError: it cannot be read, is no TOML, or holds a key that is not known; the message names it.
+        """
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{path} is no TOML file: {_where(error)}") from error
+        except OSError as error:
+            raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror or error}") from error
+        if "repositories" in data:
+            raise ConfigurationError(f"{path}: several [[repositories]] in one run are not supported yet; give one")
+        sections = {name: data.pop(name) for name in SECTIONS if isinstance(data.get(name), dict)}
+        _check_keys(path, data, known)
+        return cls(
+            name=str(path),
+            options=data,
+            repository=_flat(path, "repository", sections.get("repository", {})),
+            store=_flat(path, "store", sections.get("store", {})),
+            connectors=_by_connector(path, sections.get("connectors", {})),
+        )
+
+
+def _where(error: tomllib.TOMLDecodeError | UnicodeDecodeError) -> str:
+    """Where it went wrong, without the text, which may be a secret."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    _, found, place = str(error).rpartition("(at ")
+    return f"it cannot be understood at {place.rstrip(')')}" if found else "it cannot be understood"
+
+
+def _check_keys(path: Path, data: Mapping[str, Any], known: Iterable[str]) -> None:
+    names = sorted(known)
+    for key in data:
+        if key in names:
+            continue
+        near = difflib.get_close_matches(key.replace("_", "-"), [*names, *SECTIONS], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "its keys are the long option names, such as default-cutoff"
+        raise ConfigurationError(f"{path}: unknown key {key!r}; {hint}")
+
+
+def _flat(path: Path, section: str, table: Mapping[str, Any]) -> dict[str, OptionValue]:
+    """The options of one connector; a table in it is a ``k=v`` option."""
+    for key, value in table.items():
+        if isinstance(value, dict) and not all(isinstance(inner, str) for inner in value.values()):
+            raise ConfigurationError(f"{path}: the values of [{section}.{key}] must be texts")
+        if not isinstance(value, (str, int, float, bool, list, dict)):
+            raise ConfigurationError(f"{path}: {key!r} in [{section}] is a {type(value).__name__}; write it as text")
+    return cast("dict[str, OptionValue]", dict(table))
+
+
+def _by_connector(path: Path, table: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, OptionValue]]:
+    found: dict[tuple[str, str], Mapping[str, OptionValue]] = {}
+    for kind, connectors in table.items():
+        if not isinstance(connectors, dict) or not all(isinstance(inner, dict) for inner in connectors.values()):
+            raise ConfigurationError(f"{path}: write [connectors.{kind}.NAME] with the options of the connector NAME")
+        for name, options in connectors.items():
+            found[kind, name] = _flat(path, f"connectors.{kind}.{name}", options)
+    return found
