@@ -44,8 +44,7 @@ class CatalogAddress:
 
     def identity(self) -> str:
         """What tells this catalog from any other, without credentials."""
-        parts = urlsplit(self.uri)
-        address = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+        address = re.sub(r"(?<=://)[^/]*@|[?#].*", "", self.uri).rstrip("/")
         scope = [self.properties.get(key, "") for key in ("warehouse", "prefix", "glue.id", "glue.region")]
         if self.type != "rest":
             scope.append(self.name)

@@ -1,0 +1,118 @@
+"""A plain catalog is collected: what its tables list stays, what only storage knows goes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from nessie_gc_iceberg_catalog import IcebergCatalogConnector
+from nessie_gc_memory import MemoryLiveSetStore
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+
+from nessie_gc_core.engines.local.engine import LocalEngine
+from nessie_gc_core.model import ReferencePolicies
+from nessie_gc_core.services.gc import GcService, utc_now
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.settings import MarkSettings, SweepSettings
+
+ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    (tmp_path / "warehouse").mkdir()
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    with load_catalog("prod", type="sql", uri=uri, warehouse=f"file://{tmp_path}/warehouse") as catalog:
+        catalog.create_namespace("sales")
+        yield catalog
+
+
+def write(catalog: Catalog, name: str, *, appends: int, properties: dict[str, str] | None = None) -> Table:
+    """A table with some snapshots, and a file beside them that nothing names."""
+    table = catalog.create_table(f"sales.{name}", ROWS.schema, properties=properties or {})
+    for _ in range(appends):
+        table.append(ROWS)
+    orphan(table).write_bytes(b"left over")
+    return table
+
+
+def orphan(table: Table) -> Path:
+    return Path(table.location().removeprefix("file://"), "data", "orphan.parquet")
+
+
+def collect(folder: Path) -> GcReport:
+    """Ages every file, and collects with the policy that keeps least."""
+    long_ago = time.time() - 30 * 86400
+    for path in (folder / "warehouse").rglob("*"):
+        os.utime(path, (long_ago, long_ago))
+    options = {"catalog_name": "prod", "uri": f"sqlite:///{folder}/catalog.db"}
+    engine = LocalEngine(spill_directory=str(folder))
+    with IcebergCatalogConnector.from_options(options) as repository, MemoryLiveSetStore.from_options({}) as store:
+        policies = ReferencePolicies.parse("1", reference_time=utc_now())
+        mark = MarkSettings(policies=policies)
+        try:
+            return GcService(repository=repository, store=store, engine=engine, mark=mark, sweep=SweepSettings()).run()
+        finally:
+            engine.close()
+
+
+def test_every_listed_snapshot_can_still_be_read_and_orphans_are_gone(catalog: Catalog, tmp_path: Path) -> None:
+    table = write(catalog, "orders", appends=4)
+
+    report = collect(tmp_path)
+
+    rows = [table.scan(snapshot_id=each.snapshot_id).to_arrow().num_rows for each in table.metadata.snapshots]
+    assert [2, 4, 6, 8] == rows
+    assert all(Path(entry.metadata_file.removeprefix("file://")).is_file() for entry in table.metadata.metadata_log)
+    assert not orphan(table).exists()
+    assert 1 == report.unreferenced.files
+    assert 0 == report.exit_code
+
+
+def test_files_of_expired_snapshots_go(catalog: Catalog, tmp_path: Path) -> None:
+    table = write(catalog, "orders", appends=3)
+    expired = table.metadata.snapshots[0]
+    table.maintenance.expire_snapshots().by_id(expired.snapshot_id).commit()
+
+    report = collect(tmp_path)
+
+    assert not Path(expired.manifest_list.removeprefix("file://")).exists()
+    assert 2 == report.unreferenced.files
+    assert 0 == report.lost.files
+    assert 6 == catalog.load_table("sales.orders").scan().to_arrow().num_rows
+
+
+def test_a_table_that_another_tool_collects_keeps_every_file(catalog: Catalog, tmp_path: Path) -> None:
+    table = write(catalog, "orders", appends=2, properties={"gc.enabled": "false"})
+
+    report = collect(tmp_path)
+
+    assert orphan(table).exists()
+    assert 0 == report.unreferenced.files
+
+
+def test_a_table_that_cannot_be_read_keeps_every_file_and_stops_no_other(catalog: Catalog, tmp_path: Path) -> None:
+    broken = write(catalog, "broken", appends=2)
+    orders = write(catalog, "orders", appends=2)
+    Path(broken.metadata_location.removeprefix("file://")).write_text("{", encoding="utf-8")
+
+    collect(tmp_path)
+
+    assert orphan(broken).exists()
+    assert not orphan(orders).exists()
+
+
+def test_a_missing_file_of_the_metadata_log_stops_nothing(catalog: Catalog, tmp_path: Path) -> None:
+    table = write(catalog, "orders", appends=3)
+    Path(table.metadata.metadata_log[0].metadata_file.removeprefix("file://")).unlink()
+
+    report = collect(tmp_path)
+
+    assert not orphan(table).exists()
+    assert {} == report.unknown
+    assert 1 == report.lost.files
