@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 from uuid import UUID
 
 from nessie_gc_core.connectors.base import Connector
@@ -144,3 +144,21 @@ class LiveSetStore(Connector):
     @abstractmethod
     def release_lease(self, repository: str, owner: str) -> None:
         """Gives the lease back; nothing happens where this owner holds none."""
+
+
+@runtime_checkable
+class SupportsSqlSchema(Protocol):
+    """A store whose tables are made on request."""
+
+    def create_schema(self, strategy: str) -> None:
+        """Makes the tables.
+
+        ``CREATE`` refuses tables that exist, ``CREATE_IF_NOT_EXISTS`` leaves them, ``DROP_AND_CREATE`` empties them.
+
+        Raises:
+            ConfigurationError: the strategy is none of these.
+            StoreError: the tables exist already, or the database refuses.
+        """
+
+    def schema_script(self) -> str:
+        """The statements that make the tables, as text; no connection is needed."""

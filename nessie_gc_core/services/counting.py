@@ -1,0 +1,44 @@
+"""Counts outcomes into a report, and names some of the files (decisions 6, 7, 18)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.delete import Outcome
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
+
+FILES_AND_BYTES = {"files": ("count", "unit"), "bytes": ("sum", "size")}
+"""The measures that count files."""
+_OUTCOMES = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("unit", "outcome")),
+        pa.field("sidecar", pa.bool_()),
+        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
+    ]
+)
+_GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
+
+
+def count_outcomes(outcomes: Dataset, report: GcReport) -> dict[str, dict[str, tuple[int, int]]]:
+    """Adds outcomes (:data:`OUTCOMES`) to the report; returns files and bytes per unit and outcome."""
+    by_unit: dict[str, dict[str, tuple[int, int]]] = {}
+    for row in outcomes.aggregate(["unit", "outcome", "sidecar"], FILES_AND_BYTES, _OUTCOMES).summary().to_pylist():
+        outcome = Outcome(row["outcome"])
+        if row["sidecar"]:
+            if outcome in _GONE:
+                report.sidecars.add(row["files"], row["bytes"])
+            elif outcome is Outcome.FAILED:
+                report.warn(f"{row['files']} checksum files in {row['unit']} could not be deleted")
+            continue
+        report.outcomes[outcome].add(row["files"], row["bytes"])
+        by_unit.setdefault(row["unit"], {})[outcome.value] = (row["files"], row["bytes"])
+    return by_unit
+
+
+def name_files(outcomes: Dataset, report: GcReport) -> None:
+    """Names some of the files that failed or were spared."""
+    for outcome, names in ((Outcome.FAILED, report.failed_files), (Outcome.SPARED, report.spared_files)):
+        if report.outcomes[outcome].files and len(names) < MAX_NAMES:
+            rows = outcomes.where("outcome", [outcome.value]).head(MAX_NAMES - len(names)).to_pylist()
+            names.extend(NamedFile(row["location"] + row["path"], row["reason"]) for row in rows)

@@ -1,0 +1,248 @@
+"""Deferred deletions: what an earlier sweep found dead is deleted now, as far as it still is (S9, S10, S13, S15)."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms import subtract
+from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
+from nessie_gc_core.algorithms.guard import BUCKETS, Verdict, judge
+from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
+from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex, plan_units
+from nessie_gc_core.algorithms.unknown import UnknownFinder
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, RepositoryConnector
+from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, UnknownLocationError
+from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_rows
+from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
+from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
+from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.bury import bury
+from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
+from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.outcomes import OutcomeFile
+from nessie_gc_core.services.recheck import Recheck
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.settings import Clock, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.sweep import check_executors, check_live_set
+
+log = logging.getLogger(__name__)
+
+_PLANNED = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
+        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
+    ]
+)
+_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeferredDeletionService:
+    """Deletes what a sweep with deferred deletes recorded.
+
+    How old the files are was judged by that sweep and is not asked again; everything else is: the age of the live
+    set, the allowed locations, vetoes, and what the references reach by now. What stays, stays recorded.
+    """
+
+    repository: RepositoryConnector
+    store: LiveSetStore
+    engine: Engine
+    settings: SweepSettings
+    clock: Clock
+    progress: Progress = no_progress
+
+    def run(self, live_set_id: uuid.UUID, report: GcReport) -> None:
+        """Deletes, and fills in its part of the report.
+
+        Raises:
+            SafetyError: the live set is too old, or of another repository.
+            LiveSetStateError, LeaseHeldError: it was not swept to its end, or somebody else is sweeping.
+            NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
+        """
+        identity = self.repository.identity()
+        found = self.store.get(live_set_id)
+        live_set = check_live_set(found, identity, self.clock(), self.settings.max_live_set_age)
+        check_swept(live_set)
+        report.repository, report.live_set_id = identity, str(live_set_id)
+        report.engine, report.started = self.engine.name, report.started or self.clock()
+        report.dry_run = self.settings.mode is DeleteMode.DRY_RUN
+        with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+            _DeferredDeletion(self, live_set, report, lease).run()
+        report.finished = self.clock()
+
+
+def check_swept(live_set: LiveSet) -> None:
+    """Refuses a live set that was not swept to its end.
+
+    Raises:
+        LiveSetStateError: the message names both statuses.
+    """
+    if live_set.status is not LiveSetStatus.EXPIRY_SUCCESS:
+        raise LiveSetStateError(
+            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: "
+            "its deletions are known when 'sweep --defer-deletes' is done"
+        )
+
+
+class _DeferredDeletion:
+    """One run."""
+
+    def __init__(self, service: DeferredDeletionService, live_set: LiveSet, report: GcReport, lease: Lease) -> None:
+        self.service, self.live_set, self.report, self.lease = service, live_set, report, lease
+        self.settings, self.store, self.engine = service.settings, service.store, service.engine
+        self.rules = self.settings.choice.rules()
+        self.readers = self._readers()
+
+    def run(self) -> None:
+        """Reads what was recorded, and takes it part by part to its outcome."""
+        report, settings = self.report, self.settings
+        plan = self._plan()
+        index = UnitIndex(plan.roots, self.rules)
+        spared = {**plan.unknown, **plan.refused}
+        self._freeze_unusable(plan, spared)
+        verdicts = self._verdicts(index, plan)
+        counts = verdicts.where("sidecar_only", [False]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
+        doomed: dict[str, int] = {}
+        for row in counts.summary().to_pylist():
+            if row["verdict"] == Verdict.UNREFERENCED.value and row["unit"] not in spared:
+                doomed[row["unit"]] = row["files"]
+        over = settings.caps.exceeded(doomed, {})
+        for reason in set(over.values()):
+            report.warn(reason)
+        recheck = self._recheck(plan, index, {**spared, **over})
+        report.locations, report.unknown, report.unread, report.refused = (
+            len(plan.units),
+            plan.unknown,
+            plan.unread,
+            plan.refused,
+        )
+        parts = min(max(-(-sum(doomed.values()) // settings.files_per_step), 1), BUCKETS)
+        with OutcomeFile(settings.outcomes_to) as outcome_file:
+            for part in range(parts):
+                self.service.progress("delete", part, parts)
+                recheck.run_if_due()
+                with report.phase("delete"):
+                    self._take(_part(verdicts, part, parts), recheck, outcome_file)
+            self.service.progress("delete", parts, parts)
+
+    # ---- what was recorded -----------------------------------------------------------------------------
+    def _readers(self) -> list[type[ContentToFiles]]:
+        """The readers of what the live set holds."""
+        types = {version.content_type for version in self.store.content_versions(self.live_set.id)}
+        found = (installed().reader_of(type_) for type_ in sorted(types))
+        readers = list(dict.fromkeys(reader for reader in found if reader is not None))
+        check_executors(self.engine, *readers)
+        return readers
+
+    def _plan(self) -> SweepPlan:
+        """The locations of the deletions; the configuration may allow others than it did (S13)."""
+        locations = dict.fromkeys(deletion.location for deletion in self.store.file_deletions(self.live_set.id))
+        return plan_units(locations, self.rules, self.settings.allowed)
+
+    def _freeze_unusable(self, plan: SweepPlan, spared: dict[str, str]) -> None:
+        """Takes out units that nobody can delete from."""
+        with OpenConnectors(self.settings.choice) as connectors:
+            for unit in list(plan.units):
+                try:
+                    deleters = [connectors.deleter(location) for location in unit.locations]
+                except ConfigurationError as error:
+                    plan.freeze([unit.root], str(error))
+                    spared[unit.root] = str(error)
+                    continue
+                check_executors(self.engine, *(type(deleter) for deleter in deleters))
+
+    def _verdicts(self, index: UnitIndex, plan: SweepPlan) -> Dataset:
+        """All recorded deletions, with vetoes; a file and its checksum sidecar as one row."""
+        recorded = to_batches(self._rows(index), STORED_FILES)
+        files = self.engine.dataset(recorded, STORED_FILES)
+        sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
+        candidates = subtract.unreferenced(files, lambda stored: stored, sidecars=sidecars)
+        always = dict.fromkeys([*plan.roots, *plan.unknown, *plan.refused], _END_OF_TIME)
+        return judge(candidates, always, always)
+
+    def _rows(self, index: UnitIndex) -> Iterator[Row]:
+        for deletion in self.store.file_deletions(self.live_set.id):
+            location, path = deletion.location, deletion.path
+            self.report.files_listed.add(1, deletion.size or 0)
+            file = FileReference(location=location, path=path, size=deletion.size, modified=deletion.modified)
+            try:
+                found = index.find(location + path)
+            except UnknownLocationError:
+                found = None
+            if found is None:
+                yield stored_row(location, path, file, None)
+                continue
+            unit, key = found
+            owner = sidecar_owner(key) if unit.partition(":")[0] in HADOOP_FILE_SYSTEMS else None
+            yield stored_row(unit, key, file, owner)
+
+    # ---- what becomes of it ----------------------------------------------------------------------------
+    def _recheck(self, plan: SweepPlan, index: UnitIndex, spared: dict[str, str]) -> Recheck:
+        finder = UnknownFinder(
+            store=self.store,
+            versions_of=lambda content_id: self.store.content_versions(self.live_set.id, content_id),
+            repository=self.live_set.repository,
+            rules=self.rules,
+            choice=self.settings.choice,
+            readers=self.readers,
+        )
+        return Recheck(
+            engine=self.engine,
+            repository=self.service.repository,
+            settings=self.settings,
+            clock=self.service.clock,
+            live_set=self.live_set,
+            report=self.report,
+            plan=plan,
+            index=index,
+            readers=self.readers,
+            finder=finder,
+            known=self.engine.empty(EXPANDED_FILES),
+            spared_units=spared,
+        )
+
+    def _take(self, verdicts: Dataset, recheck: Recheck, outcome_file: OutcomeFile) -> None:
+        """Deletes one part, counts, and forgets what is gone."""
+        settings = self.settings
+        mine = recheck.spare_newly_live(verdicts).checkpoint()
+        real = settings.mode is not DeleteMode.DRY_RUN
+        if real:
+            dead = mine.where("verdict", [Verdict.UNREFERENCED.value])
+            dead = dead.where("unit", sorted(recheck.spared_units), negate=True)
+            at = self.service.clock()
+            bury(dead, self.readers, settings.choice, self.store, self.live_set.repository, at=at)
+        self.lease.check()
+        mode = DeleteMode.DELETE if real else DeleteMode.DRY_RUN
+        function = DeleteFiles(settings.choice, mode, recheck.spared_units)
+        outcomes = mine.spread(["location", "key"]).flat_map(function).checkpoint()
+        if real:
+            self._forget(outcomes)
+        count_outcomes(outcomes, self.report)
+        name_files(outcomes, self.report)
+        outcome_file.write(outcomes)
+
+    def _forget(self, outcomes: Dataset) -> None:
+        """Removes the records of files that are gone; those that failed or were spared stay recorded."""
+        gone = outcomes.where("outcome", [Outcome.DELETED.value, Outcome.ALREADY_GONE.value])
+        for batch in gone.batches():
+            deletions = [
+                FileDeletion(location=str(loc), path=str(path), size=int(str(size)), modified=from_micros(int(str(at))))
+                for loc, path, size, at in to_rows(batch, "location", "path", "size", "modified")
+            ]
+            self.store.remove_file_deletions(self.live_set.id, deletions)
+
+
+def _part(verdicts: Dataset, part: int, parts: int) -> Dataset:
+    if parts == 1:
+        return verdicts
+    return verdicts.where("bucket", [bucket for bucket in range(BUCKETS) if bucket % parts == part])

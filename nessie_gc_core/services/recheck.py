@@ -1,0 +1,125 @@
+"""The re-check of a deletion: what became live since the mark is spared (S9, decision 24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.guard import Verdict
+from nessie_gc_core.algorithms.recheck import HeadsMoved, expand_moved, find_moved
+from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex
+from nessie_gc_core.algorithms.unknown import UnknownFinder, home_of_metadata
+from nessie_gc_core.connectors import ContentToFiles, RepositoryConnector, VisitedDeduplicator
+from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.batches import Row, to_batches
+from nessie_gc_core.model.live_sets import LiveSet, ReferenceHead
+from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.settings import Clock, SweepSettings
+
+_BECAME_LIVE = "a reference that is new or moved reaches it"
+
+
+@dataclass(slots=True, kw_only=True)
+class Recheck:
+    """Looks at the references again and again while files are deleted."""
+
+    engine: Engine
+    repository: RepositoryConnector
+    settings: SweepSettings
+    clock: Clock
+    live_set: LiveSet
+    report: GcReport
+    plan: SweepPlan
+    index: UnitIndex
+    readers: Sequence[type[ContentToFiles]]
+    finder: UnknownFinder
+    known: Dataset
+    """:data:`EXPANDED_FILES` that were expanded before."""
+    spared_units: dict[str, str] = field(default_factory=dict)
+    """Units of which nothing may go any more, with the reason."""
+    _newly_live: Dataset | None = None
+    _heads: tuple[ReferenceHead, ...] | None = None
+    _checked: datetime | None = None
+
+    def run_if_due(self) -> None:
+        """Walks what moved since the last look, where that is long ago; the first time always."""
+        now = self.clock()
+        if self._checked is not None and now - self._checked < self.settings.recheck_interval:
+            return
+        with self.report.phase("recheck"):
+            moved = self._moved()
+            self._checked = now
+            self._heads = moved.heads
+            self.report.references_moved += moved.references
+            if moved.versions:
+                self._spare(moved)
+
+    def spare_newly_live(self, verdicts: Dataset) -> Dataset:
+        """The same rows (:data:`VERDICTS`), those that became live turned into spared ones."""
+        if self._newly_live is None:
+            return verdicts
+        keys = list(FILE_KEYS.names)
+        dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
+        spared = dead.semi_join(self._newly_live, keys).flat_map(_Spare())
+        rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
+        return dead.anti_join(self._newly_live, keys).union(spared).union(rest)
+
+    def _moved(self) -> HeadsMoved:
+        recorded = {head.name: head.policy for head in self.live_set.heads}
+        policies = ReferencePolicies.from_texts(self.live_set.policies, recorded)
+        before = self.live_set.heads if self._heads is None else self._heads
+        with installed().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
+            return find_moved(self.repository, before, policies, deduplicator, parallelism=self.settings.parallelism)
+
+    def _spare(self, moved: HeadsMoved) -> None:
+        """Expands what became live, and remembers its files; what cannot be read freezes its units."""
+        before = set(self.plan.roots)
+        readers = self._readers_of(moved.versions)
+        newly = expand_moved(
+            self.engine, moved, self.index, self.settings.choice, readers, self.known, self._freeze_unread
+        )
+        finder = self.finder.with_versions(moved.versions)
+        problems = finder.find(newly.version_files, newly.expansion)
+        finder.freeze(problems, newly.version_files, self.index, self.plan, strict=self.settings.strict_unknown)
+        for unit in before - set(self.plan.roots):
+            self.spared_units[unit] = self.plan.why(unit)
+        keys = newly.expansion.reachable().select(FILE_KEYS).distinct(list(FILE_KEYS.names)).checkpoint()
+        self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
+
+    def _readers_of(self, versions: Iterable[ContentVersion]) -> list[type[ContentToFiles]]:
+        types = sorted({version.content_type for version in versions})
+        found = (installed().reader_of(type_) for type_ in types)
+        return list(dict.fromkeys([*self.readers, *(reader for reader in found if reader is not None)]))
+
+    def _freeze_unread(self, version: ContentVersion) -> None:
+        raw = version.location or (home_of_metadata(version.metadata_location) if version.metadata_location else None)
+        if raw is None:
+            return
+        try:
+            prefix = self.finder.rules.canonical_prefix(raw)
+        except UnknownLocationError as error:
+            self.report.warn(str(error))
+            return
+        reason = f"holds a content of type {version.content_type}, which no installed plugin reads"
+        self.plan.freeze([prefix], reason, unread=True)
+
+
+class _Spare:
+    """Turns verdicts into spared ones."""
+
+    schema = VERDICTS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
+        spared: Iterator[Row] = (
+            tuple({**row, "verdict": Verdict.SPARED.value, "reason": _BECAME_LIVE}.values()) for row in rows
+        )
+        yield from to_batches(spared, self.schema)
