@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
-
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
+
+from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
 
 Put = Callable[[str, bytes], str]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from iceberg_lake import Snapshot, Table, view_bytes
+from nessie_gc_iceberg_files import IcebergContentToFiles
+
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.repository import ICEBERG_VIEW
-
-from nessie_gc_iceberg_files import IcebergContentToFiles
 
 S1 = Snapshot(1, "/wh/t/metadata/snap-1.avro")
 S2 = Snapshot(2, "/wh/t/metadata/snap-2.avro")

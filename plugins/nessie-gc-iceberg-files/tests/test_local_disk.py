@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nessie_gc_iceberg_files import IcebergFileDeleter, IcebergFileLister
+
 from nessie_gc_core.connectors import SupportsSplitListing, SupportsStoreClock
 from nessie_gc_core.errors import AccessDeniedError, ListingError
 from nessie_gc_core.model.files import FileReference
-
-from nessie_gc_iceberg_files import IcebergFileDeleter, IcebergFileLister
 
 NAMES = st.text(
     st.characters(exclude_characters="/\0", exclude_categories=["Cs"]) | st.sampled_from("%#?:.+& \\*[]{}ü"),

@@ -18,11 +18,11 @@ from iceberg_lake import (
     manifest_bytes,
     manifest_list_bytes,
 )
-from nessie_gc_core.errors import MissingFileError, UnreadableFileError
-from nessie_gc_core.model.files import ReachableFile
-
 from nessie_gc_iceberg_files.avro import check_container
 from nessie_gc_iceberg_files.manifests import live_files
+
+from nessie_gc_core.errors import MissingFileError, UnreadableFileError
+from nessie_gc_core.model.files import ReachableFile
 
 CODECS = ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]
 ENTRIES = [

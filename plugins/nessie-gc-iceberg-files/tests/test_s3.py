@@ -9,6 +9,7 @@ import pytest
 from botocore.config import Config
 from iceberg_lake import Entry, Snapshot, Table, manifest_bytes, manifest_list_bytes
 from moto.server import ThreadedMotoServer
+from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 
 from nessie_gc_core.errors import (
     AccessDeniedError,
@@ -20,7 +21,6 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.files import FileReference, ReachableFile
 from nessie_gc_core.testing.servers import S3Server, free_ports, skip_or_fail
-from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 
 pytestmark = pytest.mark.server
 ODD = [

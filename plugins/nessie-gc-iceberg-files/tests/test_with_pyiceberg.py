@@ -7,10 +7,10 @@ import sys
 
 import pyarrow as pa
 import pytest
-from nessie_gc_core.model.files import FileReference
+from nessie_gc_iceberg_files import IcebergContentToFiles
 from pyiceberg.catalog.sql import SqlCatalog
 
-from nessie_gc_iceberg_files import IcebergContentToFiles
+from nessie_gc_core.model.files import FileReference
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ FileIO properties.
 from __future__ import annotations
 
 from nessie_gc_core import hookimpl
-
 from nessie_gc_iceberg_files.content import IcebergContentToFiles
 from nessie_gc_iceberg_files.deleter import IcebergFileDeleter
 from nessie_gc_iceberg_files.lister import IcebergFileLister

@@ -49,7 +49,7 @@ class AdlsStore(Store):
         try:
             return bytes(sync(self._fs.loop, self._download, key))
         except ResourceNotFoundError as error:
-            if error.error_code in _MISSING_BLOB:
+            if _code(error) in _MISSING_BLOB:
                 raise FileNotFoundError(key) from error
             raise OSError(_reason(error)) from error
         except AzureError as error:
@@ -112,7 +112,7 @@ class AdlsStore(Store):
         try:
             await self._container.get_blob_client(prefix + path).delete_blob()
         except ResourceNotFoundError as error:
-            if error.error_code in _MISSING_BLOB:
+            if _code(error) in _MISSING_BLOB:
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
             return failed(path, _reason(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
@@ -148,8 +148,12 @@ def _stored(item: Any) -> StoredFile:
     return StoredFile(item.name, item.size, modified.astimezone(UTC) if modified else None)
 
 
+def _code(error: BaseException) -> str:
+    return str(getattr(error, "error_code", None) or "")
+
+
 def _reason(error: BaseException) -> str:
     """The service's code and the first line of its message; the rest repeats headers."""
-    code = getattr(error, "error_code", None)
+    code = _code(error)
     first = str(error).strip().split("\n", 1)[0]
     return one_line(f"{code}: {first}" if code else first or type(error).__name__)

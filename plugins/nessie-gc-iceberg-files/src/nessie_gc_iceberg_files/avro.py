@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 import fastavro
+
 from nessie_gc_core.errors import UnreadableFileError
 
 _MAGIC = b"Obj\x01"

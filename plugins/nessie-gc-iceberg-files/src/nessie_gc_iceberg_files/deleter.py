@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
-
 from nessie_gc_iceberg_files.lister import base_of
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES

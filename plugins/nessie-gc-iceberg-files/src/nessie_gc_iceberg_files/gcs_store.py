@@ -15,12 +15,20 @@ from gcsfs.retry import HttpError
 from google.auth.exceptions import GoogleAuthError
 from pyiceberg.io.fsspec import FsspecFileIO
 
-from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
+from nessie_gc_core.errors import (
+    AccessDeniedError,
+    ConfigurationError,
+    ListingError,
+    NessieGcError,
+    ServiceUnavailableError,
+)
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 
+_PROJECT = "gcs.project-id"
+_REQUESTER_PAYS = "gcs.requester-pays"
 _FIELDS = "nextPageToken,prefixes,items(name,size,updated)"
 
 
@@ -29,7 +37,7 @@ class GcsStore(Store):
 
     def __init__(self, bucket: str, properties: Mapping[str, str]) -> None:
         self._bucket = bucket
-        self._fs: Any = FsspecFileIO(dict(properties)).get_fs("gs")  # fsspec has no types
+        self._fs: Any = FsspecFileIO(_with_project(properties)).get_fs("gs")  # fsspec has no types
 
     def read(self, key: str) -> bytes:
         """One GET; GCS answers 404 for a missing bucket too, which is no missing file."""
@@ -95,8 +103,9 @@ class GcsStore(Store):
     def _first_page(self, prefix: str) -> None:
         try:
             self._fs.call("GET", "b/{}/o", self._bucket, prefix=prefix, maxResults=1, json_out=True)
-        except Exception as error:
-            raise OSError(f"it was not found, and its bucket cannot be asked: {one_line(error)}") from None
+        except Exception as error:  # noqa: BLE001 - gcsfs raises many kinds, and the first error is the answer
+            # Not chained: the cause says "not found" of the bucket, and would be taken for the file's.
+            raise OSError(f"it was not found, and neither was its bucket: {one_line(error)}") from None
 
     async def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:
@@ -106,6 +115,16 @@ class GcsStore(Store):
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
             return failed(path, error)
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+def _with_project(properties: Mapping[str, str]) -> dict[str, str]:
+    """A project, which gcsfs warns about where there is none, though only paying for requests needs it."""
+    made = dict(properties)
+    if _PROJECT not in made:
+        if made.get(_REQUESTER_PAYS, "false").lower() == "true":
+            raise ConfigurationError(f"{_REQUESTER_PAYS} needs a project that pays: set {_PROJECT}")
+        made[_PROJECT] = os.environ.get("GOOGLE_CLOUD_PROJECT", "none")
+    return made
 
 
 def _safe(key: str) -> str:

@@ -10,7 +10,6 @@ from typing import cast
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.files import FileReference
-
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
 from nessie_gc_iceberg_files.splitting import Parts, split

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from nessie_gc_core.errors import AccessDeniedError, ListingError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
-
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
 
 _LOG = logging.getLogger(__name__)

@@ -7,7 +7,6 @@ from typing import cast
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
-
 from nessie_gc_iceberg_files.avro import Schema, read_records
 
 _DELETED = 2

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
-
 from nessie_gc_iceberg_files.places import SCHEMES, place_of
 from nessie_gc_iceberg_files.stores import Stores, one_line
 
@@ -86,8 +85,9 @@ def _code(error: BaseException) -> str | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and its explicit causes. What merely happened before may be some other file that was missing."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        error = error.__cause__ or error.__context__
+        error = error.__cause__

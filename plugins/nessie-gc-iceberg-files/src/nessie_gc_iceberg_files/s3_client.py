@@ -46,6 +46,7 @@ def s3_client(session: Callable[..., Any], properties: Mapping[str, str]) -> Any
 
 def _config(properties: Mapping[str, str]) -> Config:
     more: dict[str, Any] = {}
+    retries = int(_number(properties, "s3.retry.num-retries", _RETRIES))
     if _flag(properties, "s3.anonymous"):
         more["signature_version"] = UNSIGNED
     if proxy := properties.get("s3.proxy-uri"):
@@ -54,7 +55,7 @@ def _config(properties: Mapping[str, str]) -> Config:
         s3={"addressing_style": _addressing(properties)},
         retries={
             "mode": "standard",
-            "total_max_attempts": 1 + int(_number(properties, "s3.retry.num-retries", _RETRIES)),
+            "total_max_attempts": 1 + retries,
         },
         connect_timeout=_number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS),
         read_timeout=_number(properties, "s3.request-timeout", _TIMEOUT_SECONDS),

@@ -13,7 +13,6 @@ from datetime import datetime
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
-
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, SCHEMES, Place
 
 

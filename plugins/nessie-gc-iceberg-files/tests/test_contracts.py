@@ -1,0 +1,362 @@
+"""The conformance kit on every store: disk, S3 (SeaweedFS and moto), GCS and Azure."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import boto3
+import pytest
+import requests
+from azure.storage.blob import BlobServiceClient
+from emulators import azurite, gcs_emulator
+from iceberg_lake import DELETED, Entry, Snapshot, Table, manifest_bytes, manifest_list_bytes, view_bytes
+from moto.server import ThreadedMotoServer
+from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
+
+from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.repository import ICEBERG_VIEW
+from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
+from nessie_gc_core.testing.file_deleter import FileDeleterContract
+from nessie_gc_core.testing.file_lister import FileListerContract
+from nessie_gc_core.testing.paths import OBJECT_STORE_PATHS, ODD_PATHS
+from nessie_gc_core.testing.servers import S3Server, skip_or_fail
+
+_NUMBERS = itertools.count()
+WITHOUT_BACKSLASH = [path for path in ODD_PATHS if "\\" not in path]
+"""SeaweedFS and Azure take a backslash for a slash."""
+
+
+class OnAStore:
+    """Fixtures over a ``store``: its properties, its root, and its back doors by raw key."""
+
+    @pytest.fixture
+    def location(self, store):
+        return f"{store.root}t{next(_NUMBERS)}/"
+
+    @pytest.fixture
+    def open_lister(self, store):
+        return functools.partial(IcebergFileLister.from_options, {"properties": store.properties})
+
+    @pytest.fixture
+    def open_deleter(self, store):
+        return functools.partial(IcebergFileDeleter.from_options, {"properties": store.properties})
+
+    @pytest.fixture
+    def put_file(self, store):
+        return lambda location, path, data: store.put((location + path)[len(store.root) :], data)
+
+    @pytest.fixture
+    def stored_paths(self, store):
+        def paths(location):
+            prefix = location[len(store.root) :]
+            return [key[len(prefix) :] for key in store.keys(prefix)]
+
+        return paths
+
+    @pytest.fixture
+    def put_directory(self, store):
+        return lambda location, path: store.put_directory((location + path)[len(store.root) :])
+
+    @pytest.fixture
+    def odd_paths(self, store):
+        return store.odd_paths
+
+    @pytest.fixture
+    def undeletable(self):
+        """A key that is no Unicode text, which no request can carry."""
+        return lambda location: "half a \ud800 character"
+
+
+class OnDisk(OnAStore):
+    @pytest.fixture
+    def store(self, tmp_path):
+        def put(key, data):
+            path = tmp_path / key
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+        def keys(prefix):
+            return [str(path.relative_to(tmp_path)) for path in (tmp_path / prefix).rglob("*") if path.is_file()]
+
+        return SimpleNamespace(
+            properties={},
+            root=f"file://{tmp_path}/",
+            put=put,
+            keys=keys,
+            put_directory=lambda key: (tmp_path / key).mkdir(parents=True),
+            odd_paths=ODD_PATHS,
+        )
+
+    @pytest.fixture
+    def undeletable(self, store):
+        def make(location):
+            path = Path((location + "m-directory").removeprefix("file://"))
+            path.mkdir(parents=True)
+            return "m-directory"
+
+        return make
+
+
+def s3_store(endpoint, properties, odd_paths):
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id=properties["s3.access-key-id"],
+        aws_secret_access_key=properties["s3.secret-access-key"],
+        region_name="us-east-1",
+    )
+
+    def keys(prefix):
+        pages = client.get_paginator("list_objects_v2").paginate(Bucket="lake", Prefix=prefix)
+        return [found["Key"] for page in pages for found in page.get("Contents", ())]
+
+    return SimpleNamespace(
+        client=client,
+        properties=dict(properties),
+        root="s3://lake/",
+        put=lambda key, data: client.put_object(Bucket="lake", Key=key, Body=data),
+        keys=keys,
+        put_directory=lambda key: client.put_object(Bucket="lake", Key=key + "/", Body=b""),
+        odd_paths=odd_paths,
+    )
+
+
+@pytest.fixture(scope="module")
+def seaweed():
+    with skip_or_fail():
+        server = S3Server()
+        server.start()
+    store = s3_store(server.endpoint, server.properties, WITHOUT_BACKSLASH)
+    yield store
+    store.client.close()
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def moto():
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    properties = {
+        "s3.endpoint": f"http://{host}:{port}",
+        "s3.access-key-id": "k",
+        "s3.secret-access-key": "s",
+        "client.region": "us-east-1",
+    }
+    odd = [*ODD_PATHS, *(path for path in OBJECT_STORE_PATHS if not path.endswith("/"))]
+    store = s3_store(properties["s3.endpoint"], properties, odd)
+    store.client.create_bucket(Bucket="lake")
+    yield store
+    store.client.close()
+    server.stop()
+
+
+class OnSeaweed(OnAStore):
+    pytestmark = pytest.mark.server
+
+    @pytest.fixture
+    def store(self, seaweed):
+        return seaweed
+
+
+class OnMoto(OnAStore):
+    @pytest.fixture
+    def many(self):
+        return 100  # pages are tested on SeaweedFS, which is faster
+
+    @pytest.fixture
+    def store(self, moto):
+        return moto
+
+
+@pytest.fixture(scope="module")
+def gcs():
+    with gcs_emulator() as endpoint, requests.Session() as session:
+
+        def put(key, data):
+            url = f"{endpoint}/upload/storage/v1/b/lake/o?uploadType=multipart"
+            head = b"--b\r\nContent-Type: application/json\r\n\r\n" + json.dumps({"name": key}).encode()
+            body = head + b"\r\n--b\r\nContent-Type: text/plain\r\n\r\n" + data + b"\r\n--b--"
+            kind = {"Content-Type": "multipart/related; boundary=b"}
+            session.post(url, data=body, headers=kind, timeout=30).raise_for_status()
+
+        def keys(prefix):
+            answer = session.get(f"{endpoint}/storage/v1/b/lake/o", params={"prefix": prefix}, timeout=30)
+            return [item["name"] for item in answer.json().get("items", ())]
+
+        yield SimpleNamespace(
+            properties={"gcs.service.host": endpoint, "gcs.oauth2.token": "anon"},
+            root="gs://lake/",
+            put=put,
+            keys=keys,
+            put_directory=lambda key: put(key + "/", b""),
+            # The emulator cuts paths at a semicolon.
+            odd_paths=[path for path in ODD_PATHS if ";" not in path],
+        )
+
+
+class OnGcs(OnAStore):
+    pytestmark = pytest.mark.server
+
+    @pytest.fixture
+    def many(self):
+        return 100  # the emulator knows no pages: test_gcs_and_adls.py has some
+
+    @pytest.fixture
+    def open_deleter(self, store):
+        def opened():
+            deleter = IcebergFileDeleter.from_options({"properties": store.properties})
+            deleter.batch_size = 50  # the emulator takes a minute for 1,000 deletions
+            return deleter
+
+        return opened
+
+    @pytest.fixture
+    def store(self, gcs):
+        return gcs
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory):
+    with skip_or_fail():
+        running = azurite(tmp_path_factory.mktemp("azurite"))
+        connection_string = running.__enter__()
+    with BlobServiceClient.from_connection_string(connection_string) as service:
+        container = service.create_container("lake")
+
+        def put_directory(key):
+            # As accounts with a hierarchical namespace list their directories.
+            container.upload_blob(key, b"", metadata={"hdi_isfolder": "true"})
+
+        yield SimpleNamespace(
+            properties={"adls.connection-string": connection_string},
+            root="abfss://lake@devstoreaccount1.dfs.core.windows.net/",
+            put=lambda key, data: container.upload_blob(key, data, overwrite=True),
+            keys=lambda prefix: [blob.name for blob in container.list_blobs(name_starts_with=prefix)],
+            put_directory=put_directory,
+            odd_paths=WITHOUT_BACKSLASH,
+        )
+    running.__exit__(None, None, None)
+
+
+class OnAzure(OnAStore):
+    pytestmark = pytest.mark.server
+
+    @pytest.fixture
+    def store(self, azure):
+        return azure
+
+
+class TestListerOnDisk(OnDisk, FileListerContract):
+    pass
+
+
+class TestDeleterOnDisk(OnDisk, FileDeleterContract):
+    pass
+
+
+class TestListerOnSeaweed(OnSeaweed, FileListerContract):
+    pass
+
+
+class TestDeleterOnSeaweed(OnSeaweed, FileDeleterContract):
+    pass
+
+
+class TestListerOnMoto(OnMoto, FileListerContract):
+    pass
+
+
+class TestDeleterOnMoto(OnMoto, FileDeleterContract):
+    pass
+
+
+class TestListerOnGcs(OnGcs, FileListerContract):
+    pass
+
+
+class TestDeleterOnGcs(OnGcs, FileDeleterContract):
+    pass
+
+
+class TestListerOnAzure(OnAzure, FileListerContract):
+    pass
+
+
+class TestDeleterOnAzure(OnAzure, FileDeleterContract):
+    pass
+
+
+class ReaderOnAStore(OnAStore, ContentToFilesContract):
+    """A table and a view below a location with characters that URLs treat in a special way."""
+
+    @pytest.fixture
+    def open_reader(self, store):
+        return functools.partial(IcebergContentToFiles.from_options, {"properties": store.properties})
+
+    @pytest.fixture
+    def base(self, location):
+        return f"{location}a b%20c#d?e"
+
+    @pytest.fixture
+    def contents(self, base, put_file, version_of):
+        def put(name, data):
+            put_file(f"{base}/", name, data)
+            return f"{base}/{name}"
+
+        live, dead = Entry(f"{base}/data/live#1?.parquet"), Entry(f"{base}/data/dead.parquet", DELETED)
+        manifest = put("metadata/m.avro", manifest_bytes([live, dead]))
+        snapshot = put("metadata/snap-1.avro", manifest_list_bytes([manifest]))
+        old = put("metadata/snap-0.avro", manifest_list_bytes([]))
+        table = Table(base, snapshots=[Snapshot(0, old), Snapshot(1, snapshot)], current=1)
+        metadata = put("metadata/1.gz.metadata.json", table.bytes(packed=True))
+        view = put("metadata/view.metadata.json", view_bytes(base))
+        return [
+            WrittenContent(
+                version=version_of(metadata, 1),
+                location=base,
+                needed=frozenset({metadata, snapshot, manifest, live.path}),
+                dead=frozenset({dead.path, old}),
+            ),
+            WrittenContent(version=version_of(view, 1, ICEBERG_VIEW), location=base, needed=frozenset({view})),
+        ]
+
+    @pytest.fixture
+    def missing(self, base, version_of):
+        return version_of(f"{base}/none.metadata.json", 1)
+
+    @pytest.fixture
+    def unreadable(self, base, put_file, version_of):
+        put_file(f"{base}/", "empty.metadata.json", b"")
+        put_file(f"{base}/", "cut.metadata.json", Table(base).bytes()[:-5])
+        return [version_of(f"{base}/{name}.metadata.json") for name in ("empty", "cut")]
+
+    @pytest.fixture
+    def missing_file(self, base):
+        return ReachableFile(path=f"{base}/none.avro", kind="MANIFEST")
+
+    @pytest.fixture
+    def unreadable_files(self, base, put_file):
+        put_file(f"{base}/", "empty.avro", b"")
+        put_file(f"{base}/", "cut.avro", manifest_bytes([Entry("/x")])[:-5])
+        return [ReachableFile(path=f"{base}/{name}.avro", kind="MANIFEST") for name in ("empty", "cut")]
+
+
+class TestReaderOnDisk(OnDisk, ReaderOnAStore):
+    pass
+
+
+class TestReaderOnSeaweed(OnSeaweed, ReaderOnAStore):
+    pass
+
+
+class TestReaderOnGcs(OnGcs, ReaderOnAStore):
+    pass
+
+
+class TestReaderOnAzure(OnAzure, ReaderOnAStore):
+    pass
