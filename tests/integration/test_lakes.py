@@ -13,8 +13,8 @@ from pyiceberg.table import StaticTable
 from nessie_gc_core.testing.servers import NessieServer
 
 SPEC = LakeSpec(
-    tables=3,
-    appends=20,
+    tables=2,
+    appends=14,
     files_per_append=3,
     branches=2,
     overwrite_every=6,
