@@ -2,6 +2,7 @@
 
 from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
 from nessie_gc_core.testing.servers.nessie import NESSIE_VERSION, NessieServer, nessie_jar
+from nessie_gc_core.testing.servers.postgres import PostgresServer, postgres_programs
 from nessie_gc_core.testing.servers.process import ServerProcess, ServerStartError, free_ports
 from nessie_gc_core.testing.servers.requirement import servers_are_required, skip_or_fail
 from nessie_gc_core.testing.servers.s3 import S3Server
@@ -11,12 +12,14 @@ __all__ = [
     "Java",
     "JavaRole",
     "NessieServer",
+    "PostgresServer",
     "S3Server",
     "ServerProcess",
     "ServerStartError",
     "find_java",
     "free_ports",
     "nessie_jar",
+    "postgres_programs",
     "servers_are_required",
     "skip_or_fail",
 ]
