@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 MAX_PROBLEMS = 10_000
 """More unreadable files than this freeze everything: then it is not the files that are broken."""
+MAX_NAMED = 100
+"""Unreadable files that a plan names, beside the units that are frozen for them."""
 _UNITS = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
 
 
@@ -80,6 +82,8 @@ class UnknownFinder:
         """Takes every unit out of the plan that unknown contents touch (decision 19)."""
         if not problems.content_ids and not problems.reasons:
             return
+        for path, reason in itertools.islice(problems.reasons.items(), MAX_NAMED):
+            plan.unknown[path] = reason
         example, reason = next(iter(problems.reasons.items()))
         said = f"cannot read {example}: {reason}"
         if strict or problems.too_many:

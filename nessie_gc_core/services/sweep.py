@@ -148,8 +148,6 @@ class _Sweep:
             finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
             report.tolerated_missing = problems.tolerated
             report.files_expanded += report.content_versions + expansion.files_read
-            for path, reason in list(problems.reasons.items())[:MAX_NAMES]:
-                report.warn(f"cannot read {path}: {reason}")
         verdicts, stored = self._subtract(plan, expansion)
         report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
         Deletion(

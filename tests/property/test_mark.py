@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle import Identity, live_versions
 
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.visited import ExactVisited, ExactVisitedOptions, NoneVisited
 from nessie_gc_core.algorithms.walk import CommitWalker
 from nessie_gc_core.connectors import RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.policies import CutoffPolicy, ReferencePolicies
+from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import (
     ICEBERG_TABLE,
     ContentVersion,
@@ -28,7 +29,6 @@ from nessie_gc_core.model.repository import (
 )
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-Identity = tuple[str, str, str | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -110,27 +110,7 @@ class History(RepositoryConnector):
 
 
 def by_the_letter(history: History) -> set[Identity]:
-    """The specification, reference by reference, with nothing shared."""
-    live: set[Identity] = set()
-    policies = history.reference_policies()
-    for reference in history.references():
-        policy: CutoffPolicy = policies.for_reference(reference.name)
-        last_live: str | None = None
-        for seen, entry in enumerate(history.commit_log(reference), start=1):
-            reach = policy.reach
-            within = (
-                reach.everything
-                or (reach.since is not None and entry.commit_time >= reach.since)
-                or (reach.since is None and seen <= reach.commits)
-            )
-            if seen > 1 and not within:
-                break
-            last_live = entry.commit_id
-            live |= {op.content.identity for op in entry.operations or () if op.content is not None}
-        if last_live is not None:
-            at = Reference(name=reference.name, kind=reference.kind, commit_id=last_live)
-            live |= {version.identity for version in history.contents(at)}
-    return live
+    return set(live_versions(history, history.reference_policies()))
 
 
 @st.composite

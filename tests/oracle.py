@@ -1,0 +1,72 @@
+"""The oracle: what is live by the letter of the specification, and so what a collector may delete.
+
+It knows nothing of how the collector works: reference by reference, nothing shared, every path from the tables'
+own records (`spec/nessie-gc.md` 2, `spec/safety.md`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+
+from nessie_gc_memory import MemoryLake
+
+from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.repository import ContentVersion, Reference
+
+Identity = tuple[str, str, str | None, int | None]
+
+
+def live_versions(repository: RepositoryConnector, policies: ReferencePolicies) -> dict[Identity, ContentVersion]:
+    """Every content version that a live commit puts, or that is visible at the last live commit."""
+    live: dict[Identity, ContentVersion] = {}
+
+    def add(versions: Iterable[ContentVersion | None]) -> None:
+        live.update({version.identity: version for version in versions if version is not None})
+
+    for reference in repository.references():
+        reach = policies.for_reference(reference.name).reach
+        last_live: str | None = None
+        for seen, entry in enumerate(repository.commit_log(reference), start=1):
+            within = (
+                reach.everything
+                or (reach.since is not None and entry.commit_time >= reach.since)
+                or (reach.since is None and seen <= reach.commits)
+            )
+            if seen > 1 and not within:
+                break
+            last_live = entry.commit_id
+            add(operation.content for operation in entry.operations or ())
+        if last_live is not None:
+            add(repository.contents(Reference(name=reference.name, kind=reference.kind, commit_id=last_live)))
+    return live
+
+
+def homes(lake: MemoryLake, version: ContentVersion) -> list[str]:
+    """The base locations that a version's metadata names."""
+    metadata = json.loads(_stored(lake, version.metadata_location))
+    return [metadata["location"], *metadata["historic-locations"]]
+
+
+def deletable(
+    lake: MemoryLake, repository: RepositoryConnector, policies: ReferencePolicies, *, newest: datetime
+) -> set[str]:
+    """Stored paths that no live state needs, below a location of a live state, and no younger than ``newest``."""
+    versions = list(live_versions(repository, policies).values())
+    needed = lake.needed_files(versions)
+    locations = {home for version in versions for home in homes(lake, version)}
+    return {
+        path
+        for path, stored in lake.objects.below("memory://")
+        if path not in needed
+        and stored.modified <= newest
+        and any(path.startswith(home.rstrip("/") + "/") for home in locations)
+    }
+
+
+def _stored(lake: MemoryLake, path: str | None) -> bytes:
+    found = lake.objects.get(path or "")
+    assert found is not None and found.data is not None, path
+    return found.data

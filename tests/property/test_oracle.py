@@ -1,0 +1,92 @@
+"""The collector against the oracle, over random histories."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from collecting import in_memory
+from histories import lakes, policies
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from nessie_gc_memory import MemoryLake
+from oracle import deletable, live_versions
+
+from nessie_gc_core.algorithms.delete import DeleteMode
+from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.services.settings import Membership, SweepSettings
+
+slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+DAY = timedelta(days=1)
+
+
+@given(lakes(), policies, st.lists(policies.map(lambda policy: f"r.*={policy}"), max_size=1))
+@slow
+def test_exactly_what_the_oracle_allows_is_deleted(lake: MemoryLake, policy: str, cutoffs: list[str]) -> None:
+    collector = in_memory(lake)
+    parsed = ReferencePolicies.parse(policy, cutoffs, reference_time=lake.time)
+    before = lake.paths()
+    expected = deletable(lake, collector.repository, parsed, newest=lake.time - DAY)
+    needed = lake.needed_files(live_versions(collector.repository, parsed).values())
+
+    with collector.engine:
+        report = collector.collect(policy, *cutoffs)
+
+    assert expected == before - lake.paths()
+    assert needed <= lake.paths()
+    assert report.outcomes["deleted"].files == len(expected)
+    assert (report.unknown, report.lost.files, report.exit_code) == ({}, 0, 0)
+
+
+@given(lakes(), policies)
+@slow
+def test_a_second_run_deletes_nothing(lake: MemoryLake, policy: str) -> None:
+    collector = in_memory(lake)
+    with collector.engine:
+        collector.collect(policy)
+        again = collector.collect(policy)
+    assert (again.outcomes["deleted"].files, again.unknown) == (0, {})
+
+
+@given(lakes(), policies)
+@slow
+def test_s21_a_dry_run_names_what_the_real_run_deletes(lake: MemoryLake, policy: str) -> None:
+    collector = in_memory(lake)
+    before = lake.paths()
+    with collector.engine:
+        dry = collector.collect(policy, sweep=SweepSettings(mode=DeleteMode.DRY_RUN))
+        assert before == lake.paths()
+        real = collector.collect(policy)
+    assert dry.outcomes["would_delete"] == real.outcomes["deleted"]
+    assert dry.unreferenced == real.unreferenced
+
+
+@given(lakes(), policies, st.sampled_from([0.5, 0.01]))
+@slow
+def test_s11_a_bloom_filter_deletes_no_more_than_the_exact_join(
+    lake: MemoryLake, policy: str, false_positive_rate: float
+) -> None:
+    collector = in_memory(lake)
+    parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
+    allowed = deletable(lake, collector.repository, parsed, newest=lake.time - DAY)
+    before = lake.paths()
+    sweep = SweepSettings(membership=Membership.BLOOM, expected_file_count=1, false_positive_rate=false_positive_rate)
+    with collector.engine:
+        collector.collect(policy, sweep=sweep)
+    assert before - lake.paths() <= allowed
+
+
+@given(lakes(), policies)
+@slow
+def test_a_report_adds_up(lake: MemoryLake, policy: str) -> None:
+    collector = in_memory(lake)
+    with collector.engine:
+        report = collector.collect(policy).to_dict()
+    outcomes = ("deleted", "already_gone", "failed", "spared", "too_young", "deferred", "would_delete")
+    for unit in ("files", "bytes"):
+        assert report["unreferenced"][unit] == sum(report[outcome][unit] for outcome in outcomes)
+
+
+@pytest.fixture(autouse=True)
+def _forget_lakes() -> None:
+    MemoryLake._lakes.clear()
