@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from nessie_gc_core.connectors.base import Connector
@@ -24,8 +24,8 @@ class LiveSetStore(Connector):
     ``multi_process`` is true from several processes.
     """
 
-    multi_process: ClassVar[bool] = False
-    """Whether many processes may write at once, so that executors write to it directly."""
+    multi_process: bool = False
+    """Whether many processes may write at once, so that executors write to it directly; may depend on the options."""
 
     # ---- status ---------------------------------------------------------------------------------------
     @abstractmethod
