@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from uuid import UUID
 
-from nessie_gc_core.cli import options
+from nessie_gc_core.cli import collect_options, options
 from nessie_gc_core.cli.command import GcCommand, Given
 from nessie_gc_core.cli.connections import open_engine, open_repository, open_store
 from nessie_gc_core.cli.progress import show_progress
@@ -79,16 +79,16 @@ def gc(given: Given) -> int:
 
 
 _SWEEPING = (
-    *options.SWEEP,
-    *options.AGE,
-    *options.AGE_OF_LIVE_SET,
-    *options.ALLOWED,
-    *options.CAPS,
-    *options.UNKNOWN,
+    *collect_options.SWEEP,
+    *collect_options.AGE,
+    *collect_options.AGE_OF_LIVE_SET,
+    *collect_options.ALLOWED,
+    *collect_options.CAPS,
+    *collect_options.UNKNOWN,
     *options.FILES,
     *options.ENGINE,
 )
-_MARKING = (*options.MARK, *options.WRITE_LIVE_SET_ID)
+_MARKING = (*collect_options.MARK, *collect_options.WRITE_LIVE_SET_ID)
 _BOTH = (*options.REPOSITORY, *options.STORE)
 
 COLLECT_COMMANDS = (
@@ -97,7 +97,7 @@ COLLECT_COMMANDS = (
     GcCommand(
         "sweep",
         sweep,
-        (*options.LIVE_SET, *_BOTH, *options.RECHECK, *_SWEEPING, *options.RESUME, *options.REPORT),
+        (*options.LIVE_SET, *_BOTH, *collect_options.RECHECK, *_SWEEPING, *collect_options.RESUME, *options.REPORT),
         aliases=("expire",),
     ),
 )

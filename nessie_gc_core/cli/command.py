@@ -179,7 +179,11 @@ class GcCommand(click.Command):
         """Sets up what the standard options say, and calls the function."""
         session = session_of(ctx)
         with logging_to(session.console, session.verbosity, session.report, quiet=session.quiet):
-            return self.function(Given(ctx))
+            try:
+                return self.function(Given(ctx))
+            except click.UsageError as error:
+                error.ctx = error.ctx or ctx
+                raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options under the headings of their sections."""
@@ -187,10 +191,14 @@ class GcCommand(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                sections.setdefault(getattr(param, "section", "") or "Options", []).append(record)
+                sections.setdefault(_section_of(param), []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def _section_of(param: click.Parameter) -> str:
+    return str(getattr(param, "section", "")) or (_STANDARD if param.name == "help" else "Options")
 
 
 # ---- standard options ---------------------------------------------------------------------------------
@@ -266,7 +274,8 @@ def _print_version(context: click.Context, param: click.Parameter, value: bool) 
 
 def _set(attribute: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     def store(context: click.Context, param: click.Parameter, value: Any) -> Any:
-        setattr(session_of(context), attribute, value)
+        if value:
+            setattr(session_of(context), attribute, value)
         return value
 
     return store

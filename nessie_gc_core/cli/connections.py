@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -13,7 +14,14 @@ from platformdirs import user_data_path
 from nessie_gc_core.cli.command import Given, option_name
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import connector_options
-from nessie_gc_core.connectors import Connector, FileDeleter, FileLister, LiveSetStore, RepositoryConnector
+from nessie_gc_core.connectors import (
+    Connector,
+    FileDeleter,
+    FileLister,
+    LiveSetStore,
+    RepositoryConnector,
+    SupportsSqlSchema,
+)
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.locations import SCHEME_ALIASES
@@ -42,7 +50,6 @@ DATABASE: Mapping[str, str] = {
     "jdbc_schema": "schema",
 }
 """Our option to the name of the option of the store in a database."""
-CREATE_IF_NOT_EXISTS = "CREATE_IF_NOT_EXISTS"
 
 
 # ---- repository ---------------------------------------------------------------------------------------
@@ -115,13 +122,28 @@ def store_spec(given: Given, *, in_memory_allowed: bool = False) -> ConnectorSpe
     if name == "jdbc":
         options.update({theirs: value for ours, theirs in DATABASE.items() if (value := _plain(given.raw(ours)))})
         if "url" not in options:
-            options = {"url": f"sqlite:///{_default_database()}", "schema": CREATE_IF_NOT_EXISTS, **options}
+            options["url"] = f"sqlite:///{_default_database()}"  # its tables are made on first use
     return _checked(ConnectorSpec(kind="live-set-store", name=name, options=options), connector)
 
 
 def open_store(given: Given, *, in_memory_allowed: bool = False) -> LiveSetStore:
     """The live-set store."""
     return installed().open(LiveSetStore, store_spec(given, in_memory_allowed=in_memory_allowed))
+
+
+@contextmanager
+def open_schema_store(given: Given) -> Iterator[tuple[LiveSetStore, SupportsSqlSchema]]:
+    """The live-set store as something that makes its tables; opening it makes none.
+
+    Raises:
+        ConfigurationError: it has no tables.
+    """
+    spec = store_spec(given)
+    options = {key: value for key, value in spec.options.items() if key != "schema"}
+    with installed().open(LiveSetStore, dataclasses.replace(spec, options=options)) as store:
+        if not isinstance(store, SupportsSqlSchema):
+            raise ConfigurationError(f"the live-set store {spec.name!r} has no tables to make")
+        yield store, store
 
 
 def _default_database() -> Path:

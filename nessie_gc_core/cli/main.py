@@ -11,7 +11,11 @@ import click
 
 from nessie_gc_core.cli.collect import COLLECT_COMMANDS
 from nessie_gc_core.cli.command import SETTINGS, GcCommand, Session, standard_options
+from nessie_gc_core.cli.deferred import DEFERRED_COMMANDS
 from nessie_gc_core.cli.errors import fail
+from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
+from nessie_gc_core.cli.live_sets import LIVE_SET_COMMANDS
+from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 
 PROGRAM = "nessie-gc"
 COMPLETE_VARIABLE = "_NESSIE_GC_COMPLETE"
@@ -26,7 +30,7 @@ class Program(click.Group):
             commands={command.name or "": command for command in commands},
             help="Finds and removes the files of an Iceberg lake that no live branch, tag or snapshot needs.",
             context_settings=dict(SETTINGS),
-            params=[option for option in standard_options() if option.name in ("version",)],
+            params=[option for option in standard_options() if option.name != "config"],
         )
         self._aliases = {alias: command for command in commands for alias in command.aliases}
 
@@ -68,7 +72,7 @@ def _verbosity(arguments: Sequence[str]) -> int:
     return sum(len(flag) - 1 for flag in flags) + arguments.count("--verbose")
 
 
-cli = Program([*COLLECT_COMMANDS])
+cli = Program([*COLLECT_COMMANDS, *LIVE_SET_COMMANDS, *DEFERRED_COMMANDS, *SCHEMA_COMMANDS, *INSTALLATION_COMMANDS])
 """The program as a click command."""
 
 

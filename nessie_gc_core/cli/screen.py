@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
+from typing import Any
 
 import click
 from rich.console import Console
@@ -39,6 +40,18 @@ def standard_output() -> Console:
 def print_json(value: object) -> None:
     """Prints one JSON object."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_json_stream(head: Mapping[str, Any], arrays: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+    """Prints one JSON object, whose arrays come as they are read."""
+    parts = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()]
+    click.echo("{" + ", ".join(parts), nl=False)
+    for name, rows in arrays.items():
+        click.echo(f", {json.dumps(name)}: [", nl=False)
+        for number, row in enumerate(rows):
+            click.echo((",\n" if number else "\n") + json.dumps(row, ensure_ascii=False), nl=False)
+        click.echo("]", nl=False)
+    click.echo("}")
 
 
 def show_report(title: str, report: GcReport, *, as_json: bool, zone: tzinfo | None) -> int:
@@ -89,14 +102,19 @@ class _Page:
 
     def _read(self, report: GcReport) -> None:
         counts = [
-            _plural(report.references, "reference"),
-            _plural(report.commits, "live commit"),
-            _plural(report.contents, "content"),
-            _plural(report.content_versions, "content version"),
+            _plural(count, noun)
+            for count, noun in (
+                (report.references, "reference"),
+                (report.commits, "live commit"),
+                (report.contents, "content"),
+                (report.content_versions, "content version"),
+                (report.files_expanded, "metadata file"),
+            )
+            if count
         ]
         if report.engine is not None:
-            counts.append(f"{report.files_expanded:,} metadata files read")
-            counts.append(f"{_sum(report.files_listed)} listed in {_plural(report.locations, 'location')}")
+            how = "listed" if "list" in report.phases else "recorded earlier"
+            counts.append(f"{_sum(report.files_listed)} {how} in {_plural(report.locations, 'location')}")
         self._line("read: " + ", ".join(counts))
         seconds = ", ".join(f"{name} {value:.1f} s" for name, value in report.phases.items())
         self._line(f"time: {seconds}")
@@ -119,6 +137,9 @@ class _Page:
         """What was left alone, what is missing, and what failed, with reasons."""
         self._reasons(
             "unknown: nothing was deleted there; make it readable and run again", report.unknown.items(), "red"
+        )
+        self._reasons(
+            "unread: no installed plugin reads what lies there, so all of it stays", report.unread.items(), "yellow"
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")

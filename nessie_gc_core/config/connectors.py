@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
-from nessie_gc_core.errors import PluginError
+from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules, scheme_of
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
@@ -38,12 +38,12 @@ class ConnectorChoice:
     def rules(self) -> LocationRules:
         """How raw locations become canonical: known aliases, schemes of installed listers, configuration."""
         own = {scheme: SCHEME_ALIASES.get(scheme, scheme) for scheme in installed().schemes()}
-        aliases = {
-            **SCHEME_ALIASES,
-            **own,
-            **{key.lower(): value.lower() for key, value in self.scheme_aliases.items()},
-        }
-        return LocationRules(scheme_aliases=aliases, authority_aliases=self.authority_aliases)
+        configured = {key.lower(): value.lower() for key, value in self.scheme_aliases.items()}
+        aliases = {**own, **configured, **SCHEME_ALIASES}
+        return LocationRules(
+            scheme_aliases={alias: _end(alias, aliases) for alias in aliases},
+            authority_aliases={alias: _end(alias, self.authority_aliases) for alias in self.authority_aliases},
+        )
 
     def spec(self, connector: type[Connector]) -> ConnectorSpec:
         """The spec of a connector class with its options of this run."""
@@ -53,6 +53,21 @@ class ConnectorChoice:
             options["properties"] = self.properties
         options.update(self.options.get((kind, connector.name), {}))
         return ConnectorSpec(kind=kind, name=connector.name, options=options)
+
+
+def _end(alias: str, aliases: Mapping[str, str]) -> str:
+    """Where a chain of aliases ends, so that everything in it compares as equal (S3).
+
+    Raises:
+        ConfigurationError: it goes round in a circle.
+    """
+    name, passed = alias, {alias}
+    while (target := aliases.get(name, name)) != name:
+        if target in passed:
+            raise ConfigurationError(f"the aliases of {alias!r} go round in a circle; leave one of them out")
+        passed.add(target)
+        name = target
+    return name
 
 
 class OpenConnectors:

@@ -173,17 +173,15 @@ class _DeferredDeletion:
     def _rows(self, index: UnitIndex) -> Iterator[Row]:
         for deletion in self.store.file_deletions(self.live_set.id):
             location, path = deletion.location, deletion.path
-            self.report.files_listed.add(1, deletion.size or 0)
             file = FileReference(location=location, path=path, size=deletion.size, modified=deletion.modified)
             try:
                 found = index.find(location + path)
             except UnknownLocationError:
                 found = None
-            if found is None:
-                yield stored_row(location, path, file, None)
-                continue
-            unit, key = found
+            unit, key = found if found is not None else (location, path)
             owner = sidecar_owner(key) if unit.partition(":")[0] in HADOOP_FILE_SYSTEMS else None
+            if owner is None:
+                self.report.files_listed.add(1, deletion.size or 0)
             yield stored_row(unit, key, file, owner)
 
     # ---- what becomes of it ----------------------------------------------------------------------------

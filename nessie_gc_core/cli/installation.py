@@ -1,0 +1,198 @@
+"""The commands about the installation: ``plugins``, ``check``, ``completion-script``, ``demo``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import click
+from click.shell_completion import get_completion_class
+
+from nessie_gc_core.cli import collect_options, options
+from nessie_gc_core.cli.command import GcCommand, GcOption, Given, json_option
+from nessie_gc_core.cli.connections import connector_choice, open_engine, open_repository, open_store
+from nessie_gc_core.cli.screen import print_json, standard_output
+from nessie_gc_core.cli.settings import mark_settings, sweep_settings
+from nessie_gc_core.cli.values import Text
+from nessie_gc_core.connectors import Connector
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
+from nessie_gc_core.services.check import (
+    check_connectors,
+    check_engine,
+    check_location,
+    check_plugins,
+    check_repository,
+    check_store,
+    checked,
+)
+
+
+# ---- plugins ------------------------------------------------------------------------------------------
+def plugins(given: Given) -> int:
+    """Show what is installed, what is broken and why, and every connector with its options."""
+    registry = installed()
+    connectors = list(_connectors(registry))
+    if given.session.as_json:
+        print_json({"plugins": [dataclasses.asdict(plugin) for plugin in registry.plugins], "connectors": connectors})
+        return 0
+    for plugin in registry.plugins:
+        state = f"broken: {plugin.error}" if plugin.error else "works"
+        click.echo(f"{plugin.name}: {plugin.distribution} {plugin.version}, {state}")
+    for connector in connectors:
+        claims = f" ({', '.join(connector['claims'])})" if connector["claims"] else ""
+        click.echo(f"\n{connector['kind']} {connector['name']}{claims}")
+        for option in connector["options"]:
+            default = "" if option["secret"] else f" [{option['default']}]"
+            secret = " (may be secret)" if option["secret"] else ""
+            click.echo(f"  {option['name']}{default}{secret}: {option['help']}")
+    return 0
+
+
+def _connectors(registry: PluginRegistry) -> Iterator[dict[str, Any]]:
+    for contract, (kind, _) in KINDS.items():
+        for name, connector in sorted(registry.connectors(contract).items()):
+            claims = getattr(connector, "schemes", None) or getattr(connector, "content_types", None) or ()
+            yield {"kind": kind, "name": name, "claims": sorted(claims), "options": list(_options_of(connector))}
+
+
+def _options_of(connector: type[Connector]) -> Iterator[dict[str, Any]]:
+    secrets = connector.Options.secret_names()
+    for field in dataclasses.fields(connector.Options):
+        default: object = None
+        if field.default is not dataclasses.MISSING:
+            default = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        yield {
+            "name": field.name,
+            "default": None if field.name in secrets else default,
+            "secret": field.name in secrets,
+            "help": field.metadata.get("help", ""),
+        }
+
+
+# ---- check --------------------------------------------------------------------------------------------
+def check(given: Given) -> int:
+    """Check the configuration and reach everything it names; touches nothing."""
+    results = []
+    for name, ask in _checks(given):
+        results.append(result := checked(name, ask))
+        if not given.session.as_json:
+            click.echo(f"{'ok    ' if result.passed else 'failed'}  {result.name}: {result.detail}")
+    exit_code = 0 if all(result.passed for result in results) else 1
+    if given.session.as_json:
+        print_json({"checks": [dataclasses.asdict(result) for result in results], "exit_code": exit_code})
+    return exit_code
+
+
+def _checks(given: Given) -> Iterator[tuple[str, Callable[[], str]]]:
+    yield "plugins", partial(check_plugins, installed())
+    yield "configuration", partial(_check_settings, given)
+    yield "repository", lambda: check_repository(partial(open_repository, given))
+    yield "live-set store", lambda: check_store(partial(open_store, given, in_memory_allowed=True))
+    for location in given.texts("allow"):
+        yield location, partial(_check_location, given, location)
+    if given.rank("engine"):
+        yield f"engine {given.text('engine')}", partial(_check_engine, given)
+
+
+def _check_settings(given: Given) -> str:
+    mark_settings(given)
+    settings = sweep_settings(given)
+    if not settings.allowed.prefixes:
+        return "it is right; no locations are named with --allow, so any that is deep enough is swept"
+    return "it is right"
+
+
+def _check_location(given: Given, location: str) -> str:
+    return check_location(connector_choice(given), location)
+
+
+def _check_engine(given: Given) -> str:
+    with open_engine(given) as engine:
+        check_connectors(engine, connector_choice(given), given.texts("allow"))
+        return check_engine(engine, installed())
+
+
+# ---- completion ---------------------------------------------------------------------------------------
+def completion_script(given: Given) -> int:
+    """Write a script with which a shell completes commands and options."""
+    from nessie_gc_core.cli.main import COMPLETE_VARIABLE, PROGRAM
+
+    shell = given.text("shell") or "bash"
+    completion = get_completion_class(shell)
+    path = given.path("output_file")
+    if completion is None or path is None:
+        raise ConfigurationError(f"there is no completion for the shell {shell!r}")
+    root = given.context.find_root().command
+    # The shell that will run the script is not the one of now, whose version click would ask for.
+    made = completion(root, {}, PROGRAM, COMPLETE_VARIABLE)
+    script = made.source_template % made.source_vars()
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(script)
+    except FileExistsError as error:
+        raise NessieGcError(f"{path} exists already; name another file, or remove it") from error
+    except OSError as error:
+        raise NessieGcError(f"cannot write {path}: {error.strerror or error}") from error
+    click.echo(f"{path} is written; {_USE[shell].format(path=path)}", err=True)
+    return 0
+
+
+_USE = {
+    "bash": "put 'source {path}' into ~/.bashrc",
+    "zsh": "put 'source {path}' into ~/.zshrc",
+    "fish": "put it into ~/.config/fish/completions/nessie-gc.fish",
+}
+
+
+# ---- demo ---------------------------------------------------------------------------------------------
+def demo(given: Given) -> int:
+    """Write a small lake with Spark through Nessie, collect its garbage, and prove that nothing else is gone."""
+    try:
+        from nessie_gc_core.demo.run import run_demo
+    except ImportError as error:
+        raise ConfigurationError(
+            f"the demo needs {error.name}: pip install 'nessie-gc-core[demo,local]' and the plugins' own requirements"
+        ) from error
+    return run_demo(
+        engine=given.text("engine") or "spark",
+        folder=given.path("folder"),
+        console=standard_output(),
+        as_json=given.session.as_json,
+    )
+
+
+_CHECK = (
+    *options.REPOSITORY,
+    *options.STORE,
+    *collect_options.MARK,
+    *collect_options.SWEEP,
+    *collect_options.AGE,
+    *collect_options.AGE_OF_LIVE_SET,
+    *collect_options.ALLOWED,
+    *collect_options.CAPS,
+    *collect_options.UNKNOWN,
+    *options.FILES,
+    *options.ENGINE,
+)
+_COMPLETION = (
+    GcOption("--output-file", "-O", required=True, type=Text(), metavar="FILE", help="The file; it must not exist."),
+    GcOption("--shell", type=click.Choice(["bash", "zsh", "fish"]), default="bash", show_default=True, help="Shell."),
+)
+_DEMO = (
+    cast("click.Option", options.ENGINE[0]),
+    GcOption(
+        "--folder", type=Text(), metavar="FOLDER", help="Where the lake is written, and stays; else it is removed."
+    ),
+)
+
+INSTALLATION_COMMANDS = (
+    GcCommand("plugins", plugins, (json_option(),)),
+    GcCommand("check", check, (*_CHECK, json_option())),
+    GcCommand("completion-script", completion_script, _COMPLETION),
+    GcCommand("demo", demo, (*_DEMO, json_option())),
+)

@@ -1,0 +1,176 @@
+"""The commands that look at live sets, and delete them: ``list``, ``show``, ``delete``, ``list-deferred``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, tzinfo
+from typing import Any
+
+import click
+from rich.text import Text
+
+from nessie_gc_core.cli import options
+from nessie_gc_core.cli.command import GcCommand, GcOption, Given
+from nessie_gc_core.cli.connections import open_store
+from nessie_gc_core.cli.screen import plain_table, print_json, print_json_stream, shown_time, standard_output
+from nessie_gc_core.cli.settings import live_set_id
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.live_sets import LiveSetDetails, LiveSetService, as_plain
+
+_TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
+
+
+def list_(given: Given) -> int:
+    """List the live sets, newest first."""
+    with open_store(given) as store:
+        live_sets = LiveSetService(store).all()
+    if given.session.as_json:
+        print_json({"live_sets": [as_plain(live_set) for live_set in live_sets]})
+        return 0
+    if not live_sets:
+        click.echo("there is no live set; 'nessie-gc mark' makes one")
+        return 0
+    click.echo(f"time zone: {_zone_name(given.zone())}")
+    table = plain_table("live set", "status", *(name.replace("_", " ") for name in _TIMES), "error")
+    for live_set in live_sets:
+        times = (shown_time(getattr(live_set, name), given.zone()) for name in _TIMES)
+        error = Text(live_set.error_message or "")
+        table.add_row(str(live_set.id), live_set.status.value, *times, error)
+    standard_output().print(table)
+    return 0
+
+
+def show(given: Given) -> int:
+    """Show one live set."""
+    id_ = live_set_id(given)
+    with open_store(given) as store:
+        service = LiveSetService(store)
+        details = service.details(id_)
+        parts: dict[str, Iterable[dict[str, Any]]] = {}
+        if given.flag("with_content_references"):
+            parts["content_versions"] = map(_version, service.content_versions(id_))
+        if given.flag("with_base_locations"):
+            pairs = service.base_locations(id_)
+            parts["base_locations"] = ({"content_id": id_, "location": location} for id_, location in pairs)
+        if given.flag("with_deferred_deletes"):
+            parts["deferred_deletes"] = map(_deletion, store.file_deletions(id_))
+        if given.session.as_json:
+            print_json_stream(_plain_details(details), parts)
+        else:
+            _print_details(details, given.zone())
+            _print_parts(parts)
+    return 0
+
+
+def delete(given: Given) -> int:
+    """Delete the rows of one live set from the store.
+
+    This deletes no file: files go by 'sweep', 'gc' and 'deferred-deletes'.
+    """
+    id_ = live_set_id(given)
+    with open_store(given) as store:
+        live_set = LiveSetService(store).delete(id_)
+    if given.session.as_json:
+        print_json({"deleted_live_set": as_plain(live_set)})
+    else:
+        click.echo(f"live set {id_} ({live_set.status}) is deleted from the store; no file was touched")
+    return 0
+
+
+def list_deferred(given: Given) -> int:
+    """List the files whose deletion was deferred: when they were modified, their location and path."""
+    id_ = live_set_id(given)
+    with open_store(given) as store:
+        deletions = LiveSetService(store).deferred(id_)
+        if given.session.as_json:
+            print_json_stream({"live_set_id": str(id_)}, {"files": map(_deletion, deletions)})
+            return 0
+        count = 0
+        for deletion in deletions:
+            count += 1
+            click.echo(f"{shown_time(deletion.modified, given.zone()):19}  {deletion.location}  {deletion.path}")
+    click.echo(f"{count:,} files; time zone: {_zone_name(given.zone())}", err=True)
+    return 0
+
+
+# ---- as text and as JSON ------------------------------------------------------------------------------
+def _plain_details(details: LiveSetDetails) -> dict[str, Any]:
+    return {
+        **as_plain(details.live_set),
+        "references": [
+            {"name": head.name, "commit_id": head.commit_id, "policy": head.policy} for head in details.live_set.heads
+        ],
+        "counts": {
+            "contents": details.contents,
+            "content_versions": details.content_versions,
+            "base_locations": details.base_locations,
+            "deferred_files": details.deferred_files,
+            "deferred_bytes": details.deferred_bytes,
+        },
+    }
+
+
+def _print_details(details: LiveSetDetails, zone: tzinfo | None) -> None:
+    for name, value in _detail_lines(details.live_set, zone):
+        click.echo(f"{name:20}{value}")
+    click.echo(f"{'content versions':20}{details.content_versions:,} of {details.contents:,} contents")
+    click.echo(f"{'base locations':20}{details.base_locations:,}")
+    click.echo(f"{'deferred deletes':20}{details.deferred_files:,} files, {details.deferred_bytes:,} bytes")
+    for head in details.live_set.heads:
+        click.echo(f"{'reference':20}{head.name} at {head.commit_id}, cut-off policy {head.policy}")
+
+
+def _detail_lines(live_set: LiveSet, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+    yield "live set", str(live_set.id)
+    yield "status", live_set.status.value
+    yield "repository", live_set.repository
+    for name in _TIMES:
+        time: datetime | None = getattr(live_set, name)
+        if time is not None:
+            yield name.replace("_", " "), f"{shown_time(time, zone)} {_zone_name(zone)}"
+    if live_set.policies:
+        yield "cut-off policies", ", ".join(live_set.policies)
+    if live_set.error_message:
+        yield "error", live_set.error_message
+
+
+def _print_parts(parts: dict[str, Iterable[dict[str, Any]]]) -> None:
+    for name, rows in parts.items():
+        click.echo(f"\n{name.replace('_', ' ')}:")
+        for row in rows:
+            click.echo("  " + "  ".join("-" if value is None else str(value) for value in row.values()))
+
+
+def _version(version: ContentVersion) -> dict[str, Any]:
+    return {
+        "content_key": version.content_key,
+        "content_id": version.content_id,
+        "content_type": version.content_type,
+        "metadata_location": version.metadata_location,
+        "snapshot_id": version.snapshot_id,
+        "commit_id": version.commit_id,
+    }
+
+
+def _deletion(deletion: FileDeletion) -> dict[str, Any]:
+    modified = deletion.modified.isoformat() if deletion.modified is not None else None
+    return {"modified": modified, "size": deletion.size, "location": deletion.location, "path": deletion.path}
+
+
+def _zone_name(zone: tzinfo | None) -> str:
+    return str(zone) if zone is not None else datetime.now().astimezone().tzname() or "the machine's"
+
+
+_SHOW = (
+    GcOption("--with-deferred-deletes", "-D", section="Live set", is_flag=True, help="With its deferred deletes."),
+    GcOption("--with-content-references", "-C", section="Live set", is_flag=True, help="With its content versions."),
+    GcOption("--with-base-locations", "-B", section="Live set", is_flag=True, help="With its base locations."),
+)
+
+LIVE_SET_COMMANDS = (
+    GcCommand("list", list_, (*options.STORE, *options.REPORT)),
+    GcCommand("show", show, (*options.LIVE_SET, *_SHOW, *options.STORE, *options.REPORT)),
+    GcCommand("delete", delete, (*options.LIVE_SET, *options.STORE, *options.REPORT)),
+    GcCommand("list-deferred", list_deferred, (*options.LIVE_SET, *options.STORE, *options.REPORT)),
+)

@@ -1,0 +1,43 @@
+"""The commands that make the tables of a database: ``create-sql-schema``, ``show-sql-create-schema-script``."""
+
+from __future__ import annotations
+
+import click
+
+from nessie_gc_core.cli import options
+from nessie_gc_core.cli.command import GcCommand, GcOption, Given
+from nessie_gc_core.cli.connections import open_schema_store
+from nessie_gc_core.cli.values import Text
+from nessie_gc_core.errors import NessieGcError
+
+
+def create_sql_schema(given: Given) -> int:
+    """Make the tables of the live-set store; the default strategy is CREATE."""
+    strategy = given.text("jdbc_schema") or "CREATE"
+    with open_schema_store(given) as (store, schema):
+        schema.create_schema(strategy)
+        click.echo(f"the tables of the live-set store {store.name!r} are there ({strategy})")
+    return 0
+
+
+def show_script(given: Given) -> int:
+    """Print the statements that make the tables of the live-set store."""
+    with open_schema_store(given) as (_, schema):
+        script = schema.schema_script()
+    path = given.path("output_file")
+    if path is None:
+        click.echo(script)
+        return 0
+    try:
+        path.write_text(script + "\n", encoding="utf-8")
+    except OSError as error:
+        raise NessieGcError(f"cannot write --output-file {path}: {error.strerror or error}") from error
+    return 0
+
+
+_OUTPUT = GcOption("--output-file", section="Live-set store", type=Text(), metavar="FILE", help="Write them to a file.")
+
+SCHEMA_COMMANDS = (
+    GcCommand("create-sql-schema", create_sql_schema, options.STORE),
+    GcCommand("show-sql-create-schema-script", show_script, (*options.STORE, _OUTPUT)),
+)
