@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import fastavro
 
 from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_iceberg_files.projection import Column, NotProjectable, Projection, Row, read_long
 
 _MAGIC = b"Obj\x01"
 _ENCRYPTED_MAGIC = b"AGS1"
@@ -19,35 +22,74 @@ _SYNC_BYTES = 16
 Schema = Mapping[str, object]
 
 
-def read_records(path: str, data: bytes, project: Callable[[Schema], Schema]) -> Iterator[Mapping[str, object]]:
-    """The records of an Avro file, with the fields of the projected schema only.
+@dataclass(frozen=True, slots=True)
+class Container:
+    """The structure of an Avro file that is whole."""
+
+    schema: bytes
+    codec: bytes
+    blocks: Sequence[tuple[int, int, int]]
+    """Of each block the number of its records, and where its data begins and ends."""
+
+
+def read_rows(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
+    """The values of some columns, of all records of an Avro file.
 
     Args:
         path: Names the file in errors.
         data: The whole file.
-        project: Makes the reader's schema from the writer's; raises ValueError where fields are missing.
+        columns: What is wanted.
 
     Raises:
-        UnreadableFileError: it is no Avro file, is cut off or damaged, or has a codec that is not known; where
-            its structure shows this, before the first record.
+        UnreadableFileError: it is no Avro file, is cut off or damaged, lacks a column, or has a codec that is not
+            known.
     """
     try:
-        schema, expected = check_container(data)
-        records = fastavro.reader(io.BytesIO(data), dict(_projected(schema, project)))
-        found = 0
-        for record in records:
-            found += 1
-            yield cast("Mapping[str, object]", record)
-    except UnreadableFileError:
-        raise
+        container = check_container(data)
+        try:
+            return _read_quickly(container, data, columns)
+        except NotProjectable:
+            return _read_thoroughly(container, data, columns)
     except Exception as error:  # decoders raise anything on damaged bytes
         raise UnreadableFileError(path, _reason(data, error)) from error
-    if found != expected:
-        raise UnreadableFileError(path, f"it has {found} records where its blocks announce {expected}")
 
 
-def check_container(data: bytes) -> tuple[bytes, int]:
-    """Walks over the blocks without decoding them: the writer's schema, and how many records there are.
+def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
+    if container.codec not in (b"null", b"deflate"):
+        raise NotProjectable("the codec")
+    projection = _projection(container.schema, columns)
+    rows: list[Row] = []
+    for count, start, end in container.blocks:
+        block = data[start:end]
+        rows.extend(projection.rows(_inflated(block) if container.codec == b"deflate" else block, count))
+    return rows
+
+
+def _read_thoroughly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
+    reader_schema = dict(_reader_schema(container.schema, columns))
+    records = [cast("Mapping[str, object]", record) for record in fastavro.reader(io.BytesIO(data), reader_schema)]
+    expected = sum(count for count, _, _ in container.blocks)
+    if len(records) != expected:
+        raise ValueError(f"it has {len(records)} records where its blocks announce {expected}")
+    return [tuple([_value(record, column.name) for column in columns]) for record in records]
+
+
+def _value(record: object, name: str) -> int | str:
+    for part in name.split("."):
+        record = cast("Mapping[str, object]", record)[part]
+    return cast("int | str", record)
+
+
+def _inflated(block: bytes) -> bytes:
+    inflater = zlib.decompressobj(wbits=-15)
+    plain = inflater.decompress(block)
+    if not inflater.eof:  # what follows the end is ignored: some writers leave a part of zlib's checksum there
+        raise ValueError("a block is damaged")
+    return plain
+
+
+def check_container(data: bytes) -> Container:
+    """Walks over the blocks without decoding them.
 
     Raises:
         ValueError: the file does not end where a block ends, or is no Avro file.
@@ -60,57 +102,70 @@ def check_container(data: bytes) -> tuple[bytes, int]:
         raise ValueError("it is cut off") from error
 
 
-def _walk(data: bytes) -> tuple[bytes, int]:
-    schema, position = b"", 4
+def _walk(data: bytes) -> Container:
+    header: dict[bytes, bytes] = {}
+    position = 4
     while True:
-        entries, position = _long(data, position)
+        entries, position = read_long(data, position)
         if entries == 0:
             break
         if entries < 0:
-            _, position = _long(data, position)
+            _, position = read_long(data, position)
         for _ in range(abs(entries)):
             key, position = _bytes(data, position)
             value, position = _bytes(data, position)
-            if key == b"avro.schema":
-                schema = value
+            header[key] = value
     sync = data[position : position + _SYNC_BYTES]
     position += _SYNC_BYTES
-    records = 0
+    blocks: list[tuple[int, int, int]] = []
     while position < len(data):
-        count, position = _long(data, position)
-        size, position = _long(data, position)
-        if count < 0 or size < 0 or data[position + size : position + size + _SYNC_BYTES] != sync:
+        count, position = read_long(data, position)
+        size, position = read_long(data, position)
+        end = position + size
+        if count < 0 or size < 0 or data[end : end + _SYNC_BYTES] != sync:
             raise ValueError("a block is damaged or cut off")
-        records += count
-        position += size + _SYNC_BYTES
-    if position != len(data) or not schema:
+        blocks.append((count, position, end))
+        position = end + _SYNC_BYTES
+    if position != len(data) or b"avro.schema" not in header:
         raise ValueError("its header is cut off")
-    return schema, records
+    return Container(header[b"avro.schema"], header.get(b"avro.codec", b"null"), blocks)
 
 
 def _bytes(data: bytes, position: int) -> tuple[bytes, int]:
-    size, position = _long(data, position)
+    size, position = read_long(data, position)
     if size < 0 or position + size > len(data):
         raise ValueError("its header is damaged or cut off")
     return data[position : position + size], position + size
 
 
-def _long(data: bytes, position: int) -> tuple[int, int]:
-    value, shift = 0, 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), position
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number is damaged")
+@functools.lru_cache(maxsize=256)
+def _projection(schema: bytes, columns: tuple[Column, ...]) -> Projection:
+    return Projection(json.loads(schema), columns)
 
 
 @functools.lru_cache(maxsize=256)
-def _projected(schema: bytes, project: Callable[[Schema], Schema]) -> Schema:
-    return cast("Schema", fastavro.parse_schema(dict(project(json.loads(schema)))))
+def _reader_schema(schema: bytes, columns: tuple[Column, ...]) -> Schema:
+    return cast("Schema", fastavro.parse_schema(dict(_narrowed(json.loads(schema), "", columns))))
+
+
+def _narrowed(writer: object, prefix: str, columns: Sequence[Column]) -> Schema:
+    """A record schema that resolves against the writer's: the same names, fewer fields."""
+    if not isinstance(writer, dict) or writer.get("type") != "record":
+        raise ValueError("its schema has no record where one belongs")
+    types = {child["name"]: child["type"] for child in writer["fields"]}
+    fields: list[Schema] = []
+    for name in dict.fromkeys(column.name[len(prefix) :].partition(".")[0] for column in columns):
+        below = [column for column in columns if column.name.startswith(f"{prefix}{name}.")]
+        column = next((column for column in columns if column.name == prefix + name), None)
+        if name not in types and (column is None or column.default is None):
+            raise ValueError(f"its schema has no field {prefix + name!r}")
+        if column is None:
+            fields.append({"name": name, "type": _narrowed(types[name], f"{prefix}{name}.", below)})
+        else:
+            more = {} if column.default is None else {"default": column.default}
+            fields.append({"name": name, "type": column.type, **more})
+    named = {key: value for key, value in writer.items() if key in ("name", "namespace")}
+    return {"type": "record", **named, "fields": fields}
 
 
 def _reason(data: bytes, error: Exception) -> str:

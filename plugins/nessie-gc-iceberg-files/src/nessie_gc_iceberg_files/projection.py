@@ -1,0 +1,264 @@
+"""Decodes a few fields of Avro records and steps over all others quickly.
+
+A manifest entry carries some hundred statistics, and we want four fields. The fields between two wanted ones are
+a run, and a run is one compiled regular expression. Every alternative in it begins with another byte, so a match
+is the only possible reading. Strings of 64 bytes and more, and arrays of a length that was not met before, do not
+match; such a run is stepped over field by field, and the length is learnt for the next one.
+
+Everything that is not understood raises :class:`NotProjectable`; the caller then decodes by other means.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+Type = object
+"""An Avro type, as the JSON of a schema has it."""
+Row = tuple[int | str, ...]
+
+_MOST_BYTES = 64
+_MOST_LENGTHS = 16
+"""How many lengths of one array are learnt."""
+_VARINT = rb"[\x80-\xff]*+[\x00-\x7f]"
+_FIXED_SIZES: Mapping[str, int] = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+_SHORT_BYTES = b"(?:" + b"|".join(re.escape(bytes([2 * n])) + b".{%d}" % n for n in range(_MOST_BYTES)) + b")"
+
+
+class NotProjectable(Exception):  # noqa: N818 - no failure: there is another way
+    """The schema or the data has something that only a full decoder knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A wanted field."""
+
+    name: str
+    """Dotted."""
+    type: str
+    """``int`` or ``string``."""
+    default: int | None = None
+    """The value where the writer has no such field; ``None``: it has to have it."""
+
+
+@dataclass(slots=True)
+class _Array:
+    """An array in a run, with the lengths that were met."""
+
+    item: Type
+    lengths: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Fields that are stepped over at once."""
+
+    types: list[Type] = field(default_factory=list)
+    match: Callable[[bytes, int], re.Match[bytes] | None] | None = None
+
+
+class Projection:
+    """Reads the wanted fields of one writer's schema; used from several threads at once."""
+
+    def __init__(self, schema: Type, columns: Sequence[Column]) -> None:
+        """Prepares for the records of one writer's schema."""
+        self._lock = threading.Lock()
+        self._steps: list[tuple[_Run, str, bool]] = []
+        self._last = _Run()
+        self._flatten(schema, "", {column.name: column for column in columns})
+        for run in (self._last, *(run for run, _, _ in self._steps)):
+            self._compile(run)
+        names = [name for _, name, _ in self._steps]
+        self._order: list[tuple[int, int]] = []
+        for column in columns:
+            if column.name not in names and column.default is None:
+                raise NotProjectable(column.name)
+            self._order.append((names.index(column.name) if column.name in names else -1, column.default or 0))
+
+    def rows(self, block: bytes, count: int) -> list[Row]:
+        """The rows of a block, which has to end where its last record ends."""
+        rows: list[Row] = []
+        position = 0
+        order, steps, last = self._order, self._steps, self._last
+        try:
+            for _ in range(count):
+                values: list[int | str] = []
+                for run, _, is_text in steps:
+                    position = self._skip(run, block, position)
+                    number, position = read_long(block, position)
+                    if is_text:
+                        end = position + number
+                        if number < 0 or end > len(block):
+                            raise NotProjectable("a text is cut off")
+                        values.append(block[position:end].decode())
+                        position = end
+                    else:
+                        values.append(number)
+                position = self._skip(last, block, position)
+                rows.append(tuple([values[index] if index >= 0 else default for index, default in order]))
+        except (IndexError, ValueError) as error:
+            raise NotProjectable("the data is damaged") from error
+        if position != len(block):
+            raise NotProjectable("a block does not end with its last record")
+        return rows
+
+    def _skip(self, run: _Run, block: bytes, position: int) -> int:
+        if run.match is None:
+            return position
+        matched = run.match(block, position)
+        if matched is not None:
+            return matched.end()
+        met: list[tuple[_Array, int]] = []
+        for type_ in run.types:
+            position = _step_over(type_, block, position, met)
+        with self._lock:
+            if _learn(met):
+                self._compile(run)
+        return position
+
+    def _flatten(self, schema: Type, prefix: str, wanted: Mapping[str, Column]) -> None:
+        if not isinstance(schema, dict) or schema.get("type") != "record":
+            raise NotProjectable("no record")
+        for child in schema["fields"]:
+            name, type_ = prefix + child["name"], child["type"]
+            if name in wanted:
+                if type_ != wanted[name].type:
+                    raise NotProjectable(name)
+                self._steps.append((self._last, name, type_ == "string"))
+                self._last = _Run()
+            elif any(other.startswith(name + ".") for other in wanted):
+                self._flatten(type_, name + ".", wanted)
+            else:
+                self._last.types.append(_prepared(type_))
+
+    def _compile(self, run: _Run) -> None:
+        if run.types:
+            run.match = re.compile(b"".join(map(_pattern, run.types)), re.DOTALL).match
+
+
+def read_long(data: bytes, position: int) -> tuple[int, int]:
+    """An Avro number, and where it ends; IndexError where the data ends first, ValueError where it is no number."""
+    byte = data[position]
+    position += 1
+    value, shift = byte & 0x7F, 7
+    while byte >= 0x80:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > 70:
+            raise ValueError("a number is damaged")
+    return (value >> 1) ^ -(value & 1), position
+
+
+def _prepared(type_: Type) -> Type:
+    """The type with its arrays ready to learn; named types that are used by name are not known here."""
+    if isinstance(type_, list):
+        return [_prepared(branch) for branch in type_]
+    if isinstance(type_, str):
+        if type_ in _FIXED_SIZES or type_ in ("int", "long", "string", "bytes"):
+            return type_
+        raise NotProjectable(type_)
+    if not isinstance(type_, dict):
+        raise NotProjectable(str(type_))
+    kind = type_["type"]
+    if kind == "record":
+        return {"type": "record", "fields": [_prepared(child["type"]) for child in type_["fields"]]}
+    if kind == "array":
+        return _Array(_prepared(type_["items"]))
+    if kind == "map":
+        return _Array({"type": "record", "fields": ["string", _prepared(type_["values"])]})
+    if kind == "fixed":
+        return {"type": "fixed", "size": int(type_["size"])}
+    if kind == "enum":
+        return "int"
+    return _prepared(kind)  # a plain type with a logical type
+
+
+def _pattern(type_: Type) -> bytes:
+    if isinstance(type_, _Array):
+        item = _pattern(type_.item)
+        lengths = sorted(type_.lengths)
+        return (
+            b"(?:"
+            + b"|".join([rb"\x00", *(_written(n) + b"(?:%b){%d}" % (item, n) + rb"\x00" for n in lengths)])
+            + b")"
+        )
+    if isinstance(type_, list):
+        return b"(?:" + b"|".join(_written(n) + _pattern(branch) for n, branch in enumerate(type_)) + b")"
+    if isinstance(type_, dict):
+        if type_["type"] == "fixed":
+            return b".{%d}" % type_["size"]
+        return b"".join(map(_pattern, type_["fields"]))
+    if type_ in ("int", "long"):
+        return _VARINT
+    if type_ in ("string", "bytes"):
+        return _SHORT_BYTES
+    return b".{%d}" % _FIXED_SIZES[str(type_)]
+
+
+def _written(number: int) -> bytes:
+    """A small number of zero or more as Avro writes it, for a pattern."""
+    value, found = number << 1, bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return re.escape(bytes(found))
+
+
+def _step_over(type_: Type, data: bytes, position: int, met: list[tuple[_Array, int]]) -> int:
+    """Where a value ends, read field by field; arrays and their lengths go into ``met``."""
+    if isinstance(type_, _Array):
+        return _step_over_array(type_, data, position, met)
+    if isinstance(type_, list):
+        branch, position = read_long(data, position)
+        if not 0 <= branch < len(type_):
+            raise NotProjectable("a branch that the schema lacks")
+        return _step_over(type_[branch], data, position, met)
+    if isinstance(type_, dict) and type_["type"] == "record":
+        for child in type_["fields"]:
+            position = _step_over(child, data, position, met)
+        return position
+    if type_ in ("int", "long"):
+        return read_long(data, position)[1]
+    if type_ in ("string", "bytes"):
+        size, position = read_long(data, position)
+    else:
+        size = type_["size"] if isinstance(type_, dict) else _FIXED_SIZES[str(type_)]
+    if size < 0 or position + size > len(data):
+        raise NotProjectable("a value is cut off")
+    return position + size
+
+
+def _step_over_array(array: _Array, data: bytes, position: int, met: list[tuple[_Array, int]]) -> int:
+    blocks = 0
+    while True:
+        count, position = read_long(data, position)
+        if count == 0:
+            return position
+        blocks += 1
+        if count < 0:
+            size, position = read_long(data, position)
+            position += size
+            if size < 0 or position > len(data):
+                raise NotProjectable("an array is cut off")
+            continue
+        if count > len(data):
+            raise NotProjectable("an array is longer than its block")
+        for _ in range(count):
+            position = _step_over(array.item, data, position, met)
+        if blocks == 1:
+            met.append((array, count))
+
+
+def _learn(met: Sequence[tuple[_Array, int]]) -> bool:
+    """Whether any length was new."""
+    is_new = False
+    for array, length in met:
+        if length not in array.lengths and len(array.lengths) < _MOST_LENGTHS:
+            array.lengths.add(length)
+            is_new = True
+    return is_new
