@@ -65,6 +65,9 @@ class Screen:
         report = collection.report
         read = [f"{_shown(report[name])} {name.replace('_', ' ')}" for name in _READ if name in report]
         self.line(f"  read: {', '.join(read)}")
+        phases = [f"{name} {seconds:.1f}" for name, seconds in report.get("phases", {}).items()]
+        if phases:
+            self.line(f"  seconds: {', '.join(phases)}")
         for outcome in _OUTCOMES:
             if collection.count(outcome):
                 size = decimal(collection.size(outcome))

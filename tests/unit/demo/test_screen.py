@@ -28,9 +28,14 @@ def test_off_a_terminal_a_step_is_one_plain_line(screen: Screen) -> None:
 
 
 def test_the_report_shows_what_was_read_and_every_outcome_that_is_not_none(screen: Screen) -> None:
-    report = {"references": 3, "files_listed": {"files": 7, "bytes": 1}, "deleted": {"files": 2, "bytes": 2500}}
+    report = {
+        "phases": {"mark": 0.26},
+        "references": 3,
+        "files_listed": {"files": 7, "bytes": 1},
+        "deleted": {"files": 2, "bytes": 2500},
+    }
     screen.report(Collection(report={**report, "failed": {"files": 0, "bytes": 0}}, exit_code=0, complaints=""))
-    assert "  read: 3 references, 7 files listed\n  deleted: 2 files, 2.5 kB\n" == printed(screen)
+    assert "  read: 3 references, 7 files listed\n  seconds: mark 0.3\n  deleted: 2 files, 2.5 kB\n" == printed(screen)
 
 
 def test_folders_show_what_stays_and_why(screen: Screen) -> None:
