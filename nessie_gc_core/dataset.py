@@ -47,6 +47,10 @@ class Dataset(ABC):
         """The rows whose column is one of the values (or, negated, none of them; null is none of them)."""
 
     @abstractmethod
+    def present(self, column: str) -> Dataset:
+        """The rows whose column is not null."""
+
+    @abstractmethod
     def select(self, schema: pa.Schema) -> Dataset:
         """Only the columns of the schema, which this dataset has."""
 

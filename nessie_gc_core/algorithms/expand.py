@@ -119,22 +119,11 @@ class Expansion:
 
     def reachable(self) -> Dataset:
         """The files inside sweep units (:data:`REACHABLE_FILES`), with duplicates."""
-        return self.files.where("kind", [PROBLEM], negate=True).flat_map(_InUnits())
+        return self.files.where("kind", [PROBLEM], negate=True).present("unit").select(REACHABLE_FILES)
 
     def problems(self) -> Dataset:
         """The rows of kind PROBLEM."""
         return self.files.where("kind", [PROBLEM])
-
-
-class _InUnits:
-    """Drops the files outside every unit."""
-
-    schema = REACHABLE_FILES
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            inside = batch.filter(batch.column("unit").is_valid())
-            yield inside.select(self.schema.names).cast(self.schema)
 
 
 def expand(

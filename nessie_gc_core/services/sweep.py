@@ -29,7 +29,7 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.batches import to_rows, version_rows
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent
-from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
@@ -260,16 +260,16 @@ class _Sweep:
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
         with report.phase("subtract"):
-            reachable = expansion.reachable().checkpoint()
+            reachable = expansion.reachable()
             self._find_lost(stored.where("unit", sorted(plan.roots)), reachable, plan)
             stored = stored.where("unit", sorted(plan.roots))
             report.locations = len(plan.units)
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
-            verdicts = judge(self._candidates(stored, reachable, plan), limits, now)
+            verdicts = judge(self._candidates(stored, reachable, sidecars=counts.sidecars > 0), limits, now)
         return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
 
-    def _candidates(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> Dataset:
+    def _candidates(self, stored: Dataset, reachable: Dataset, *, sidecars: bool) -> Dataset:
         membership = subtract.exact(reachable)
         if self.settings.membership is Membership.BLOOM:
             membership = subtract.bloom(
@@ -277,7 +277,6 @@ class _Sweep:
                 capacity=self.settings.expected_file_count,
                 false_positive_rate=self.settings.false_positive_rate,
             )
-        sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
         return subtract.unreferenced(stored, membership, sidecars=sidecars)
 
     def _find_lost(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> None:
@@ -347,8 +346,11 @@ class _StoredCounts:
         measures = {"files": ("count", "key"), "bytes": ("sum", "size"), "problem": ("max", "problem")}
         self.files: dict[str, tuple[int, int]] = {}
         self.problems: dict[str, str] = {}
+        self.sidecars = 0
         for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
             if row["problem"] is not None:
                 self.problems[row["unit"]] = row["problem"]
-            if not row["sidecar"]:
+            if row["sidecar"]:
+                self.sidecars += row["files"]
+            else:
                 self.files[row["unit"]] = (row["files"], row["bytes"])

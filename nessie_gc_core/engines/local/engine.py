@@ -142,6 +142,10 @@ class LocalDataset(Dataset):
         condition = f"NOT coalesce({test}, false)" if negate else test
         return self._derive(f"SELECT * FROM ({self.query}) WHERE {condition}")
 
+    def present(self, column: str) -> Dataset:
+        """IS NOT NULL."""
+        return self._derive(f"SELECT * FROM ({self.query}) WHERE {_name(column)} IS NOT NULL")
+
     def select(self, schema: pa.Schema) -> Dataset:
         """A SELECT list."""
         columns = ", ".join(_name(name) for name in schema.names)

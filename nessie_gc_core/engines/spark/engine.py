@@ -102,6 +102,10 @@ class SparkDataset(Dataset):
         test = f.coalesce(f.col(column).isin(list(values)), f.lit(False)) if values else f.lit(False)
         return self._derive(self.frame.where(~test if negate else test))
 
+    def present(self, column: str) -> Dataset:
+        """``isNotNull``."""
+        return self._derive(self.frame.where(self.frame[column].isNotNull()))
+
     def select(self, schema: pa.Schema) -> Dataset:
         """A projection."""
         return SparkDataset(self._engine, self.frame.select(*schema.names), schema)
