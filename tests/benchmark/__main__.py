@@ -18,6 +18,7 @@ from pathlib import Path
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
+from benchmark.measuring import CommandFailedError
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, run_gc
 from benchmark.showing import show, write_artifact
 from nessie_gc_core.testing.servers import NessieServer
@@ -28,33 +29,44 @@ def main() -> int:
     arguments = _parser().parse_args()
     folder = Path(tempfile.mkdtemp(prefix="nessie-gc-benchmark-", dir=arguments.folder))
     results: list[RunResult] = []
+    failures: list[str] = []
     try:
         for factor in (1, 2) if arguments.twice else (1,):
             spec = spec_from(arguments, appends=arguments.appends * factor)
-            results.extend(_on_lake(arguments, spec, folder / f"x{factor}", real=arguments.real and factor == 1))
+            results.extend(
+                _on_lake(arguments, spec, folder / f"x{factor}", failures, real=arguments.real and factor == 1)
+            )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     spec = spec_from(arguments)
     show(results, spec, keep_commits=arguments.keep_commits)
     path = write_artifact(results, spec, keep_commits=arguments.keep_commits, folder=arguments.artifacts)
     _say(f"written to {path}")
-    return 0 if all(result.is_right for result in results) else 1
+    for failure in failures:
+        _say(failure)
+    return 0 if all(result.is_right for result in results) and not failures else 1
 
 
-def _on_lake(arguments: argparse.Namespace, spec: LakeSpec, folder: Path, *, real: bool) -> Iterator[RunResult]:
+def _on_lake(
+    arguments: argparse.Namespace, spec: LakeSpec, folder: Path, failures: list[str], *, real: bool
+) -> Iterator[RunResult]:
+    """Runs every engine; one that fails is noted, and the others are still measured."""
     with NessieServer(heap="1g") as nessie:
         started = time.perf_counter()
         facts = build_lake(spec, folder, nessie.uri)
         _say(f"lake of {facts.commits} commits and {facts.stored_files} files: {time.perf_counter() - started:.1f} s")
         for engine in arguments.engine or ("local", "spark"):
             run = _run(arguments, engine, dry_run=True)
-            yield fastest([_measured(run, facts) for _ in range(arguments.repeat)])
+            try:
+                yield fastest([_measured(run, facts) for _ in range(arguments.repeat)])
+            except CommandFailedError as error:
+                failures.append(str(error))
         if real:
             run = _run(arguments, (arguments.engine or ("local",))[0], dry_run=False)
             yield _measured(run, facts)
             missing = missing_files(facts, arguments.keep_commits)
             if missing:
-                raise SystemExit(f"{len(missing)} live files are gone, the first is {missing[0]}")
+                failures.append(f"{len(missing)} live files are gone, the first is {missing[0]}")
         shutil.rmtree(folder)
 
 
