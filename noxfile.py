@@ -99,7 +99,7 @@ def build(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Seconds per phase, files per second and peak memory of both engines on a simulated lake."""
     _install_everything(session, "test")
-    session.run("python", "-m", "lakes.bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+    session.run("python", "-m", "benchmark", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
 # ---- steps --------------------------------------------------------------------------------------------
