@@ -1,0 +1,101 @@
+"""A standalone Spark cluster on loopback: one master, one worker, from the pyspark wheel (decision 35)."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.testing.servers.java import JavaRole, find_java
+from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, free_ports
+
+_CLASSES = {"master": "org.apache.spark.deploy.master.Master", "worker": "org.apache.spark.deploy.worker.Worker"}
+
+
+class SparkCluster:
+    """A master and a worker with two cores; ``master_uri`` is what ``--spark-master`` takes.
+
+    Example::
+
+        with SparkCluster(folder) as cluster:
+            SparkEngine(master=cluster.master_uri, conf=cluster.driver_conf)
+    """
+
+    driver_conf = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}  # noqa: RUF012 - a constant
+
+    def __init__(self, folder: Path, *, cores: int = 2, memory: str = "1g") -> None:
+        """Prepares it; logs and the worker's files go to the folder.
+
+        Raises:
+            ConfigurationError: pyspark is not installed.
+            ServerStartError: there is no Java that Spark runs on.
+        """
+        self._folder = folder
+        self._cores, self._memory = cores, memory
+        self._stack = ExitStack()
+        self._port, self._worker_port = free_ports(2)
+
+    @property
+    def master_uri(self) -> str:
+        """The master's address."""
+        return f"spark://{LOOPBACK}:{self._port}"
+
+    def start(self) -> None:
+        """Starts both; returns when the worker is registered.
+
+        Raises:
+            ServerStartError: one of them does not become ready in time.
+        """
+        listen = ["--host", LOOPBACK, "--webui-port", "0"]
+        self._run("master", [*listen, "--port", str(self._port)], "I have been elected leader")
+        worker = ["--cores", str(self._cores), "--memory", self._memory, "--work-dir", str(self._folder / "work")]
+        options = [*listen, "--port", str(self._worker_port), *worker, self.master_uri]
+        self._run("worker", options, "Successfully registered with master")
+
+    def stop(self) -> None:
+        """Stops both; may be called twice."""
+        self._stack.close()
+
+    def _run(self, role: str, options: list[str], ready: str) -> None:
+        log = self._folder / f"{role}.log"
+        home = _spark_home()
+        command = [str(home / "bin" / "spark-class"), _CLASSES[role], *options]
+        environment = {
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "JAVA_HOME": str(find_java(JavaRole.SPARK).home),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        server = ServerProcess(
+            f"Spark {role}",
+            command,
+            is_ready=lambda: ready in log.read_text(encoding="utf-8", errors="replace"),
+            log=log,
+            environment=environment,
+        )
+        server.start()
+        self._stack.callback(server.stop)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _spark_home() -> Path:
+    try:
+        import pyspark
+    except ImportError as error:
+        raise ConfigurationError("a Spark cluster needs PySpark: pip install 'nessie-gc-core[spark]'") from error
+    return Path(pyspark.__file__).parent
