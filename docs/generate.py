@@ -1,0 +1,41 @@
+"""``python docs/generate.py``: writes the reference from the code; with ``--check`` only says what is out of date."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from generating import commands, configuration, connectors, contracts, data, index, java_tool
+
+REFERENCE = Path(__file__).parent / "reference"
+PAGES = {
+    "README.md": index.page,
+    "command-line.md": commands.page,
+    "configuration.md": configuration.page,
+    "connectors.md": connectors.page,
+    "contracts.md": contracts.page,
+    "java-tool.md": java_tool.page,
+    "relations.md": data.relations_page,
+    "report.md": data.report_page,
+}
+"""File name to the function that writes its text."""
+NOTE = "<!-- Written by docs/generate.py from the code: change the code, and run it again. -->\n\n"
+
+
+def main() -> int:
+    """Writes or checks all pages."""
+    stale = []
+    for name, page in PAGES.items():
+        path, text = REFERENCE / name, NOTE + page().strip() + "\n"
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"out of date: {', '.join(stale)}\n" if stale else "up to date\n")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

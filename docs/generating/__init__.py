@@ -1,0 +1,1 @@
+"""Writers of the reference, one module for each kind of page."""

@@ -1,0 +1,78 @@
+"""The configuration file and the environment."""
+
+from __future__ import annotations
+
+import click
+
+from generating.text import code, table
+from nessie_gc_core.cli.command import GcCommand, GcOption
+from nessie_gc_core.cli.main import cli
+from nessie_gc_core.config.environment import variable_of
+from nessie_gc_core.config.file import DEFAULT_FILE, SECTIONS
+
+_INTRO = f"""# Configuration
+
+Every option has four sources. The first that says something wins; of options that take pairs (`KEY=VALUE`) the pairs
+of all sources are put together, and a stronger source wins pair by pair.
+
+1. the command line
+2. the environment: `NESSIE_GC_` and the long name, so `--default-cutoff` is `NESSIE_GC_DEFAULT_CUTOFF`
+3. a file: `--config FILE`, or `NESSIE_GC_CONFIG`, or `{DEFAULT_FILE}` in the working directory
+4. the default
+
+Give secrets by the environment, or leave them to the credential chain of the store. They are never written to a
+report, a log line, an error or a live set.
+
+## The file
+
+TOML. At the top stand option names without their dashes; an option that can be repeated takes a list, one that
+takes pairs takes a table. A key that is not known is an error that names it.
+
+<!-- file: examples/nessie-gc.toml -->
+```toml
+"""
+_TABLES = {
+    "repository": "`name` (else `nessie`), and the [options of that repository connector](connectors.md#repository)",
+    "store": "`name` (else `jdbc`), and the [options of that live-set store](connectors.md#live-set-store)",
+    "connectors": "`[connectors.KIND.NAME]`: the options of a reader, lister, deleter or deduplicator",
+}
+
+
+def page() -> str:
+    """The page."""
+    from generating.connectors import ROOT
+
+    example = (ROOT / "examples" / "nessie-gc.toml").read_text(encoding="utf-8")
+    assert set(SECTIONS) == set(_TABLES)
+    parts = [
+        _INTRO + example + "```\n",
+        "## Tables\n",
+        table(("table", "what it holds"), ((code(f"[{name}]"), text) for name, text in _TABLES.items())),
+        "\n## Keys and variables\n",
+        table(("key", "variable", "value"), ((code(o.key), code(variable_of(o.key)), _value(o)) for o in _options())),
+        "\nOptions of the repository and of the store have variables too: `NESSIE_GC_REPOSITORY_TOKEN` is the option",
+        "`token` of the repository connector, `NESSIE_GC_STORE_URL` the option `url` of the store.",
+    ]
+    return "\n".join(parts)
+
+
+def _options() -> list[GcOption]:
+    found: dict[str, GcOption] = {}
+    for command in cli.commands.values():
+        assert isinstance(command, GcCommand)
+        for option in command.params:
+            if isinstance(option, GcOption) and not option.hidden and option.key != "config":
+                found.setdefault(option.key, option)
+    return [found[key] for key in sorted(found)]
+
+
+def _value(option: GcOption) -> str:
+    if option.is_flag:
+        return "`true` or `false`"
+    if option.count:
+        return "a number"
+    kind = option.type.name if not isinstance(option.type, click.Choice) else "one of " + ", ".join(option.type.choices)
+    shape = {"key=value": "a table of texts", "integer range": "integer", "float range": "float"}.get(kind, kind)
+    if option.multiple and shape != "a table of texts":
+        return f"a list of {shape}"
+    return shape

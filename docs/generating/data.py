@@ -1,0 +1,108 @@
+"""Relations, and the report of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+
+import pyarrow as pa
+
+from generating.text import attribute_docs, code, markdown, table
+from nessie_gc_core.algorithms import delete, guard
+from nessie_gc_core.model import live_sets, relations
+from nessie_gc_core.services import report
+from nessie_gc_core.services.report import GcReport
+
+_OUTCOMES = {
+    "deleted": "it is gone",
+    "already_gone": "somebody else had deleted it in between",
+    "failed": "it could not be deleted; `failed_files` has reasons",
+    "spared": "a moved reference, a veto, a cap, or a location that became unknown keeps it; see `spared_files`",
+    "too_young": "it is not old enough, its time is unknown, or its time lies in the future",
+    "deferred": "its deletion is recorded for `deferred-deletes`",
+    "would_delete": "a dry run stopped before the last call",
+}
+
+
+def relations_page() -> str:
+    """The relations."""
+    texts = attribute_docs(relations)
+    parts = ["# Relations\n", markdown(relations.__doc__) + "\n"]
+    for name, schema in vars(relations).items():
+        if isinstance(schema, pa.Schema):
+            rows = ((code(f.name), code(f.type), "yes" if f.nullable else "no") for f in schema)
+            parts.append(f"## {name}\n\n{texts.get(name, '')}\n\n{table(('column', 'type', 'may be null'), rows)}\n")
+    return "\n".join(parts)
+
+
+def report_page() -> str:
+    """The report."""
+    outcomes = [outcome.value for outcome in delete.Outcome]
+    assert set(outcomes) == set(_OUTCOMES)
+    parts = [
+        "# Report\n",
+        "`--json` prints one object on standard output, and everything else on standard error.",
+        "[How to read it](../explanation/verdicts-and-reports.md).\n",
+        "## Fields\n",
+        table(("field", "meaning"), _fields()),
+        f"\nLists of names end after {report.MAX_NAMES}; `--outcomes-to FILE` has every file.\n",
+        "## Outcomes\n",
+        "Each unreferenced file has exactly one; `unreferenced` is their sum, in files and in bytes.\n",
+        table(("outcome", "what became of the file"), ((code(name), _OUTCOMES[name]) for name in outcomes)),
+        "\n## Verdicts\n",
+        f"{markdown(guard.Verdict.__doc__)}\n",
+        ", ".join(code(verdict.value) for verdict in guard.Verdict) + ": see [relations](relations.md#verdicts).\n",
+        "## Exit codes\n",
+        table(("code", "when"), _EXIT_CODES),
+        "\n## Status of a live set\n",
+        ", ".join(code(status.value) for status in live_sets.LiveSetStatus) + ".\n",
+        _status(live_sets),
+    ]
+    return "\n".join(parts)
+
+
+_EXIT_CODES = (
+    ("`0`", "done; files that are *lost*, *unread* or *refused* are reported and are no failure"),
+    ("`1`", "the run failed, or a file could not be deleted, or a location stayed *unknown*"),
+    ("`2`", "wrong usage: an option, a policy, a configuration, a plugin that is missing or broken"),
+    ("`130`", "interrupted"),
+)
+
+
+def _fields() -> list[tuple[str, str]]:
+    texts = {**attribute_docs(GcReport), "phases": "Seconds per phase: mark, expand, list, subtract, recheck, delete."}
+    known = {field.name for field in dataclasses.fields(GcReport)}
+    rows = []
+    for name, value in GcReport().to_dict().items():
+        text = texts.get(name, "") if name in known else ""
+        rows.append((code(name), " ".join([_MORE.get(name, text), _shape(value)]).strip()))
+    return rows
+
+
+_MORE = {
+    "repository": "Identity of the repository, without credentials.",
+    "engine": "`spark` or `local`; none for a mark.",
+    "dry_run": "Whether it stopped before the last call.",
+    "started": "UTC.",
+    "finished": "UTC.",
+    "references": "Branches and tags that were listed.",
+    "contents": "Distinct content ids.",
+    "content_versions": "Distinct states of contents.",
+    "files_listed": "Stored files in the swept locations.",
+    "unreferenced": "The sum of the seven outcomes.",
+    "lost": "Reachable files that are not stored: how many, and the first names.",
+    "failed_files": "Names and reasons.",
+    "spared_files": "Names and reasons.",
+    "warnings": "One line each.",
+    "exit_code": "The exit code of the command.",
+    "live_set_id": "Id of the live set.",
+    **{name: f"An [outcome](#outcomes): {text}." for name, text in _OUTCOMES.items()},
+}
+
+
+def _shape(value: object) -> str:
+    return '`{"files": n, "bytes": n}`' if isinstance(value, dict) and set(value) == {"files", "bytes"} else ""
+
+
+def _status(module: ModuleType) -> str:
+    return markdown(module.LiveSetStatus.__doc__)

@@ -1,0 +1,21 @@
+"""The reference's first page."""
+
+from __future__ import annotations
+
+from generating.text import table
+
+_PAGES = (
+    ("command-line.md", "every command and every option"),
+    ("configuration.md", "the configuration file, variables of the environment, and which source wins"),
+    ("connectors.md", "every connector that comes with the project, and its options"),
+    ("contracts.md", "what a plugin implements: hooks, contracts, optional abilities; errors"),
+    ("relations.md", "the relations between the steps of a run, column by column"),
+    ("report.md", "the report of a run, outcomes, exit codes, the status of a live set"),
+    ("java-tool.md", "every option of the Java tool, and what became of it"),
+)
+
+
+def page() -> str:
+    """The page."""
+    rows = table(("page", "what it holds"), ((f"[{name}]({name})", text) for name, text in _PAGES))
+    return f"# Reference\n\nThese pages are written from the code, and a test fails where they differ.\n\n{rows}"

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from docs.pages import DOCS, NO_CODE, ROOT, Block, blocks, is_run, name_of, pages, wants_lake
+from lakes import LakeSpec, build_lake
+
+from nessie_gc_core.cli.main import cli
+from nessie_gc_core.demo.spark import check_requirements
+from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+
+_ALL = [pytest.param(page, id=name_of(page)) for page in pages()]
+_RUN = [pytest.param(page, id=name_of(page)) for page in pages() if is_run(page)]
+
+
+@pytest.mark.parametrize("page", _ALL)
+def test_every_block_is_run_or_says_why_not(page: Path) -> None:
+    silent = [block.line for block in blocks(page) if not block.language]
+    assert [] == silent, "blocks without a language (use text for what is no code)"
+    for block in blocks(page):
+        assert not block.directive.startswith("not run") or re.match(r"not run: \w", block.directive), block.line
+
+
+@pytest.mark.parametrize("page", _ALL)
+def test_blocks_that_show_a_file_are_part_of_it(page: Path) -> None:
+    for block in blocks(page):
+        if block.file is not None:
+            assert block.text in block.file.read_text(encoding="utf-8"), f"{name_of(page)}, line {block.line}"
+
+
+@pytest.mark.parametrize("page", _ALL)
+def test_commands_that_are_not_run_have_options_that_exist(page: Path) -> None:
+    for block in blocks(page):
+        if not block.is_run and block.language in ("console", "bash", "crontab"):
+            for arguments in _our_commands(block):
+                _parse(arguments, f"{name_of(page)}, line {block.line}")
+
+
+@pytest.mark.parametrize("page", _ALL)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{name_of(page)} links to {target}"
+        if anchor and file.suffix == ".md":
+            assert anchor in _anchors(file), f"{name_of(page)} links to {target}"
+
+
+@pytest.mark.parametrize("page", _ALL)
+def test_pages_name_no_place_on_the_machine_that_they_were_written_on(page: Path) -> None:
+    assert [] == re.findall(r"(?:/root|/work|/Users/\w+)\b/\S*", page.read_text(encoding="utf-8"))
+
+
+def test_every_page_is_reachable_from_the_readme() -> None:
+    found, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in found or page.suffix != ".md":
+            continue
+        found.add(page)
+        links = re.findall(r"\]\(([^)\s#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        waiting.extend((page.parent / link).resolve() for link in links if not re.match(r"[a-z]+:", link))
+    assert [] == [name_of(page) for page in sorted(set(DOCS.rglob("*.md")) - found)]
+
+
+@pytest.mark.server
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", _RUN)
+def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    if wants_lake(page):
+        with _lake(tmp_path) as uri:
+            _run(page, tmp_path, {**environment, "NESSIE_GC_URI": uri})
+    else:
+        if "pyspark" in page.read_text(encoding="utf-8"):
+            with skip_or_fail():
+                check_requirements()
+        _run(page, tmp_path, environment)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A user's own, with this Python's programs, and nothing written outside of the test's folder."""
+    conf = tmp_path / ".spark"
+    conf.mkdir()
+    spark = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.jars.ivy": _ivy(),
+    }
+    lines = (f"{key} {value}\n" for key, value in spark.items())
+    (conf / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
+    own = {name: value for name, value in os.environ.items() if not name.startswith("NESSIE_GC_") or "JAR" in name}
+    bin_folder = str(Path(sys.executable).parent)
+    return {
+        **own,
+        "PATH": bin_folder + os.pathsep + own.get("PATH", ""),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT / "examples/nessie-gc-tape/src")]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "SPARK_CONF_DIR": str(conf),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "XDG_DATA_HOME": str(tmp_path / ".data"),
+        "COLUMNS": "200",
+        "TZ": "UTC",
+    }
+
+
+def _ivy() -> str:
+    import platformdirs
+
+    return str(Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy")
+
+
+class _lake:  # noqa: N801 - a context manager that reads like a word
+    """A Nessie server with a small lake, whose files are a month old."""
+
+    def __init__(self, folder: Path) -> None:
+        self._server = NessieServer(log=folder / "nessie.log")
+        self._folder = folder / "warehouse"
+
+    def __enter__(self) -> str:
+        with skip_or_fail():
+            self._server.start()
+        spec = LakeSpec(tables=2, appends=4, files_per_append=2, branches=1, garbage_ratio=0.25)
+        build_lake(spec, self._folder, self._server.uri)
+        return self._server.uri
+
+    def __exit__(self, *error: object) -> None:
+        self._server.stop()
+
+
+def _run(page: Path, folder: Path, environment: dict[str, str]) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("run_page.py")), str(page)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr[-6000:]
+
+
+def _our_commands(block: Block) -> Iterator[list[str]]:
+    lines = [command for command, _ in block.commands()] if block.language == "console" else block.text.splitlines()
+    for line in lines:
+        words = shlex.split(line.replace("\\\n", " "), comments=True)
+        if "nessie-gc" in words:
+            arguments = words[words.index("nessie-gc") + 1 :]
+            ends = [number for number, word in enumerate(arguments) if word in ("&&", "||", "|", ";", ">", ">>", "2>&1")]
+            yield arguments[: ends[0]] if ends else arguments
+
+
+def _parse(arguments: list[str], where: str) -> None:
+    if not arguments or arguments[0].startswith("-"):
+        return
+    with click.Context(cli) as parent:
+        command = cli.get_command(parent, arguments[0])
+        assert command is not None, f"{where}: no command {arguments[0]!r}"
+        if "--help" in arguments:
+            return
+        try:
+            command.make_context(arguments[0], arguments[1:], parent=parent)
+        except click.UsageError as error:
+            pytest.fail(f"{where}: {error.format_message()}")
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_python_and_console_blocks_are_not_hidden_as_text() -> None:
+    hidden = [
+        f"{name_of(page)}, line {block.line}"
+        for page in pages()
+        for block in blocks(page)
+        if block.language in NO_CODE and re.search(r"^(\$ |import |from \w+ import)", block.text, re.MULTILINE)
+    ]
+    assert [] == hidden
