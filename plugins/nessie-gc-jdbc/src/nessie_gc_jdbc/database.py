@@ -1,0 +1,241 @@
+"""The connection to a database: short transactions, pages of rows, the tables, and errors of one line."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Column, Connection, Engine, Insert, Row, Select, Table, create_engine, event, insert, text
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+
+from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
+from nessie_gc_jdbc.problems import store_error
+from nessie_gc_jdbc.schema import apply_strategy, check_version
+from nessie_gc_jdbc.urls import database_url, shown
+
+BUSY_TIMEOUT_SECONDS = 30.0
+"""How long SQLite waits for another writer, unless the property ``timeout`` says otherwise."""
+CONNECT_TIMEOUT_SECONDS = 15
+POOL_TIMEOUT_SECONDS = 60
+BATCH_ROWS = 1000
+"""Rows that are written in one transaction."""
+_WRITES = "nessie_gc_writes"
+
+
+class Database:
+    """One database, opened on first use; used from several threads.
+
+    No transaction is open while a caller's code runs: rows are written in batches that are complete before they
+    begin, and read in pages, each by the key after which it starts.
+    """
+
+    def __init__(self, options: JdbcOptions) -> None:
+        options.check()
+        self.url = database_url(
+            options.url, user=options.user, password=options.password, properties=options.properties
+        )
+        self.shown_url = shown(self.url)
+        self.backend = self.url.get_backend_name()
+        self.fetch_size = options.fetch_size
+        self.is_file = self.backend == "sqlite"
+        default = SchemaStrategy.CREATE_IF_NOT_EXISTS if self.is_file else SchemaStrategy.NONE
+        self.strategy = options.strategy(default=default)
+        self.engine = self._make_engine(options)
+        self._lock = threading.Lock()
+        self._ready = False
+
+    def close(self) -> None:
+        """Closes all connections; the next use opens new ones."""
+        self.engine.dispose()
+
+    # ---- transactions ---------------------------------------------------------------------------------
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes; what it reads stays true until it ends.
+
+        Raises:
+            StoreError: the database cannot be used, or has no fitting tables.
+        """
+        self._make_ready()
+        with self._transaction(writes=True) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads.
+
+        Raises:
+            StoreError: the database cannot be used, or has no fitting tables.
+        """
+        self._make_ready()
+        with self._transaction(writes=False) as connection:
+            yield connection
+
+    def pages(
+        self, query: Select[Any], key: Column[bytes], *, above: bytes = b"", upto: bytes | None = None
+    ) -> Iterator[Row[Any]]:
+        """The rows of a query in the order of a key, which is its first column, a page at a time."""
+        query = query.order_by(key).limit(self.fetch_size)
+        if upto is not None:
+            query = query.where(key <= upto)
+        while True:
+            with self.reading() as connection:
+                page: Sequence[Row[Any]] = connection.execute(query.where(key > above)).all()
+            yield from page
+            if len(page) < self.fetch_size:
+                return
+            above = bytes(page[-1][0])
+
+    # ---- statements of the dialect --------------------------------------------------------------------
+    def insert_new(self, table: Table) -> Insert:
+        """An insert that leaves rows that exist as they are, and does not count them."""
+        if self.backend == "postgresql":
+            return postgresql.insert(table).on_conflict_do_nothing()
+        if self.backend == "sqlite":
+            return sqlite.insert(table).on_conflict_do_nothing()
+        return insert(table).prefix_with("IGNORE")
+
+    def insert_or_update(self, table: Table, columns: Sequence[str]) -> Insert:
+        """An insert that changes these columns of rows that exist."""
+        if self.backend in ("postgresql", "sqlite"):
+            own = postgresql.insert(table) if self.backend == "postgresql" else sqlite.insert(table)
+            keys = [column.name for column in table.primary_key]
+            return own.on_conflict_do_update(index_elements=keys, set_={name: own.excluded[name] for name in columns})
+        theirs = mysql.insert(table)
+        return theirs.on_duplicate_key_update({name: theirs.inserted[name] for name in columns})
+
+    # ---- tables ---------------------------------------------------------------------------------------
+    def create_schema(self, strategy: SchemaStrategy) -> None:
+        """Creates the tables.
+
+        Raises:
+            StoreError: that fails, or an existing table is in the way.
+        """
+        self._make_folder()
+        with self._transaction(writes=True) as connection:
+            apply_strategy(connection, strategy, self.shown_url)
+            check_version(connection, self.shown_url)
+        self._ready = True
+
+    def _make_ready(self) -> None:
+        if self._ready:
+            return
+        with self._lock:
+            if self._ready:
+                return
+            if self.strategy is SchemaStrategy.CREATE_IF_NOT_EXISTS and self._has_tables():
+                pass  # nothing to create, so that many processes may open it at the same time
+            elif self.strategy is not SchemaStrategy.NONE:
+                self.create_schema(self.strategy)
+            with self._transaction(writes=False) as connection:
+                check_version(connection, self.shown_url)
+            self._ready = True
+
+    def _has_tables(self) -> bool:
+        if self.is_file and not Path(self.url.database or "").exists():
+            return False
+        with self._transaction(writes=False) as connection:
+            return check_version(connection, self.shown_url, required=False)
+
+    # ---- connections ----------------------------------------------------------------------------------
+    @contextmanager
+    def _transaction(self, *, writes: bool) -> Iterator[Connection]:
+        try:
+            with (
+                self.engine.connect().execution_options(preserve_rowcount=True, **{_WRITES: writes}) as connection,
+                connection.begin(),
+            ):
+                yield connection
+        except (SQLAlchemyError, UnicodeEncodeError) as error:
+            raise store_error(error, self.shown_url, self.url.password) from error
+
+    def _make_engine(self, options: JdbcOptions) -> Engine:
+        arguments: dict[str, Any] = {}
+        if self.backend == "postgresql" and "connect_timeout" not in self.url.query:
+            arguments["connect_timeout"] = CONNECT_TIMEOUT_SECONDS
+        if self.is_file:
+            if "timeout" not in self.url.query:
+                arguments["timeout"] = BUSY_TIMEOUT_SECONDS
+            arguments["check_same_thread"] = False
+        try:
+            engine = create_engine(
+                self.url,
+                poolclass=QueuePool,
+                pool_size=options.pool_max_size,
+                max_overflow=0,
+                pool_timeout=POOL_TIMEOUT_SECONDS,
+                pool_pre_ping=not self.is_file,
+                connect_args=arguments,
+                **({} if self.is_file else {"isolation_level": "READ COMMITTED"}),
+            )
+            if engine.dialect.driver == "psycopg":
+                _check_parameters(self.url)
+        except (ImportError, NoSuchModuleError) as error:
+            extra = "postgresql" if self.backend == "postgresql" else "mysql"
+            raise ConfigurationError(
+                f"the driver of {self.url.drivername} is not installed: pip install 'nessie-gc-jdbc[{extra}]'"
+            ) from error
+        except (ArgumentError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"the options of {self.shown_url} are wrong: {error}") from error
+        if self.is_file:
+            _prepare_sqlite(engine, float(str(self.url.query.get("timeout", BUSY_TIMEOUT_SECONDS))))
+            event.listen(engine, "do_connect", lambda *_: self._make_folder())
+        return engine
+
+    def _make_folder(self) -> None:
+        if self.is_file:
+            folder = Path(self.url.database or "").parent
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"cannot make the folder {folder} of the live-set store: {error.strerror}") from error
+
+
+def _check_parameters(url: URL) -> None:
+    """Refuses parameters that the client library of PostgreSQL does not know.
+
+    Raises:
+        ConfigurationError: there is one; the message names it, and no value.
+    """
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import make_conninfo
+
+    for name in url.query:
+        try:
+            make_conninfo(**{name: "1"})
+        except ProgrammingError as error:
+            raise ConfigurationError(
+                f"PostgreSQL's client knows no parameter {name!r}; take it out of the URL or the properties"
+            ) from error
+
+
+def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
+    """Makes SQLite durable, concurrent and strict; transactions that write take the lock when they begin."""
+
+    def on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # transactions begin where we say so
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        deadline = time.monotonic() + timeout_seconds
+        while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            try:  # another process may be changing the mode right now, and SQLite does not wait for that
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def on_begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITES, False)
+        connection.execute(text("BEGIN IMMEDIATE" if writes else "BEGIN"))
+
+    event.listen(engine, "connect", on_connect)
+    event.listen(engine, "begin", on_begin)

@@ -1,0 +1,42 @@
+"""What databases complain about, in one line that says what to do."""
+
+from __future__ import annotations
+
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from nessie_gc_core.errors import StoreError
+
+_HINTS = (
+    (
+        ("database is locked", "lock wait timeout", "lock timeout"),
+        "another process holds it; wait for it, then try again",
+    ),
+    (("password", "authentication", "access denied"), "check user and password"),
+    (("unable to open database file", "readonly database", "permission denied"), "check path and rights"),
+    (("not a database", "malformed", "disk image"), "the file is none of ours, or damaged; name another"),
+    (("does not exist", "unknown database"), "check the name of the database, or create it"),
+    (("disk", "no space"), "make room"),
+    (("invalid connection option", "invalid dsn"), "check the parameters of the URL and the properties"),
+    (
+        ("connect", "could not translate", "refused", "timeout", "closed", "resolve", "name or service"),
+        "check that the database runs and that the URL is right",
+    ),
+    (("nul (0x00)", "surrogates"), "the database cannot hold this text"),
+)
+"""Parts of messages, and what to do about them; the first that fits is taken."""
+
+
+def store_error(error: Exception, shown_url: str, password: str | None) -> StoreError:
+    """The error as a StoreError: one line, the URL without a password, and what to do."""
+    if isinstance(error, PoolTimeoutError):
+        return StoreError(
+            f"the live-set store {shown_url} has no free connection; raise pool_max_size, or use fewer threads"
+        )
+    cause = getattr(error, "orig", None) or error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    reason = lines[0] if lines else type(cause).__name__
+    if password:
+        reason = reason.replace(password, "***")
+    lowered = " ".join(lines).lower()
+    hint = next((hint for words, hint in _HINTS if any(word in lowered for word in words)), None)
+    return StoreError(f"the live-set store {shown_url} failed: {reason}" + (f"; {hint}" if hint else ""))

@@ -1,0 +1,237 @@
+"""What belongs to a live set: content versions, base locations, steps and deferred deletions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import Select, Table, delete, func, select
+
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_jdbc.database import BATCH_ROWS, Database
+from nessie_gc_jdbc.status import hold
+from nessie_gc_jdbc.tables import (
+    AFTER_ALL,
+    DIGEST_BYTES,
+    base_locations,
+    content_versions,
+    deletion_locations,
+    digest,
+    file_deletions,
+    key_of,
+    optional_micros,
+    optional_time,
+    steps,
+)
+
+_T = TypeVar("_T")
+_Values = Mapping[str, object]
+
+
+class RowVerbs(LiveSetStore):
+    """The verbs that write and read the rows of a live set."""
+
+    database: Database
+
+    # ---- content versions -----------------------------------------------------------------------------
+    def add_content_versions(self, live_set_id: UUID, versions: Iterable[ContentVersion]) -> int:
+        """Adds versions; how many were new."""
+        new = 0
+        for batch in batches(versions):
+            rows = [_version_row(live_set_id, version) for version in batch]
+            new += self._add(live_set_id, [LiveSetStatus.IDENTIFY_IN_PROGRESS], content_versions, "version_key", rows)
+        return new
+
+    def content_versions(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[ContentVersion]:
+        """The versions in pages."""
+        key, bounds = content_versions.c.version_key, _range(content_id)
+        for row in self.database.pages(_of(live_set_id, content_versions), key, above=bounds[0], upto=bounds[1]):
+            yield ContentVersion(
+                content_id=row.content_id,
+                content_type=row.content_type,
+                metadata_location=row.metadata_location,
+                snapshot_id=row.snapshot_id,
+                content_key=row.content_key,
+                commit_id=row.commit_id,
+                commit_time=optional_time(row.commit_time),
+                location=row.location,
+            )
+
+    def content_ids(self, live_set_id: UUID) -> Iterator[str]:
+        """The distinct content ids in pages."""
+        columns, last = content_versions.c, b""
+        query = select(columns.version_key, columns.content_id).where(columns.live_set_id == str(live_set_id))
+        for row in self.database.pages(query, columns.version_key):
+            content = bytes(row.version_key)[:DIGEST_BYTES]
+            if content != last:
+                last = content
+                yield row.content_id
+
+    def count_content_versions(self, live_set_id: UUID) -> tuple[int, int]:
+        """How many versions and contents."""
+        columns = content_versions.c
+        contents = func.count(func.substr(columns.version_key, 1, DIGEST_BYTES).distinct())
+        with self.database.reading() as connection:
+            query = select(func.count(), contents).where(columns.live_set_id == str(live_set_id))
+            versions, distinct = connection.execute(query).one()
+        return int(versions), int(distinct)
+
+    def add_base_locations(self, live_set_id: UUID, content_id: str, locations: Iterable[str]) -> int:
+        """Remembers base locations; how many were new."""
+        new = 0
+        for batch in batches(locations):
+            rows = [
+                {
+                    "live_set_id": str(live_set_id),
+                    "location_key": key_of(content_id, location),
+                    "content_id": content_id,
+                    "location": location,
+                }
+                for location in batch
+            ]
+            new += self._add(live_set_id, (), base_locations, "location_key", rows)
+        return new
+
+    def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
+        """Distinct content ids and base locations in pages."""
+        key, bounds = base_locations.c.location_key, _range(content_id)
+        for row in self.database.pages(_of(live_set_id, base_locations), key, above=bounds[0], upto=bounds[1]):
+            yield row.content_id, row.location
+
+    # ---- sweep ----------------------------------------------------------------------------------------
+    def record_step(self, live_set_id: UUID, step: SweepStep) -> None:
+        """Records or replaces a step."""
+        row = {
+            "live_set_id": str(live_set_id),
+            "step_key": digest(step.unit, step.part),
+            "unit": step.unit,
+            "part": step.part,
+            "state": step.state.value,
+            "planned_files": step.planned_files,
+            "planned_bytes": step.planned_bytes,
+            "outcomes": json.dumps(step.outcomes),
+        }
+        changed = ("state", "planned_files", "planned_bytes", "outcomes")
+        with self.database.writing() as connection:
+            hold(connection, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
+            connection.execute(self.database.insert_or_update(steps, changed).values(row))
+
+    def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
+        """All steps in pages."""
+        for row in self.database.pages(_of(live_set_id, steps), steps.c.step_key):
+            yield SweepStep(
+                unit=row.unit,
+                part=row.part,
+                state=SweepStepState(row.state),
+                planned_files=row.planned_files,
+                planned_bytes=row.planned_bytes,
+                outcomes={outcome: (files, size) for outcome, (files, size) in json.loads(row.outcomes).items()},
+            )
+
+    def add_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
+        """Records deferred deletions; how many were new."""
+        new = 0
+        for batch in batches(deletions):
+            places = [
+                {"live_set_id": str(live_set_id), "location_key": key_of(location), "location": location}
+                for location in {deletion.location for deletion in batch}
+            ]
+            rows = [_deletion_row(live_set_id, deletion) for deletion in batch]
+            allowed = [LiveSetStatus.EXPIRY_IN_PROGRESS]
+            self._add(live_set_id, allowed, deletion_locations, "location_key", places)
+            new += self._add(live_set_id, allowed, file_deletions, "deletion_key", rows)
+        return new
+
+    def file_deletions(self, live_set_id: UUID) -> Iterator[FileDeletion]:
+        """The deferred deletions by location, in pages."""
+        columns = deletion_locations.c
+        query = select(columns.location_key, columns.location).where(columns.live_set_id == str(live_set_id))
+        with self.database.reading() as connection:
+            places = connection.execute(query.order_by(columns.location)).all()
+        rows, key = _of(live_set_id, file_deletions), file_deletions.c.deletion_key
+        for place in places:
+            prefix = bytes(place.location_key)
+            for row in self.database.pages(rows, key, above=prefix, upto=prefix + AFTER_ALL):
+                yield FileDeletion(
+                    location=place.location, path=row.path, size=row.size, modified=optional_time(row.modified)
+                )
+
+    def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
+        """Forgets deferred deletions; how many were there."""
+        removed = 0
+        columns = file_deletions.c
+        for batch in batches(deletions):
+            keys = sorted({key_of(deletion.location, deletion.path) for deletion in batch})
+            with self.database.writing() as connection:
+                hold(connection, live_set_id)
+                where = columns.live_set_id == str(live_set_id), columns.deletion_key.in_(keys)
+                removed += connection.execute(delete(file_deletions).where(*where)).rowcount
+        return removed
+
+    def _add(
+        self, live_set_id: UUID, statuses: Sequence[LiveSetStatus], table: Table, key: str, rows: Iterable[_Values]
+    ) -> int:
+        """Inserts one batch in one transaction; how many rows were new.
+
+        Rows go in by their key: two processes that add the same ones then wait for, and never block, each other.
+        """
+        unique: dict[Any, _Values] = {}
+        for row in rows:
+            unique.setdefault(row[key], row)
+        ordered = [unique[each] for each in sorted(unique)]
+        with self.database.writing() as connection:
+            hold(connection, live_set_id, *statuses)
+            return connection.execute(self.database.insert_new(table), ordered).rowcount if ordered else 0
+
+
+def batches(rows: Iterable[_T]) -> Iterator[list[_T]]:
+    """The rows in lists; one empty list where there are none."""
+    iterator = iter(rows)
+    yield list(islice(iterator, BATCH_ROWS))
+    while batch := list(islice(iterator, BATCH_ROWS)):
+        yield batch
+
+
+def _of(live_set_id: UUID, table: Table) -> Select[Any]:
+    """The rows of a live set, their key first."""
+    key = next(column for column in table.primary_key if column.name != "live_set_id")
+    others = [column for column in table.c if column is not key and column.name != "live_set_id"]
+    return select(key, *others).where(table.c.live_set_id == str(live_set_id))
+
+
+def _range(first_part: str | None) -> tuple[bytes, bytes | None]:
+    """The keys that begin with this part, or all keys."""
+    if first_part is None:
+        return b"", None
+    prefix = key_of(first_part)
+    return prefix, prefix + AFTER_ALL
+
+
+def _version_row(live_set_id: UUID, version: ContentVersion) -> _Values:
+    return {
+        "live_set_id": str(live_set_id),
+        "version_key": key_of(version.content_id) + digest(*version.identity),
+        "content_id": version.content_id,
+        "content_type": version.content_type,
+        "metadata_location": version.metadata_location,
+        "snapshot_id": version.snapshot_id,
+        "content_key": version.content_key,
+        "commit_id": version.commit_id,
+        "commit_time": optional_micros(version.commit_time),
+        "location": version.location,
+    }
+
+
+def _deletion_row(live_set_id: UUID, deletion: FileDeletion) -> _Values:
+    return {
+        "live_set_id": str(live_set_id),
+        "deletion_key": key_of(deletion.location, deletion.path),
+        "path": deletion.path,
+        "size": deletion.size,
+        "modified": optional_micros(deletion.modified),
+    }

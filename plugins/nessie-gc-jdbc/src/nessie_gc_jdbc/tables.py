@@ -1,0 +1,193 @@
+"""The tables. Their version is :data:`SCHEMA_VERSION`; change both together.
+
+Text has no limit, and no database may index that. So every key is a digest (:func:`digest`) of what makes a row
+unique: equal means equal text, whatever the collation. A key of several parts begins with the digest of the first,
+so that all rows of, say, a content are one range. Times are microseconds since the epoch, UTC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Dialect,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.schema import CreateTable
+from sqlalchemy.types import TypeEngine
+
+SCHEMA_VERSION = 1
+PREFIX = "nessie_gc_"
+DIGEST_BYTES = 20
+AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
+"""Greater than the rest of any key."""
+
+metadata = MetaData()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def _key_type(parts: int) -> TypeEngine[bytes]:
+    binary = mysql.BINARY(parts * DIGEST_BYTES)
+    return LargeBinary(parts * DIGEST_BYTES).with_variant(binary, "mysql", "mariadb")
+
+
+def _text() -> TypeEngine[str]:
+    # Compared and sorted by code points everywhere.
+    long_text = mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin")
+    return Text().with_variant(postgresql.TEXT(collation="C"), "postgresql").with_variant(long_text, "mysql", "mariadb")
+
+
+def _table(name: str, *columns: Column[Any]) -> Table:
+    return Table(PREFIX + name, metadata, *columns, mysql_engine="InnoDB", mysql_charset="utf8mb4")
+
+
+def _live_set_id() -> Column[str]:
+    target = ForeignKey(f"{PREFIX}live_sets.live_set_id", ondelete="CASCADE")
+    return Column("live_set_id", String(36), target, primary_key=True)
+
+
+def _key(name: str, parts: int) -> Column[bytes]:
+    return Column(name, _key_type(parts), primary_key=True)
+
+
+def _required(name: str) -> Column[str]:
+    return Column(name, _text(), nullable=False)
+
+
+schema_version = _table(
+    "schema",
+    Column("id", SmallInteger, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+)
+live_sets = _table(
+    "live_sets",
+    Column("live_set_id", String(36), primary_key=True),
+    _required("repository"),
+    Column("created", BigInteger, nullable=False),
+    Column("status", String(40), nullable=False),
+    Column("references_listed", BigInteger),
+    Column("identify_completed", BigInteger),
+    Column("expiry_started", BigInteger),
+    Column("expiry_completed", BigInteger),
+    Column("error_message", _text()),
+    _required("policies"),
+)
+heads = _table(
+    "heads",
+    _live_set_id(),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    _required("name"),
+    Column("commit_id", _text()),
+    _required("policy"),
+)
+content_versions = _table(
+    "content_versions",
+    _live_set_id(),
+    _key("version_key", 2),
+    _required("content_id"),
+    _required("content_type"),
+    Column("metadata_location", _text()),
+    Column("snapshot_id", BigInteger),
+    _required("content_key"),
+    _required("commit_id"),
+    Column("commit_time", BigInteger),
+    Column("location", _text()),
+)
+base_locations = _table(
+    "base_locations", _live_set_id(), _key("location_key", 2), _required("content_id"), _required("location")
+)
+steps = _table(
+    "steps",
+    _live_set_id(),
+    _key("step_key", 1),
+    _required("unit"),
+    _required("part"),
+    Column("state", String(40), nullable=False),
+    Column("planned_files", BigInteger, nullable=False),
+    Column("planned_bytes", BigInteger, nullable=False),
+    _required("outcomes"),
+)
+deletion_locations = _table("deletion_locations", _live_set_id(), _key("location_key", 1), _required("location"))
+file_deletions = _table(
+    "file_deletions",
+    _live_set_id(),
+    _key("deletion_key", 2),
+    _required("path"),
+    Column("size", BigInteger),
+    Column("modified", BigInteger),
+)
+tombstones = _table(
+    "tombstones",
+    _key("tombstone_key", 2),
+    _required("repository"),
+    _required("path"),
+    Column("at", BigInteger, nullable=False),
+)
+seen_contents = _table(
+    "seen_contents",
+    _key("seen_key", 3),
+    _required("repository"),
+    _required("content_id"),
+    _required("content_type"),
+    _required("location"),
+    Column("first_seen", BigInteger, nullable=False),
+    Column("last_seen", BigInteger, nullable=False),
+)
+leases = _table(
+    "leases",
+    _key("repository_key", 1),
+    _required("repository"),
+    _required("owner"),
+    Column("ends", BigInteger, nullable=False),
+)
+
+
+def digest(*values: str | int | None) -> bytes:
+    """A digest that tells all different values apart, text and numbers and none."""
+    return hashlib.blake2b(json.dumps(values).encode(), digest_size=DIGEST_BYTES).digest()
+
+
+def key_of(*parts: str) -> bytes:
+    """A key whose parts are single texts, most significant first."""
+    return b"".join(digest(part) for part in parts)
+
+
+def to_micros(time: datetime) -> int:
+    """Microseconds since the epoch."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """The time, UTC."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def optional_micros(time: datetime | None) -> int | None:
+    """The same for a time that may be unknown."""
+    return None if time is None else to_micros(time)
+
+
+def optional_time(micros: int | None) -> datetime | None:
+    """The same the other way round."""
+    return None if micros is None else from_micros(micros)
+
+
+def create_script(dialect: Dialect) -> str:
+    """The statements that create the tables, each with its semicolon."""
+    created = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in metadata.sorted_tables]
+    version = f"INSERT INTO {schema_version.name} (id, version) VALUES (1, {SCHEMA_VERSION})"
+    return "".join(f"{statement};\n\n" for statement in [*created, version])

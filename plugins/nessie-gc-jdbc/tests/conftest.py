@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from nessie_gc_jdbc import JdbcLiveSetStore
+
+from nessie_gc_core.testing.servers import PostgresServer, skip_or_fail
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    with skip_or_fail():
+        server = PostgresServer()
+        server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres):
+    """The URL of a database with tables, which tests share."""
+    url = postgres.uri(postgres.create_database("shared"))
+    with JdbcLiveSetStore.from_options({"url": url}) as store:
+        store.create_schema("CREATE")
+    return url
+
+
+@pytest.fixture
+def empty_postgres_url(postgres):
+    """The URL of a new database without tables."""
+    return postgres.uri(postgres.create_database(f"d{uuid4().hex}"))
+
+
+@pytest.fixture
+def sqlite_url(tmp_path):
+    return f"sqlite:///{tmp_path}/new folder/live-sets.db"

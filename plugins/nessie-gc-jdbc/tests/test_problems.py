@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+import sqlalchemy
+from nessie_gc_jdbc import JdbcLiveSetStore
+
+from nessie_gc_core.errors import StoreError
+from nessie_gc_core.testing.live_set_samples import start, version
+from nessie_gc_core.testing.servers import free_ports
+
+
+def the_error(url, act=lambda store: list(store.live_sets()), **options):
+    with JdbcLiveSetStore.from_options({"url": url, **options}) as store, pytest.raises(StoreError) as caught:
+        act(store)
+    message = str(caught.value)
+    assert 1 == len(message.splitlines())
+    return message
+
+
+def test_a_locked_file_is_said_to_be_locked(sqlite_url, tmp_path):
+    with JdbcLiveSetStore.from_options({"url": sqlite_url, "properties": {"timeout": "0.1"}}) as store:
+        found = start(store, "r")
+        with closing(sqlite3.connect(tmp_path / "new folder/live-sets.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert found == store.get(found).id
+            with pytest.raises(StoreError, match=r"live-sets\.db failed: database is locked; another process holds it"):
+                store.add_content_versions(found, [version(1)])
+            other.execute("ROLLBACK")
+        assert 1 == store.add_content_versions(found, [version(1)])
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
+    (tmp_path / "x.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
+    assert "is none of ours, or damaged" in the_error(f"jdbc:sqlite:{tmp_path}/x.db")
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert f"cannot make the folder {tmp_path}/file/folder" in the_error(f"jdbc:sqlite:{tmp_path}/file/folder/x.db")
+
+
+def test_a_folder_in_place_of_the_file_is_said(tmp_path):
+    assert "check path and rights" in the_error(f"jdbc:sqlite:{tmp_path}")
+
+
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_that_may_not_be_written_is_said(tmp_path):
+    with JdbcLiveSetStore.from_options({"url": f"jdbc:sqlite:{tmp_path}/x.db"}) as store:
+        list(store.live_sets())
+    (tmp_path / "x.db").chmod(0o400)
+    assert "check path and rights" in the_error(f"jdbc:sqlite:{tmp_path}/x.db", lambda store: start(store, "r"))
+
+
+def test_a_server_that_does_not_run_is_named_without_the_password():
+    (port,) = free_ports(1)
+    message = the_error(f"jdbc:postgresql://127.0.0.1:{port}/gc?user=me", password="hidden-word")
+    assert f"postgresql+psycopg://me@127.0.0.1:{port}/gc" in message
+    assert "check that the database runs" in message
+    assert "hidden-word" not in message
+
+
+@pytest.mark.server
+def test_a_wrong_password_is_said_and_not_shown(postgres):
+    message = the_error(postgres.jdbc_url(), user="postgres", password="hidden-word")
+    assert "check user and password" in message
+    assert "hidden-word" not in message
+
+
+@pytest.mark.server
+def test_a_database_that_does_not_exist_is_said(postgres):
+    assert "check the name of the database" in the_error(postgres.uri("nowhere"))
+
+
+@pytest.mark.server
+def test_text_that_the_database_cannot_hold_is_an_error_and_changes_nothing(empty_postgres_url):
+    with JdbcLiveSetStore.from_options({"url": empty_postgres_url, "schema": "CREATE"}) as store:
+        found = start(store, "r")
+        for text in ("nul\x00", "\ud800"):
+            with pytest.raises(StoreError, match="cannot hold this text"):
+                store.add_content_versions(found, [version(1), version(2, content_id=text)])
+        assert (0, 0) == store.count_content_versions(found)
+
+
+@pytest.mark.server
+def test_a_connection_that_the_server_closed_is_replaced(postgres, empty_postgres_url):
+    with JdbcLiveSetStore.from_options({"url": empty_postgres_url, "schema": "CREATE"}) as store:
+        found = start(store, "r")
+        database = empty_postgres_url.rpartition("/")[2]
+        engine = sqlalchemy.create_engine(postgres.uri(driver="psycopg"))
+        with engine.connect() as connection:
+            query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = :name"
+            assert 0 < connection.execute(sqlalchemy.text(query), {"name": database}).scalar_one()
+        engine.dispose()
+        assert found == store.get(found).id
+
+
+@pytest.mark.server
+def test_no_connection_is_held_while_rows_are_read_or_computed(empty_postgres_url):
+    with JdbcLiveSetStore.from_options(
+        {"url": empty_postgres_url, "schema": "CREATE", "pool_max_size": 1, "fetch_size": 2}
+    ) as store:
+        found, other = start(store, "r"), start(store, "r")
+        store.add_content_versions(found, [version(n) for n in range(10)])
+        streams = [store.content_versions(found) for _ in range(5)]
+        for stream in streams:
+            next(stream)
+        assert 10 == store.add_content_versions(other, store.content_versions(found))
+        assert 0 == store.database.engine.pool.checkedout()
