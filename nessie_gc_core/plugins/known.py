@@ -13,6 +13,9 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
     ("content-to-files", "iceberg"): "nessie-gc-iceberg-files",
     ("file-lister", "iceberg-files"): "nessie-gc-iceberg-files",
     ("file-deleter", "iceberg-files"): "nessie-gc-iceberg-files",
+    ("content-to-files", "memory"): "nessie-gc-memory",
+    ("file-lister", "memory"): "nessie-gc-memory",
+    ("file-deleter", "memory"): "nessie-gc-memory",
     ("live-set-store", "jdbc"): "nessie-gc-jdbc",
     ("live-set-store", "memory"): "nessie-gc-memory",
     ("visited-deduplicator", "exact"): "nessie-gc-core",
@@ -20,7 +23,7 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
 }
 """Kind and connector name to the distribution that has it."""
 
-KNOWN_SCHEMES: dict[str, str] = dict.fromkeys(
+KNOWN_SCHEMES: dict[str, str] = {"memory": "nessie-gc-memory"} | dict.fromkeys(
     ("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs"), "nessie-gc-iceberg-files"
 )
 """URI scheme to the distribution that lists and deletes there."""
