@@ -19,6 +19,7 @@ from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FI
 
 log = logging.getLogger(__name__)
 
+_TO_EXPAND = ("path", "kind", "content_type", "length")
 REMEMBERED_CHILDREN = 200_000
 """How many children a task remembers to yield each once; more only means more rows for ``distinct``."""
 
@@ -46,12 +47,12 @@ class ReadVersions:
             type_, id_ = version.content_type, version.content_id
             try:
                 for file in connectors.reader(type_).files(version):
-                    yield (file.path, file.kind, type_, file.location, id_, None, None)
+                    yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
             except MissingFileError as error:
-                yield (error.path, PROBLEM, type_, None, id_, error.reason, True)
+                yield (error.path, PROBLEM, type_, None, None, id_, error.reason, True)
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
                 path = version.metadata_location or version.content_key
-                yield (path, PROBLEM, type_, None, id_, one_line(error), False)
+                yield (path, PROBLEM, type_, None, None, id_, one_line(error), False)
 
 
 class KeyVersionFiles:
@@ -64,9 +65,9 @@ class KeyVersionFiles:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Looks each path up."""
-        columns = ("path", "kind", "content_type")
-        rows = (row for batch in batches for row in to_rows(batch, *columns) if row[1] != PROBLEM)
-        yield from to_batches((keyed(self._index, *map(str, row)) for row in rows), self.schema)
+        rows = (row for batch in batches for row in to_rows(batch, *_TO_EXPAND) if row[1] != PROBLEM)
+        files = ((_file(*row), str(row[2])) for row in rows)
+        yield from to_batches((keyed(self._index, file, type_) for file, type_ in files), self.schema)
 
 
 class ExpandFiles:
@@ -85,27 +86,32 @@ class ExpandFiles:
 
     def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
         seen: set[str] = set()
-        for path, kind, type_ in (row for b in batches for row in to_rows(b, "path", "kind", "content_type")):
-            assert isinstance(path, str) and isinstance(kind, str) and isinstance(type_, str)
+        for row in (row for batch in batches for row in to_rows(batch, *_TO_EXPAND)):
+            file, type_ = _file(*row), str(row[2])
             try:
-                for child in connectors.reader(type_).expand(ReachableFile(path=path, kind=kind)):
+                for child in connectors.reader(type_).expand(file):
                     if child.path in seen:
                         continue
                     if len(seen) < REMEMBERED_CHILDREN:
                         seen.add(child.path)
-                    yield keyed(self._index, child.path, child.kind, type_)
+                    yield keyed(self._index, child, type_)
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
-                yield (path, PROBLEM, type_, None, None, one_line(error))
+                yield (file.path, PROBLEM, type_, None, None, None, one_line(error))
 
 
-def keyed(index: UnitIndex, path: str, kind: str, content_type: str) -> Row:
+def _file(path: object, kind: object, content_type: object, length: object) -> ReachableFile:
+    """The file of a row with the columns of ``_TO_EXPAND``."""
+    return ReachableFile(path=str(path), kind=str(kind), length=length if isinstance(length, int) else None)
+
+
+def keyed(index: UnitIndex, file: ReachableFile, content_type: str) -> Row:
     """A row of :data:`EXPANDED_FILES`; a path that cannot be compared is a PROBLEM (S3)."""
     try:
-        found = index.find(path)
+        found = index.find(file.path)
     except UnknownLocationError as error:
-        return (path, PROBLEM, content_type, None, None, str(error))
+        return (file.path, PROBLEM, content_type, None, None, None, str(error))
     unit, key = found if found is not None else (None, None)
-    return (path, kind, content_type, unit, key, None)
+    return (file.path, file.kind, content_type, file.length, unit, key, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ class ReachableFile:
     """One of :class:`FileKind`, or a word of the plugin's own."""
     location: str | None = None
     """Raw base location of the content, set on the files that ``ContentToFiles.files`` yields."""
+    length: int | None = None
+    """Bytes that an expandable file has at least, where its parent says so; a shorter one is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

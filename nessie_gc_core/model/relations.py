@@ -32,13 +32,14 @@ VERSION_FILES = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("kind", pa.string(), nullable=False),
         pa.field("content_type", pa.string(), nullable=False),
+        pa.field("length", pa.int64()),
         pa.field("location", pa.string()),
         pa.field("content_id", pa.string(), nullable=False),
         pa.field("problem", pa.string()),
         pa.field("missing", pa.bool_()),
     ]
 )
-"""What content versions expand to: one row per file, with the content's raw base location.
+"""What content versions expand to: one row per file, with its least length and the content's raw base location.
 
 A row of kind :data:`PROBLEM` names a file that could not be read, why, and whether it is not there at all.
 """
@@ -48,6 +49,7 @@ EXPANDED_FILES = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("kind", pa.string(), nullable=False),
         pa.field("content_type", pa.string(), nullable=False),
+        pa.field("length", pa.int64()),
         pa.field("unit", pa.string()),
         pa.field("key", pa.string()),
         pa.field("problem", pa.string()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,11 +19,12 @@ from iceberg_lake import (
     manifest_bytes,
     manifest_list_bytes,
 )
+from nessie_gc_iceberg_files import IcebergContentToFiles
 from nessie_gc_iceberg_files.avro import check_container
 from nessie_gc_iceberg_files.manifests import live_files
 
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
-from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.files import FileKind, ReachableFile
 
 CODECS = ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]
 ENTRIES = [
@@ -150,3 +152,16 @@ def test_many_small_manifests_are_read_quickly(reader, put):
     start = time.perf_counter()
     assert 10_000 == sum(len(expanded(reader, path, "MANIFEST")) for path in paths)
     assert time.perf_counter() - start < 2  # about 0.15 s on an idle machine
+
+
+def test_a_manifest_shorter_than_its_list_says_is_unreadable(tmp_path: Path) -> None:
+    whole = manifest_bytes([Entry(path=f"file:///t/{number}") for number in range(2000)], sync_interval=1000)
+    marker = whole[-16:]
+    path = tmp_path / "m.avro"
+    # cut exactly after a block, where nothing in the file itself shows it
+    path.write_bytes(whole[: whole.index(marker, len(whole) // 2) + 16])
+    reader = IcebergContentToFiles.from_options({})
+    cut_off = ReachableFile(path=str(path), kind=FileKind.MANIFEST, length=len(whole))
+    with pytest.raises(UnreadableFileError, match="bytes where"):
+        list(reader.expand(cut_off))
+    assert list(reader.expand(ReachableFile(path=str(path), kind=FileKind.MANIFEST)))

@@ -21,8 +21,8 @@ class IcebergContentToFiles(ContentToFiles):
 
     A version needs its metadata file, the manifests of its snapshot and of every snapshot that Iceberg's own
     branches and tags hold (S14), and the statistics of those snapshots. What cannot be read to its end is
-    unreadable, never short: a file cut off exactly between two Avro blocks is the one case that a file
-    alone does not show.
+    unreadable, never short. A file that is cut off exactly between two Avro blocks does not show it; for a
+    manifest its list does (``manifest_length``), for a manifest list nothing does.
     """
 
     name = "iceberg"
@@ -56,9 +56,15 @@ class IcebergContentToFiles(ContentToFiles):
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
         """The manifests of a manifest list, or the live files of a manifest."""
         if file.kind == FileKind.MANIFEST_LIST:
-            yield from manifests(file.path, self._reader.read(file.path))
+            yield from manifests(file.path, self._whole(file))
         elif file.kind == FileKind.MANIFEST:
-            yield from live_files(file.path, self._reader.read(file.path))
+            yield from live_files(file.path, self._whole(file))
+
+    def _whole(self, file: ReachableFile) -> bytes:
+        data = self._reader.read(file.path)
+        if file.length is not None and len(data) < file.length:
+            raise UnreadableFileError(file.path, f"it has {len(data)} bytes where {file.length} were written")
+        return data
 
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one of a few endings."""

@@ -17,7 +17,7 @@ _CONTENT_KINDS: Mapping[object, FileKind] = {
     _POSITION_DELETES: FileKind.POSITION_DELETES,
     2: FileKind.EQUALITY_DELETES,
 }
-_MANIFEST_LIST = (Column("manifest_path", "string"),)
+_MANIFEST_LIST = (Column("manifest_path", "string"), Column("manifest_length", "long", default=0))
 _MANIFEST = (
     Column("status", "int"),
     Column("data_file.content", "int", default=0),  # format version 1 has none
@@ -32,8 +32,9 @@ def manifests(path: str, data: bytes) -> Iterator[ReachableFile]:
     Raises:
         UnreadableFileError: it cannot be read to its end, or makes no sense.
     """
-    for (manifest,) in read_rows(path, data, _MANIFEST_LIST):
-        yield ReachableFile(path=_path(path, manifest), kind=FileKind.MANIFEST)
+    for manifest, length in read_rows(path, data, _MANIFEST_LIST):
+        at_least = length if isinstance(length, int) else None
+        yield ReachableFile(path=_path(path, manifest), kind=FileKind.MANIFEST, length=at_least)
 
 
 def live_files(path: str, data: bytes) -> Iterator[ReachableFile]:

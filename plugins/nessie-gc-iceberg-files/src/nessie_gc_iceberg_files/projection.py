@@ -38,7 +38,7 @@ class Column:
     name: str
     """Dotted."""
     type: str
-    """``int`` or ``string``."""
+    """``int``, ``long`` or ``string``."""
     default: int | None = None
     """The value where the writer has no such field; ``None``: it has to have it."""
 
