@@ -16,6 +16,7 @@ from nessie_gc_core.errors import MissingFileError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, VERSION_FILES
+from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class ReadVersions:
             yield from to_batches(self._rows(batches, connectors), self.schema)
 
     def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
-        for version in (version for batch in batches for version in rows_to_versions(batch)):
+        for version in (version for batch in batches for version in _by_metadata(batch)):
             type_, id_ = version.content_type, version.content_id
             try:
                 for file in connectors.reader(type_).files(version):
@@ -53,6 +54,11 @@ class ReadVersions:
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
                 path = version.metadata_location or version.content_key
                 yield (path, PROBLEM, type_, None, None, id_, one_line(error), False)
+
+
+def _by_metadata(batch: pa.RecordBatch) -> list[ContentVersion]:
+    """The versions of a batch, those with the same metadata file one after another, so that a reader opens it once."""
+    return sorted(rows_to_versions(batch), key=lambda version: version.metadata_location or "")
 
 
 class KeyVersionFiles:

@@ -186,7 +186,7 @@ class _Sweep:
 
     def _read_versions(self, versions: Dataset, read_types: frozenset[str]) -> Dataset:
         """What the versions name at first hand."""
-        readable = versions.where("content_type", sorted(read_types)).spread(["metadata_location", "content_id"])
+        readable = versions.where("content_type", sorted(read_types)).spread(["metadata_location"])
         return readable.flat_map(ReadVersions(self.settings.choice)).checkpoint()
 
     def _plan(self, version_files: Dataset, unread: dict[str, str]) -> SweepPlan:

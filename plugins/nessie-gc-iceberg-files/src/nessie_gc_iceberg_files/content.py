@@ -9,7 +9,7 @@ from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_iceberg_files.manifests import live_files, manifests
-from nessie_gc_iceberg_files.metadata import parse_table, parse_view
+from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
 from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.reading import FileReader
 
@@ -34,17 +34,17 @@ class IcebergContentToFiles(ContentToFiles):
         super().__init__(options)
         self._keep_refs = not options.ignore_snapshot_refs
         self._reader = FileReader(options.properties)
+        self._last: tuple[str, Metadata] | None = None
 
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
         """The metadata file, and what it names."""
         path = version.metadata_location
         if not path:
             raise UnreadableFileError(version.content_key, "it has no metadata location")
-        data = self._reader.read(path)
         if version.content_type == ICEBERG_VIEW:
-            yield parse_view(path, data).file(path, FileKind.METADATA)
+            yield parse_view(path, self._reader.read(path)).file(path, FileKind.METADATA)
             return
-        metadata = parse_table(path, data)
+        metadata = self._table(path)
         yield metadata.file(path, FileKind.METADATA)
         named = version.snapshot_id
         snapshot_id = metadata.current_snapshot_id() if named is None or named < 0 else named
@@ -52,6 +52,12 @@ class IcebergContentToFiles(ContentToFiles):
         if self._keep_refs:
             snapshot_ids.update(metadata.held_snapshot_ids())
         yield from metadata.snapshot_files(snapshot_ids)
+
+    def _table(self, path: str) -> Metadata:
+        """The metadata of a table; the last one is remembered, for plain catalogs ask for each of its snapshots."""
+        if self._last is None or self._last[0] != path:
+            self._last = (path, parse_table(path, self._reader.read(path)))
+        return self._last[1]
 
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
         """The manifests of a manifest list, or the live files of a manifest."""
