@@ -54,7 +54,7 @@ def live_states(lake: Lake, *, commits: int) -> Iterator[State]:
 
 def read_states(lake: Lake, *, commits: int) -> dict[State, Reading]:
     """Reads all rows of every live state."""
-    return {state: _read(lake, state) for state in live_states(lake, commits=commits)}
+    return {state: read_state(lake, state) for state in live_states(lake, commits=commits)}
 
 
 def differences(before: Mapping[State, Reading], after: Mapping[State, Reading]) -> Iterator[str]:
@@ -69,14 +69,22 @@ def differences(before: Mapping[State, Reading], after: Mapping[State, Reading])
             yield f"{state}: {first.rows} rows before, {second.rows} rows after, or other rows"
 
 
-def _read(lake: Lake, state: State) -> Reading:
+def read_state(lake: Lake, state: State) -> Reading:
+    """Reads all rows of a state."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     total = "CAST(coalesce(sum(CAST(xxhash64(*) AS DECIMAL(38, 0))), 0) AS STRING)"
     try:
         row = lake.spark.sql(f"SELECT count(*), {total} FROM {state.sql_name}").first()
-    except PySparkException as error:
-        return Reading(rows=0, checksum="", error=str(error).splitlines()[0])
+    except (PySparkException, Py4JError) as error:
+        return Reading(rows=0, checksum="", error=_reason(str(error)))
     if row is None:
         return Reading(rows=0, checksum="", error="Spark gives no row for a count")
     return Reading(rows=row[0], checksum=row[1])
+
+
+def _reason(stack_trace: str) -> str:
+    """The innermost cause in a Java stack trace, or the first line of a plain message."""
+    causes = [line for line in stack_trace.splitlines() if line.startswith("Caused by: ")]
+    return causes[-1].removeprefix("Caused by: ") if causes else stack_trace.partition("\n")[0]

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from nessie_gc_core.demo.collector import LIVE_COMMITS
+from nessie_gc_core.demo.lake import Lake, table_folder
 from nessie_gc_core.demo.spark import check_requirements
+from nessie_gc_core.demo.verify import differences, live_states, read_state
 from nessie_gc_core.testing.servers import skip_or_fail
 
 pytestmark = [pytest.mark.server, pytest.mark.spark]
@@ -26,3 +29,18 @@ def test_the_demo_collects_a_lake_in_process_and_leaves_every_live_state_readabl
     assert {"customers": True, "orders": True, "returns": False, "revenue": False} == {
         count["name"]: count["after"] < count["before"] for count in result["folders"]
     }
+
+
+def test_the_proof_fails_when_a_live_file_is_gone(written_lake: Lake) -> None:
+    states = live_states(written_lake, commits=LIVE_COMMITS)
+    state = next(state for state in states if (state.reference, state.key) == ("main", "shop.orders"))
+    before = {state: read_state(written_lake, state)}
+    live = next(table_folder(written_lake.warehouse, "orders").glob("data/customer=Emmy/*.parquet"))
+    hidden = live.rename(live.with_suffix(".hidden"))
+    try:
+        found = list(differences(before, {state: read_state(written_lake, state)}))
+    finally:
+        hidden.rename(live)
+    assert 1 == len(found)
+    assert found[0].startswith(f"{state}: cannot be read any more: java.io.FileNotFoundException: File file:{live}")
+    assert [] == list(differences(before, {state: read_state(written_lake, state)}))
