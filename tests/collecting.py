@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
 
@@ -13,9 +15,12 @@ from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Clock, MarkSettings, SweepSettings
+from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.sweep import SweepService
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,17 +38,71 @@ class Collector:
     clock: Clock
     choice: ConnectorChoice = field(default_factory=ConnectorChoice)
 
-    def collect(self, policy: str = "NONE", *cutoffs: str, sweep: SweepSettings | None = None) -> GcReport:
-        """One ``gc``."""
-        policies = ReferencePolicies.parse(policy, cutoffs, reference_time=self.clock())
+    def collect(
+        self,
+        policy: str = "NONE",
+        *cutoffs: str,
+        sweep: SweepSettings | None = None,
+        between: Callable[[], object] = lambda: None,
+        progress: Progress = no_progress,
+    ) -> GcReport:
+        """One ``gc``; something may happen between mark and sweep."""
         return GcService(
             repository=self.repository,
             store=self.store,
             engine=self.engine,
-            mark=MarkSettings(policies=policies),
-            sweep=replace(sweep if sweep is not None else SweepSettings(), choice=self.choice),
+            mark=self._mark_settings(policy, cutoffs),
+            sweep=self._sweep_settings(sweep),
             clock=self.clock,
+            progress=progress,
+            on_marked=lambda id_: between() and None,
         ).run()
+
+    def mark(self, policy: str = "NONE", *cutoffs: str) -> UUID:
+        """One ``mark``."""
+        return MarkService(
+            repository=self.repository,
+            store=self.store,
+            settings=self._mark_settings(policy, cutoffs),
+            clock=self.clock,
+        ).run(GcReport())
+
+    def sweep(
+        self, live_set_id: UUID, sweep: SweepSettings | None = None, *, progress: Progress = no_progress
+    ) -> GcReport:
+        """One ``sweep``."""
+        report = GcReport()
+        SweepService(
+            repository=self.repository,
+            store=self.store,
+            engine=self.engine,
+            settings=self._sweep_settings(sweep),
+            clock=self.clock,
+            progress=progress,
+        ).run(live_set_id, report)
+        return report
+
+    def delete_deferred(
+        self, live_set_id: UUID, sweep: SweepSettings | None = None, *, progress: Progress = no_progress
+    ) -> GcReport:
+        """One ``deferred-deletes``."""
+        report = GcReport()
+        DeferredDeletionService(
+            repository=self.repository,
+            store=self.store,
+            engine=self.engine,
+            settings=self._sweep_settings(sweep),
+            clock=self.clock,
+            progress=progress,
+        ).run(live_set_id, report)
+        return report
+
+    def _mark_settings(self, policy: str, cutoffs: Sequence[str]) -> MarkSettings:
+        return MarkSettings(policies=ReferencePolicies.parse(policy, cutoffs, reference_time=self.clock()))
+
+    def _sweep_settings(self, sweep: SweepSettings | None) -> SweepSettings:
+        sweep = sweep if sweep is not None else SweepSettings()
+        return replace(sweep, choice=self.choice if sweep.choice == ConnectorChoice() else sweep.choice)
 
 
 def in_memory(lake: MemoryLake, engine: Engine | None = None) -> Collector:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from collecting import spark_engine
+from collecting import Collector, in_memory, spark_engine
 from merged import Merged, collected
+from nessie_gc_memory import MemoryLake
+from scenes import START
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.plugins import installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +31,39 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     else:
         session: SparkSession = request.getfixturevalue("spark")
         yield spark_engine(session)
+
+
+@pytest.fixture
+def lake() -> Iterator[MemoryLake]:
+    """A lake in memory; its clock stands."""
+    lake = MemoryLake.named(f"safety-{uuid.uuid4()}")
+    lake.now = START
+    yield lake
+    MemoryLake.forget(lake.name)
+
+
+@pytest.fixture
+def collector(lake: MemoryLake) -> Iterator[Collector]:
+    """A collector of the lake in memory, on the local engine."""
+    collector = in_memory(lake)
+    with collector.engine:
+        yield collector
+
+
+@pytest.fixture
+def register() -> Iterator[Callable[[object], None]]:
+    """Installs plugins in this process, until the test is over."""
+    registry, names = installed(), []
+
+    def install(plugin: object) -> None:
+        names.append(f"test-plugin-{uuid.uuid4()}")
+        registry.register(plugin, name=names[-1])
+
+    yield install
+    for name in names:
+        registry._manager.unregister(name=name)
+        for contract, claims in registry._claims.items():
+            registry._claims[contract] = [claim for claim in claims if claim.plugin != name]
 
 
 @pytest.fixture

@@ -1,0 +1,61 @@
+"""S4: keys survive listing, comparing, storing and deleting as they are."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from collecting import Collector
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from merged import Merged
+from nessie_gc_memory import MemoryLake, put
+from scenes import ODD_DEAD, ODD_LIVE
+
+from nessie_gc_core.algorithms.delete import DeleteMode
+from nessie_gc_core.services.settings import SweepSettings
+
+
+def test_s04_odd_names_that_are_needed_stay(merged: Merged) -> None:
+    result = merged.result("odd_names")
+    assert {result.scene.path(f"db/t/data/{name}") for name in ODD_LIVE} <= result.stored
+
+
+def test_s04_odd_names_that_are_not_needed_go(merged: Merged) -> None:
+    result = merged.result("odd_names")
+    assert {result.scene.path(f"db/t/data/{name}") for name in ODD_DEAD} <= result.gone
+    assert not result.gone & result.stored
+
+
+keys = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30).filter(
+    lambda key: not key.endswith("/")
+)
+
+
+@given(live=st.sets(keys, max_size=8), dead=st.sets(keys, max_size=8))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_s04_any_key_is_compared_as_raw_text(
+    lake: MemoryLake, collector: Collector, live: set[str], dead: set[str]
+) -> None:
+    location = f"memory://wh/db/t{lake.next_number()}"
+    table = lake.table(f"db.{location[-4:]}", location=location, content_id=location)
+    table = table.append(*(f"{location}/data/{key}" for key in live))
+    lake.commit("main", put(table.version))
+    for key in dead - live:
+        lake.put(f"{location}/data/{key}")
+    lake.advance(timedelta(days=3))
+    collector.collect("1")
+    left = {path for path, _ in lake.objects.below(f"{location}/data/")}
+    assert {f"{location}/data/{key}" for key in live} == left
+
+
+def test_s04_keys_survive_being_recorded_for_later(lake: MemoryLake, collector: Collector) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append(*ODD_LIVE)
+    lake.commit("main", put(table.version))
+    dead = {lake.put(f"memory://wh/db/t/data/{name}") for name in (*ODD_DEAD, "/slash", "a//b", "./c", "x/../y")}
+    lake.advance(timedelta(days=3))
+    live_set = collector.mark("1")
+    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    assert dead <= lake.paths()
+    collector.delete_deferred(live_set)
+    assert not dead & lake.paths()
+    assert table.needed <= lake.paths()
