@@ -12,7 +12,7 @@ from nessie_gc_core.algorithms.units import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import MissingFileError, UnknownLocationError
+from nessie_gc_core.errors import MissingFileError, UnknownLocationError, UnreadableFileError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, VERSION_FILES
@@ -28,6 +28,11 @@ REMEMBERED_CHILDREN = 200_000
 def one_line(error: BaseException) -> str:
     """An error as one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def why_unreadable(error: BaseException) -> str:
+    """Why a file cannot be read, as one line that does not name it again."""
+    return error.reason if isinstance(error, UnreadableFileError) else one_line(error)
 
 
 class ReadVersions:

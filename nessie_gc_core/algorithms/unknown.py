@@ -14,7 +14,7 @@ from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import NessieGcError, UnknownLocationError
+from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import LocationRules, with_slash
@@ -182,11 +182,12 @@ class _ParentsOf:
             yield from to_batches(named, self.schema)
 
     def _names_a_bad_one(self, reader: ContentToFiles, file: ReachableFile) -> bool:
+        """Whether it does, or may: one that cannot be read is to blame as well."""
         try:
             return any(child.path in self._bad for child in reader.expand(file))
-        except (NessieGcError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this file
             log.debug("%s is itself unreadable: %s", file.path, error)
-            return False
+            return True
 
 
 def home_of_metadata(metadata_location: str) -> str:

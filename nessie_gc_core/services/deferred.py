@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from nessie_gc_core.algorithms import subtract
+from nessie_gc_core.algorithms.defer import file_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
 from nessie_gc_core.algorithms.guard import BUCKETS, Verdict, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
@@ -20,9 +21,9 @@ from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, UnknownLocationError
-from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_rows
+from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.plugins import installed
@@ -233,11 +234,7 @@ class _DeferredDeletion:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""
         gone = outcomes.where("outcome", [Outcome.DELETED.value, Outcome.ALREADY_GONE.value])
         for batch in gone.batches():
-            deletions = [
-                FileDeletion(location=str(loc), path=str(path), size=int(str(size)), modified=from_micros(int(str(at))))
-                for loc, path, size, at in to_rows(batch, "location", "path", "size", "modified")
-            ]
-            self.store.remove_file_deletions(self.live_set.id, deletions)
+            self.store.remove_file_deletions(self.live_set.id, file_deletions(batch))
 
 
 def _part(verdicts: Dataset, part: int, parts: int) -> Dataset:

@@ -35,6 +35,7 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.deletion import Deletion
 from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepSettings, no_progress
 
@@ -150,16 +151,26 @@ class _Sweep:
             report.files_expanded += report.content_versions + expansion.files_read
         verdicts, stored = self._subtract(plan, expansion)
         report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
+        recheck = Recheck(
+            engine=self.engine,
+            repository=self.service.repository,
+            settings=self.settings,
+            clock=self.service.clock,
+            live_set=self.live_set,
+            report=report,
+            plan=plan,
+            index=index,
+            readers=readers,
+            finder=finder,
+            known=expansion.files,
+        )
         Deletion(
             service=self.service,
             live_set=self.live_set,
             report=report,
             lease=self.lease,
-            plan=plan,
-            index=index,
             readers=readers,
-            finder=finder,
-            expansion=expansion,
+            recheck=recheck,
             stored_by_unit=stored,
         ).run(verdicts)
 

@@ -1,0 +1,49 @@
+"""Defer: records files for a later deletion, from where the rows are if the store can take that (decision 26)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import pyarrow as pa
+
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.model.batches import from_micros, to_rows
+from nessie_gc_core.model.live_sets import FileDeletion
+
+_RECORDED = pa.schema([pa.field("recorded", pa.int64(), nullable=False)])
+
+
+def file_deletions(batch: pa.RecordBatch) -> list[FileDeletion]:
+    """The files of a batch of :data:`OUTCOMES`."""
+    return [
+        FileDeletion(location=str(loc), path=str(path), size=int(str(size)), modified=from_micros(int(str(modified))))
+        for loc, path, size, modified in to_rows(batch, "location", "path", "size", "modified")
+    ]
+
+
+def record_deletions(deferred: Dataset, store: LiveSetStore, live_set_id: UUID, engine: Engine) -> None:
+    """Records all rows of a dataset of :data:`OUTCOMES`; streamed, in batches, however many they are."""
+    if engine.distributed and store.multi_process:
+        deferred.flat_map(_RecordDeletions(store, live_set_id)).checkpoint()
+        return
+    for batch in deferred.batches():
+        store.add_file_deletions(live_set_id, file_deletions(batch))
+
+
+class _RecordDeletions:
+    """Records rows from where they are; twice does no harm, for what is recorded already is left out."""
+
+    schema = _RECORDED
+
+    def __init__(self, store: LiveSetStore, live_set_id: UUID) -> None:
+        self._connector = type(store)
+        self._options = store.options
+        self._live_set_id = live_set_id
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self._connector(self._options) as store:
+            for batch in batches:
+                recorded = store.add_file_deletions(self._live_set_id, file_deletions(batch))
+                yield pa.RecordBatch.from_pydict({"recorded": [recorded]}, schema=self.schema)
