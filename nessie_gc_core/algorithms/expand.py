@@ -30,9 +30,10 @@ def one_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def why_unreadable(error: BaseException) -> str:
+def why_unreadable(path: str, error: BaseException) -> str:
     """Why a file cannot be read, as one line that does not name it again."""
-    return error.reason if isinstance(error, UnreadableFileError) else one_line(error)
+    named = isinstance(error, UnreadableFileError) and error.path == path and error.reason.strip()
+    return named.splitlines()[0] if named else one_line(error)
 
 
 class ReadVersions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +40,11 @@ class Problems:
     content_ids: set[str] = field(default_factory=set)
     tolerated: int = 0
     """Missing metadata files of older versions that an earlier run deleted (decision 20)."""
+
+    def example(self, preferred: Callable[[str], bool] = lambda path: True) -> str:
+        """One of the unreadable files and why it is; one of the preferred, where there is any."""
+        path = next((path for path in sorted(self.reasons) if preferred(path)), min(self.reasons))
+        return f"cannot read {path}: {self.reasons[path]}"
 
     @property
     def too_many(self) -> bool:
@@ -82,14 +88,19 @@ class UnknownFinder:
         """Takes every unit out of the plan that unknown contents touch (decision 19)."""
         if not problems.content_ids and not problems.reasons:
             return
-        for path, reason in itertools.islice(problems.reasons.items(), MAX_NAMED):
-            plan.unknown[path] = reason
-        example, reason = next(iter(problems.reasons.items()))
-        said = f"cannot read {example}: {reason}"
+        for path in sorted(problems.reasons)[:MAX_NAMED]:
+            plan.unknown[path] = problems.reasons[path]
         if strict or problems.too_many:
-            plan.freeze_all(said)
+            plan.freeze_all(problems.example())
             return
-        plan.freeze(self._touched(problems, version_files, index), said)
+        for prefix in sorted(self._touched(problems, version_files, index)):
+            plan.freeze([prefix], problems.example(functools.partial(self._is_below, prefix)))
+
+    def _is_below(self, prefix: str, path: str) -> bool:
+        try:
+            return self.rules.canonical(path).startswith(prefix)
+        except UnknownLocationError:
+            return False
 
     def _version_problems(self, version_files: Dataset, problems: Problems) -> None:
         rows = (

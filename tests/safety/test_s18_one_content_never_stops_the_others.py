@@ -1,0 +1,69 @@
+"""S18: one content that cannot be read never stops the others."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from collecting import Collector
+from merged import Merged
+from nessie_gc_memory import MemoryLake, put
+
+from nessie_gc_core.errors import UnreadableFileError
+
+
+def test_s18_metadata_that_is_nonsense_stops_its_content_only(merged: Merged) -> None:
+    result = merged.result("corrupt_metadata")
+    assert {result.scene.path("db/fine/data/nobody.parquet")} <= result.gone
+    assert not any("db/broken" in path for path in result.gone)
+    assert any("db/broken" in location for location in result.unknown)
+
+
+@pytest.mark.parametrize("level", ["metadata", "manifest list", "manifest"])
+@pytest.mark.parametrize(
+    "error", [UnreadableFileError("x", "it is cut off"), RuntimeError("a defect"), KeyError("k"), OSError("no disk")]
+)
+def test_s18_whatever_goes_wrong_at_any_level_stops_its_content_only(
+    lake: MemoryLake, collector: Collector, level: str, error: Exception
+) -> None:
+    broken = lake.table("db.broken", location="memory://wh/db/broken").append("a.parquet")
+    fine = lake.table("db.fine", location="memory://wh/db/fine").append("b.parquet")
+    lake.commit("main", put(broken.version), put(fine.version))
+    frozen = lake.put("memory://wh/db/broken/data/nobody.parquet")
+    dead = lake.put("memory://wh/db/fine/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    path = {
+        "metadata": broken.metadata_location,
+        "manifest list": broken.snapshots[1],
+        "manifest": broken.manifests[1][0],
+    }[level]
+    lake.faults.reading[path] = error
+    report = collector.collect("1")
+    assert (True, False) == (frozen in lake.paths(), dead in lake.paths())
+    assert 1 == report.exit_code
+    assert path in report.unknown
+    assert broken.needed | fine.needed <= lake.paths()
+
+
+def test_s18_files_that_fail_once_and_then_can_be_read_freeze_their_content(
+    lake: MemoryLake, collector: Collector
+) -> None:
+    """A parent that cannot be read when the blame is sought may name the bad file, so it is to blame."""
+    broken = lake.table("db.broken", location="memory://wh/db/broken").append("a.parquet")
+    lake.commit("main", put(broken.version))
+    frozen = lake.put("memory://wh/db/broken/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    manifest_list, manifest = broken.snapshots[1], broken.manifests[1][0]
+
+    class ThenTheListToo(dict[str, Exception]):
+        """Once the manifest has failed, its manifest list fails as well."""
+
+        def __getitem__(self, path: str) -> Exception:
+            error = super().__getitem__(path)
+            self[manifest_list] = error
+            return error
+
+    lake.faults.reading = ThenTheListToo({manifest: UnreadableFileError(manifest, "no answer")})
+    report = collector.collect("1")
+    assert frozen in lake.paths()
+    assert 1 == report.exit_code
