@@ -1,0 +1,73 @@
+"""S10: a live set older than its limit is refused by sweep and by deferred deletion."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from collecting import Collector
+from nessie_gc_memory import MemoryLake, put
+
+from nessie_gc_core.algorithms.delete import DeleteMode
+from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.services.settings import SweepSettings
+
+
+@pytest.fixture
+def dead(lake: MemoryLake) -> str:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    lake.commit("main", put(table.version))
+    path = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    return path
+
+
+@pytest.mark.parametrize("mode", list(DeleteMode))
+def test_s10_a_live_set_of_more_than_seven_days_is_refused(
+    lake: MemoryLake, collector: Collector, dead: str, mode: DeleteMode
+) -> None:
+    live_set = collector.mark("1")
+    lake.advance(timedelta(days=7, seconds=1))
+    with pytest.raises(SafetyError, match="--max-live-set-age"):
+        collector.sweep(live_set, SweepSettings(mode=mode))
+    assert dead in lake.paths()
+
+
+def test_s10_the_limit_can_be_set(lake: MemoryLake, collector: Collector, dead: str) -> None:
+    live_set = collector.mark("1")
+    lake.advance(timedelta(days=20))
+    limit = SweepSettings(max_live_set_age=timedelta(days=19))
+    with pytest.raises(SafetyError, match="mark again"):
+        collector.sweep(live_set, limit)
+    collector.sweep(live_set, SweepSettings(max_live_set_age=timedelta(days=21)))
+    assert dead not in lake.paths()
+
+
+def test_s10_deferred_deletion_of_an_old_live_set_is_refused(lake: MemoryLake, collector: Collector, dead: str) -> None:
+    live_set = collector.mark("1")
+    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    lake.advance(timedelta(days=8))
+    with pytest.raises(SafetyError, match="--max-live-set-age"):
+        collector.delete_deferred(live_set)
+    assert dead in lake.paths()
+
+
+def test_s10_a_sweep_is_not_resumed_after_the_limit(lake: MemoryLake, collector: Collector, dead: str) -> None:
+    live_set = collector.mark("1")
+    collector.store.start_expire(live_set, at=lake.time)
+    lake.advance(timedelta(days=8))
+    with pytest.raises(SafetyError, match="mark again"):
+        collector.sweep(live_set, SweepSettings(resume=True))
+    assert dead in lake.paths()
+
+
+def test_s10_a_live_set_of_another_repository_is_refused(lake: MemoryLake, collector: Collector, dead: str) -> None:
+    from dataclasses import replace
+
+    from nessie_gc_memory import MemoryRepository
+
+    live_set = collector.mark("1")
+    other = replace(collector, repository=MemoryRepository.from_options({"lake": "another"}))
+    with pytest.raises(SafetyError, match="memory:another"):
+        other.sweep(live_set)
+    assert dead in lake.paths()

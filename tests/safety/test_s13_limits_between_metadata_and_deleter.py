@@ -1,0 +1,88 @@
+"""S13: an allow-list, a least depth and caps stand between what committers write and the deleter."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from collecting import Collector
+from nessie_gc_memory import MemoryLake, put
+
+from nessie_gc_core.algorithms.guard import DeletionCaps
+from nessie_gc_core.algorithms.units import AllowedLocations
+from nessie_gc_core.services.settings import SweepSettings
+
+
+def write(lake: MemoryLake, *locations: str, dead: int = 4) -> dict[str, set[str]]:
+    """A table at each location, with files that nobody needs (and 1 data, 2 table files, 2 metadata files)."""
+    found = {}
+    for location in locations:
+        table = lake.table(f"db.{location}", location=location).append("a.parquet")
+        lake.commit("main", put(table.version))
+        first = next(path for path, _ in lake.objects.below(f"{location}/metadata/"))
+        extra = {lake.put(f"{location}/data/dead-{number}.parquet") for number in range(dead - 1)}
+        found[location] = extra | {first}
+    return found
+
+
+@pytest.mark.parametrize("location", ["memory://wh/", "memory://wh/db", "memory://wh"])
+def test_s13_a_location_near_the_root_of_a_bucket_is_not_swept(
+    lake: MemoryLake, collector: Collector, location: str
+) -> None:
+    write(lake, location.rstrip("/"))
+    lake.put("memory://wh/precious/of/others.parquet")
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    report = collector.collect("1")
+    assert before == lake.paths()
+    assert [location.rstrip("/")] == list(report.refused)
+    assert 0 == report.outcomes["deleted"].files
+
+
+def test_s13_only_allowed_locations_are_swept(lake: MemoryLake, collector: Collector) -> None:
+    dead = write(lake, "memory://wh/mine/t", "memory://wh/theirs/t", "memory://other/mine/t")
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    allowed = AllowedLocations(prefixes=("memory://wh/mine/",))
+    report = collector.collect("1", sweep=SweepSettings(allowed=allowed))
+    assert dead["memory://wh/mine/t"] == before - lake.paths()
+    assert {"memory://wh/theirs/t", "memory://other/mine/t"} == set(report.refused)
+
+
+def test_s13_a_least_depth_can_be_set(lake: MemoryLake, collector: Collector) -> None:
+    dead = write(lake, "memory://wh/a/t", "memory://wh/a/b/t")
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    collector.collect("1", sweep=SweepSettings(allowed=AllowedLocations(min_depth=3)))
+    assert dead["memory://wh/a/b/t"] == before - lake.paths()
+
+
+def test_s13_a_run_without_an_allow_list_says_so(lake: MemoryLake, collector: Collector) -> None:
+    write(lake, "memory://wh/a/t")
+    assert any("--allow" in warning for warning in collector.collect("1").warnings)
+
+
+CAPS = [
+    (DeletionCaps(max_files=9), set()),
+    (DeletionCaps(max_files=10), {"small", "large"}),
+    (DeletionCaps(max_files_per_unit=5), {"small"}),
+    (DeletionCaps(max_files_per_unit=6), {"small", "large"}),
+    (DeletionCaps(max_percent_per_unit=55.0), {"small"}),
+    (DeletionCaps(max_percent_per_unit=60.0), {"small", "large"}),
+    (DeletionCaps(max_percent_per_unit=0.0), set()),
+    (DeletionCaps(max_files=100, max_files_per_unit=5), {"small"}),
+]
+
+
+@pytest.mark.parametrize(("caps", "swept"), CAPS)
+def test_s13_more_deletions_than_a_cap_allows_are_not_begun(
+    lake: MemoryLake, collector: Collector, caps: DeletionCaps, swept: set[str]
+) -> None:
+    """``small``: 4 of 8 files are dead; ``large``: 6 of 10."""
+    dead = write(lake, "memory://wh/db/small") | write(lake, "memory://wh/db/large", dead=6)
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    report = collector.collect("1", sweep=SweepSettings(caps=caps))
+    assert {p for name in swept for p in dead[f"memory://wh/db/{name}"]} == before - lake.paths()
+    assert 10 == report.outcomes["deleted"].files + report.outcomes["spared"].files == report.unreferenced.files
+    assert (swept == {"small", "large"}) == (not any("more than" in warning for warning in report.warnings))
