@@ -98,9 +98,9 @@ class Given:
         """A path, if there is one."""
         return Path(value) if (value := self.text(name)) is not None else None
 
-    def duration(self, name: str) -> timedelta:
-        """A duration that has a default."""
-        return cast("timedelta", self.raw(name))
+    def duration(self, name: str) -> timedelta | None:
+        """A duration, if there is one."""
+        return cast("timedelta | None", self.raw(name))
 
     def instant(self, name: str) -> datetime | None:
         """An instant, if there is one."""

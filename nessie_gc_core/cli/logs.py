@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
 from nessie_gc_core.services.report import GcReport
@@ -37,7 +38,8 @@ def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: boo
     """Sends log lines to standard error while the block runs: plain, or above the progress bars of a terminal."""
     handler: logging.Handler
     if console.is_terminal:
-        handler = RichHandler(console=console, show_path=False, show_time=False, markup=False, highlighter=None)
+        handler = RichHandler(console=console, show_path=False, show_time=False, markup=False)
+        handler.highlighter = NullHighlighter()
         handler.setFormatter(logging.Formatter("[%(live_set)s] %(message)s"))
     else:
         handler = logging.StreamHandler(console.file)

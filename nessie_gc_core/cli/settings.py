@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
@@ -22,7 +22,7 @@ from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.settings import MarkSettings, Membership, SweepSettings
 
-N = TypeVar("N", int, float)
+N = TypeVar("N", int, float, timedelta)
 
 
 def mark_settings(given: Given) -> MarkSettings:
@@ -55,7 +55,7 @@ def sweep_settings(given: Given) -> SweepSettings:
         choice=choice,
         allowed=allowed_locations(given, choice),
         age=AgeLimit(
-            min_age=given.raw("min_age") if given.raw("min_age") is not None else defaults.age.min_age,
+            min_age=_or(given.duration("min_age"), defaults.age.min_age),
             max_file_modification=given.instant("max_file_modification"),
         ),
         age_floor=not given.flag("no_age_floor"),
@@ -69,7 +69,7 @@ def sweep_settings(given: Given) -> SweepSettings:
         expected_file_count=_or(given.number("expected_file_count"), defaults.expected_file_count),
         false_positive_rate=_or(given.real("fpp"), defaults.false_positive_rate),
         strict_unknown=given.flag("strict_unknown"),
-        max_live_set_age=given.duration("max_live_set_age") or defaults.max_live_set_age,
+        max_live_set_age=_or(given.duration("max_live_set_age"), defaults.max_live_set_age),
         resume=given.flag("resume"),
         outcomes_to=given.text("outcomes_to"),
         parallelism=given.number("identify_parallelism") or defaults.parallelism,

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_runs import COLLECT, Run, one_line
+from nessie_gc_memory import MemoryLake
+
+GC = ("gc", *COLLECT, "--inmemory")
+ID = "2e5d6f8a-8f0b-4b7e-9d5a-0c8b5f6d7a11"
+
+BAD = {
+    "unknown command": (("colect",), "No such command 'colect'"),
+    "unknown option": (("gc", "--defualt-cutoff", "1"), "No such option '--defualt-cutoff'"),
+    "unknown engine": ((*GC, "--engine", "flink"), "'flink' is not one of"),
+    "unknown policy": ((*GC, "-c", "soon"), "cut-off policy 'soon' is not known"),
+    "bad pattern": ((*GC, "-C", "ma(in=1"), "reference pattern 'ma(in' is no regular expression"),
+    "policy without pattern": ((*GC, "-C", "main"), "cut-off 'main' is not of the form"),
+    "bad reference time": ((*GC, "-R", "yesterday"), "'yesterday' is no instant"),
+    "no mark threads": ((*GC, "--identify-parallelism", "0"), "0 is not in the range x>=1"),
+    "bad age": ((*GC, "--min-age", "1 day"), "'1 day' is no duration"),
+    "age below the floor": (("gc", "--inmemory", "--engine", "local", "--min-age", "PT59M"), "--no-age-floor"),
+    "unknown repository": ((*GC, "--repository", "nesie"), "unknown repository 'nesie'"),
+    "unknown repository option": ((*GC, "-r", "uri=x"), "repository 'memory': unknown option 'uri'"),
+    "uri for a repository without": ((*GC, "-u", "http://x"), "leave out --uri"),
+    "pair without value": ((*GC, "-r", "history_file"), "entry 1 is not of the form KEY=VALUE"),
+    "unknown deduplicator": ((*GC, "--visited", "bloom"), "unknown visited-deduplicator 'bloom'"),
+    "unknown lister": ((*GC, "--lister", "tape"), "unknown file-lister 'tape'"),
+    "unknown kind": ((*GC, "--connector-option", "robot:x:y=z"), "unknown kind of connector 'robot'"),
+    "connector option's form": ((*GC, "--connector-option", "x=y"), "KIND:NAME:KEY=VALUE"),
+    "connector's option": ((*GC, "--connector-option", "file-lister:memory:x=y"), "file-lister 'memory': unknown"),
+    "unknown scheme": ((*GC, "--allow", "ftp://x/y"), "the scheme of 'ftp://x/y' is not known"),
+    "relative location": ((*GC, "--allow", "warehouse"), "'warehouse' is neither absolute"),
+    "scheme taken apart": ((*GC, "--scheme-alias", "s3a=gs"), "s3a is always the same as s3"),
+    "aliases in a circle": ((*GC, "--scheme-alias", "one=two,two=one"), "go round in a circle"),
+    "bad false-positive rate": ((*GC, "--fpp", "2"), "--fpp must lie between 0 and 1"),
+    "bad outcome file": ((*GC, "--outcomes-to", "x.csv"), "must end in .jsonl or .parquet"),
+    "bad zone": ((*GC, "--time-zone", "Mars/Olympus"), "is no time zone"),
+    "bad memory limit": ((*GC, "--memory-limit", "much"), "'much'"),
+    "hadoop": ((*GC, "-H", "fs.s3a.endpoint=x"), "give Iceberg's properties with -I"),
+    "nessie client": ((*GC, "--nessie-client", "x"), "--nessie-client is not supported"),
+    "nessie api": ((*GC, "--nessie-api", "x"), "--nessie-api is not supported"),
+    "spark with local": ((*GC, "--spark-master", "local[1]"), "--spark-master does nothing with --engine local"),
+    "in memory, deferred": ((*GC, "--defer-deletes"), "--inmemory and --defer-deletes exclude each other"),
+    "two stores": ((*GC, "--jdbc-url", "sqlite://"), "--inmemory and --jdbc-url exclude each other"),
+    "sweep in memory": (("sweep", *COLLECT, "--inmemory", "-l", ID), "it serves 'gc' and nothing else"),
+    "mark in memory": (("mark", "--repository", "memory", "--inmemory"), "it serves 'gc' and nothing else"),
+    "list in memory": (("list", "--inmemory"), "it serves 'gc' and nothing else"),
+    "no live set": (("sweep", *COLLECT), "give the live set"),
+    "two live sets": (("sweep", *COLLECT, "-l", ID, "-L", "x"), "exclude each other"),
+    "bad live set": (("show", "-l", "17"), "'17' is not a valid UUID"),
+    "no live-set file": (("show", "-L", "nowhere"), "cannot read --read-live-set-id-from nowhere"),
+    "unknown database": (("list", "--jdbc-url", "oracle9://x"), "oracle9"),
+    "unknown schema strategy": (("create-sql-schema", "--jdbc-schema", "MAYBE"), "'MAYBE' is not one of"),
+    "missing file option": (("completion-script",), "Missing option '--output-file'"),
+    "no configuration file": ((*GC, "--config", "nowhere.toml"), "cannot read the configuration file nowhere.toml"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), BAD.values(), ids=list(BAD))
+def test_bad_input_is_one_line_and_exit_code_2(
+    run: Run, lake: MemoryLake, arguments: tuple[str, ...], said: str
+) -> None:
+    before = lake.paths()
+    result = run(*arguments)
+    assert said in one_line(result)
+    assert 2 == result.exit_code
+    assert before == lake.paths()
+
+
+def test_a_file_without_a_live_set_id_is_named(run: Run, home: Path) -> None:
+    (home / "id").write_text("seventeen\n")
+    result = run("show", "-L", "id")
+    assert (2, "the first line of id is 'seventeen', not the id of a live set") == (
+        result.exit_code,
+        one_line(result),
+    )
+
+
+def test_an_unexpected_error_is_one_line_and_says_how_to_see_more(
+    run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.faults.references = ZeroDivisionError("oops")  # type: ignore[assignment]  # a bug in a connector
+    result = run(*GC)
+    assert 1 == result.exit_code
+    assert one_line(result) == "unexpected error ZeroDivisionError: oops (run with -vv for the traceback)"
+    assert "Traceback" in run(*GC, "-vv").stderr
+
+
+def test_an_interrupt_is_exit_code_130(run: Run, lake: MemoryLake) -> None:
+    lake.faults.references = KeyboardInterrupt()  # type: ignore[assignment]  # the user, at this very moment
+    assert 130 == run(*GC).exit_code

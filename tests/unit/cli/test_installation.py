@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_runs import Run, one_line
+from nessie_gc_memory import MemoryLake
+
+from nessie_gc_core import __version__
+
+
+@pytest.fixture
+def broken_plugin(tmp_path: Path) -> Path:
+    """A folder with an installed distribution whose plugin cannot be imported."""
+    folder = tmp_path / "site"
+    info = folder / "nessie_gc_tape-9.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: nessie-gc-tape\nVersion: 9\n")
+    (info / "entry_points.txt").write_text("[nessie_gc]\ntape = nessie_gc_tape\n")
+    (folder / "nessie_gc_tape.py").write_text("import a_library_that_is_missing\n")
+    return folder
+
+
+def with_broken_plugin(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nessie_gc_core", *arguments],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_plugins_shows_what_is_installed_with_all_options(run: Run) -> None:
+    shown = run("plugins").stdout
+    assert f"core: nessie-gc-core {__version__}, works" in shown
+    assert "visited-deduplicator exact" in shown
+    assert "  capacity [5000000]: how many commits to remember" in shown
+    assert "(may be secret)" in shown
+
+
+def test_plugins_shows_what_is_broken_and_why(broken_plugin: Path) -> None:
+    done = with_broken_plugin(broken_plugin, "plugins")
+    said = "tape: nessie-gc-tape 9, broken: ModuleNotFoundError: No module named 'a_library_that_is_missing'"
+    assert (0, True) == (done.returncode, said in done.stdout.splitlines())
+    (tape,) = [
+        plugin
+        for plugin in json.loads(with_broken_plugin(broken_plugin, "plugins", "--json").stdout)["plugins"]
+        if plugin["name"] == "tape"
+    ]
+    assert "9" == tape["version"]
+
+
+def test_a_broken_plugin_breaks_only_those_who_ask_for_it(broken_plugin: Path) -> None:
+    assert 0 == with_broken_plugin(broken_plugin, "list").returncode
+    done = with_broken_plugin(broken_plugin, "mark", "--repository", "tape")
+    assert 2 == done.returncode
+    assert "broken plugins: tape (ModuleNotFoundError: No module named 'a_library_that_is_missing')" in done.stderr
+
+
+def test_check_reaches_everything_and_touches_nothing(run: Run, lake: MemoryLake) -> None:
+    before = lake.paths()
+    arguments = ("check", "--repository", "memory", "--allow", "memory://warehouse/", "--engine", "local")
+    result = run(*arguments)
+    assert 0 == result.exit_code, result.stdout
+    assert "ok      repository: memory:default has 1 references" in result.stdout
+    assert "ok      live-set store: it has no live set yet" in result.stdout
+    assert "ok      memory://warehouse/: it has files" in result.stdout
+    assert "ok      engine local: local runs, and its workers have the same plugins" in result.stdout
+    assert before == lake.paths()
+    assert 0 == json.loads(run(*arguments, "--json").stdout)["exit_code"]
+
+
+def test_check_goes_on_after_a_failure_and_says_all(run: Run, lake: MemoryLake, home: Path) -> None:
+    (home / "file").write_text("")
+    lake.faults.references = ConnectionError("no answer")
+    nowhere = ("--jdbc-url", f"sqlite:///{home}/file/in/a/file.db", "--allow", "ftp://x/")
+    result = run("check", "--repository", "memory", *nowhere, "--connect-timeout", "PT1S")
+    lines = result.stdout.splitlines()
+    assert (1, 5) == (result.exit_code, len(lines))
+    assert ["plugins"] == [line.split()[1].rstrip(":") for line in lines if line.startswith("ok")]
+    assert all(line.startswith(("ok      ", "failed  ")) for line in lines)
+
+
+def test_check_names_a_broken_plugin(broken_plugin: Path, tmp_path: Path) -> None:
+    done = with_broken_plugin(broken_plugin, "check", "--repository", "memory", "--inmemory")
+    assert 1 == done.returncode
+    assert "failed  plugins: broken: tape (ModuleNotFoundError" in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_written_and_never_written_over(run: Run, home: Path, shell: str) -> None:
+    assert 0 == run("completion-script", "-O", "script", "--shell", shell).exit_code
+    assert "_NESSIE_GC_COMPLETE" in (home / "script").read_text()
+    again = run("completion-script", "-O", "script", "--shell", shell)
+    assert (1, "script exists already; name another file, or remove it") == (again.exit_code, one_line(again))
+
+
+def test_the_completion_script_works_in_bash(run: Run, home: Path) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    run("completion-script", "-O", "script")
+    asked = (
+        "source ./script; COMP_WORDS=(nessie-gc sw); COMP_CWORD=1; "
+        '_nessie_gc_completion nessie-gc; echo "${COMPREPLY[@]}"'
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run([bash, "-c", asked], capture_output=True, text=True, check=True, env={"PATH": path})
+    assert "sweep\n" == done.stdout
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+@pytest.mark.parametrize("command", [(), ("gc",)])
+def test_the_version_is_printed_everywhere(run: Run, flag: str, command: tuple[str, ...]) -> None:
+    assert f"nessie-gc {__version__}\n" == run(*command, flag).stdout
+
+
+def test_without_a_command_the_help_is_shown(run: Run) -> None:
+    result = run()
+    assert (2, True) == (result.exit_code, "deferred-deletes" in result.output)
+
+
+def test_the_help_has_sections_and_hides_what_is_refused(run: Run) -> None:
+    shown = run("gc", "-h").stdout
+    assert ["Repository:", "Live-set store:", "Mark:", "Sweep:", "What keeps files:"] == [
+        line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")
+    ][:5]
+    assert "--hadoop" not in shown

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+from cli_runs import COLLECT, Run, one_line
+from nessie_gc_memory import MemoryLake, put
+
+ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
+NEW_YORK = ("--time-zone", "America/New_York")
+DEFERRED = ("deferred-deletes", "--repository", "memory", "--engine", "local")
+
+
+def mark(run: Run) -> str:
+    return str(json.loads(run("mark", "--repository", "memory", "-c", "1", "--json").stdout)["live_set_id"])
+
+
+@pytest.fixture
+def swept(run: Run, lake: MemoryLake) -> str:
+    """The id of a live set whose deletions are deferred."""
+    id_ = mark(run)
+    result = run("sweep", *COLLECT, "-l", id_, "--defer-deletes", "--json")
+    assert 0 == result.exit_code, result.stderr
+    report = json.loads(result.stdout)
+    assert report["unreferenced"] == report["deferred"]
+    return id_
+
+
+def test_live_sets_are_listed_newest_first(run: Run, lake: MemoryLake) -> None:
+    ids = [mark(run) for _ in range(3)]
+    listed = run("list", *NEW_YORK).stdout.splitlines()
+    assert "time zone: America/New_York" == listed[0]
+    assert ids[::-1] == [line.split()[0] for line in listed[2:]]
+    assert ids[::-1] == [found["id"] for found in json.loads(run("list", "--json").stdout)["live_sets"]]
+
+
+def test_a_failed_mark_is_listed_with_its_error(run: Run, lake: MemoryLake) -> None:
+    lake.faults.log[lake.history.reference("main").commit_id or ""] = ConnectionError("the line is dead")
+    assert 1 == run("mark", "--repository", "memory").exit_code
+    listed = run("list").stdout
+    assert "IDENTIFY_FAILED" in listed
+    assert "the line is dead" in listed
+
+
+def test_an_empty_store_says_how_to_make_a_live_set(run: Run) -> None:
+    assert "there is no live set; 'nessie-gc mark' makes one\n" == run("list").stdout
+
+
+def test_a_live_set_is_shown_with_all_that_belongs_to_it(run: Run, swept: str) -> None:
+    shown = run("show", "-l", swept, "-D", "-C", "-B", *NEW_YORK).stdout
+    assert "status              EXPIRY_SUCCESS" in shown
+    assert "repository          memory:default" in shown
+    assert "cut-off policy 1" in shown
+    assert "MEMORY_TABLE" in shown
+    assert "memory://warehouse/db/t" in shown
+    assert "data/orphan.parquet" in shown
+
+
+def test_a_live_set_is_shown_as_json_too(run: Run, swept: str) -> None:
+    shown = json.loads(run("show", "-l", swept, "-D", "-C", "-B", "--json").stdout)
+    assert (swept, 1, len(shown["deferred_deletes"])) == (
+        shown["id"],
+        len(shown["content_versions"]),
+        shown["counts"]["deferred_files"],
+    )
+    assert ["main"] == [reference["name"] for reference in shown["references"]]
+    assert "deferred_deletes" not in json.loads(run("show", "-l", swept, "--json").stdout)
+
+
+def test_deleting_a_live_set_deletes_no_file(run: Run, lake: MemoryLake, swept: str) -> None:
+    before = lake.paths()
+    result = run("delete", "-l", swept)
+    assert f"live set {swept} (EXPIRY_SUCCESS) is deleted from the store; no file was touched\n" == result.stdout
+    assert before == lake.paths()
+    again = run("delete", "-l", swept)
+    assert (1, True) == (again.exit_code, swept in one_line(again))
+
+
+@pytest.mark.parametrize("command", ["show", "delete", "list-deferred"])
+def test_a_live_set_that_does_not_exist_is_named(run: Run, command: str) -> None:
+    id_ = str(uuid.uuid4())
+    result = run(command, "-l", id_)
+    assert (1, True) == (result.exit_code, id_ in one_line(result))
+
+
+def test_deferred_deletes_are_listed(run: Run, swept: str) -> None:
+    result = run("list-deferred", "-l", swept, *NEW_YORK)
+    assert "2025-12-31 19:00:00  memory://warehouse/db/t/  data/orphan.parquet" in result.stdout.splitlines()
+    files = json.loads(run("list-deferred", "-l", swept, "--json").stdout)["files"]
+    assert len(result.stdout.splitlines()) == len(files)
+
+
+def test_a_live_set_that_was_not_swept_has_no_deferred_deletes(run: Run, lake: MemoryLake) -> None:
+    id_ = mark(run)
+    for command in (("list-deferred", "-l", id_), (*DEFERRED, "-l", id_)):
+        result = run(*command)
+        assert 1 == result.exit_code
+        assert f"live set {id_} is IDENTIFY_SUCCESS, expected EXPIRY_SUCCESS" in one_line(result)
+
+
+def test_deferred_deletes_are_deleted_once(run: Run, lake: MemoryLake, swept: str) -> None:
+    needed = lake.needed_files(lake.visible([lake.history.reference("main").commit_id]))
+    dry = json.loads(run(*DEFERRED, "-l", swept, "--dry-run", "--json").stdout)
+    result = run(*DEFERRED, "-l", swept, "--json")
+    assert 0 == result.exit_code, result.stderr
+    assert dry["would_delete"] == json.loads(result.stdout)["deleted"]
+    assert needed == lake.paths()
+    assert [] == json.loads(run("list-deferred", "-l", swept, "--json").stdout)["files"]
+    assert 0 == json.loads(run(*DEFERRED, "-l", swept, "--json").stdout)["unreferenced"]["files"]
+
+
+def test_s09_what_became_live_since_is_spared_and_stays_recorded(run: Run, lake: MemoryLake, swept: str) -> None:
+    old = lake.history.commit_of(lake.history.commit_of(lake.history.reference("main").commit_id or "").parent_id or "")
+    lake.branch("rescue", old.commit_id)
+    needed = lake.needed_files(lake.visible([old.commit_id]))
+    result = run(*DEFERRED, "-l", swept)
+    assert 0 == result.exit_code, result.stderr
+    assert needed <= lake.paths()
+    assert ORPHAN not in lake.paths()
+    assert "a reference that is new or moved reaches it" in result.stdout
+    left = json.loads(run("list-deferred", "-l", swept, "--json").stdout)["files"]
+    assert {file["location"] + file["path"] for file in left} <= needed
+
+
+def test_s10_deferred_deletes_of_an_old_live_set_are_refused(run: Run, lake: MemoryLake, swept: str) -> None:
+    result = run(*DEFERRED, "-l", swept, "--max-live-set-age", "PT0S")
+    assert (1, True) == (result.exit_code, "--max-live-set-age" in one_line(result))
+    assert ORPHAN in lake.paths()
+
+
+def test_deferred_deletes_are_refused_for_another_repository(run: Run, lake: MemoryLake, swept: str) -> None:
+    result = run(*DEFERRED, "-l", swept, "-r", "lake=another")
+    assert (1, True) == (result.exit_code, "was made from memory:default" in one_line(result))
+
+
+def test_s13_deferred_deletes_outside_the_allowed_locations_stay(run: Run, lake: MemoryLake, swept: str) -> None:
+    report = json.loads(run(*DEFERRED, "-l", swept, "--allow", "memory://other/", "--json").stdout)
+    assert report["unreferenced"] == report["spared"]
+    assert ORPHAN in lake.paths()
+
+
+def test_failed_deferred_deletes_stay_recorded(run: Run, lake: MemoryLake, swept: str) -> None:
+    lake.faults.deleting[ORPHAN] = "locked"
+    result = run(*DEFERRED, "-l", swept)
+    assert (1, True) == (result.exit_code, f"{ORPHAN}: locked" in result.stdout)
+    left = json.loads(run("list-deferred", "-l", swept, "--json").stdout)["files"]
+    assert [ORPHAN] == [file["location"] + file["path"] for file in left]
+    lake.faults.deleting.clear()
+    assert 1 == json.loads(run(*DEFERRED, "-l", swept, "--json").stdout)["deleted"]["files"]
+
+
+def test_the_tables_can_be_made_on_request(run: Run, home: Path) -> None:
+    store = ("--jdbc-url", f"sqlite:///{home}/x.db")
+    assert "are there (CREATE)" in run("create-sql-schema", *store).stdout
+    again = run("create-sql-schema", *store)
+    assert (1, True) == (again.exit_code, "already" in one_line(again))
+    assert 0 == run("create-sql-schema", *store, "--jdbc-schema", "drop_and_create").exit_code
+
+
+def test_the_script_that_makes_the_tables_can_be_seen(run: Run, home: Path) -> None:
+    printed = run("show-sql-create-schema-script").stdout
+    assert "CREATE TABLE nessie_gc_" in printed
+    run("show-sql-create-schema-script", "--output-file", home / "x.sql")
+    assert printed == (home / "x.sql").read_text()
+
+
+def test_a_branch_that_moves_is_walked_again(run: Run, lake: MemoryLake, swept: str) -> None:
+    head = lake.history.state_at(lake.history.reference("main").commit_id)["db.t"]
+    lake.commit("main", put(head))
+    assert 1 == json.loads(run(*DEFERRED, "-l", swept, "--json").stdout)["references_moved"]
