@@ -15,6 +15,7 @@ A comment directly above a block says how it is treated:
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 _FENCE = re.compile(
-    r"^(?:<!-- (?P<directive>.+?) -->\n+)?(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^(?P=indent)```$",
+    r"^(?P<indent> *)(?:<!-- (?P<directive>[^\n]+?) -->\n+(?P=indent))?"
+    r"```(?P<language>[\w-]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
 NO_CODE = {"text", "mermaid"}
@@ -86,7 +88,7 @@ def blocks(page: Path) -> list[Block]:
             page=page,
             line=text.count("\n", 0, match.start("indent")) + 1,
             language=match["language"],
-            text=match["text"],
+            text=textwrap.dedent(match["text"]),
             directive=match["directive"] or "",
         )
         for match in _FENCE.finditer(text)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -11,13 +10,13 @@ from pathlib import Path
 import click
 import pytest
 from docs.pages import DOCS, NO_CODE, ROOT, Block, blocks, is_run, name_of, pages, wants_lake
-from lakes import LakeSpec, build_lake
+from docs.servers import small_lake
 
 from nessie_gc_core.cli.main import cli
-from nessie_gc_core.demo.spark import check_requirements
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
 
 _ALL = [pytest.param(page, id=name_of(page)) for page in pages()]
+_ENDS = ("&&", "||", "|", ";", ">", ">>", "2>&1")
+"""Words at which a command's arguments end."""
 _RUN = [pytest.param(page, id=name_of(page)) for page in pages() if is_run(page)]
 
 
@@ -80,66 +79,10 @@ def test_every_page_is_reachable_from_the_readme() -> None:
 @pytest.mark.parametrize("page", _RUN)
 def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     if wants_lake(page):
-        with _lake(tmp_path) as uri:
-            _run(page, tmp_path, {**environment, "NESSIE_GC_URI": uri})
+        with small_lake(tmp_path) as uri:
+            _run(page, tmp_path, {**environment, "NESSIE_GC_URI": uri, "NESSIE_GC_ENGINE": "local"})
     else:
-        if "pyspark" in page.read_text(encoding="utf-8"):
-            with skip_or_fail():
-                check_requirements()
         _run(page, tmp_path, environment)
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """A user's own, with this Python's programs, and nothing written outside of the test's folder."""
-    conf = tmp_path / ".spark"
-    conf.mkdir()
-    spark = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.jars.ivy": _ivy(),
-    }
-    lines = (f"{key} {value}\n" for key, value in spark.items())
-    (conf / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
-    own = {name: value for name, value in os.environ.items() if not name.startswith("NESSIE_GC_") or "JAR" in name}
-    bin_folder = str(Path(sys.executable).parent)
-    return {
-        **own,
-        "PATH": bin_folder + os.pathsep + own.get("PATH", ""),
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT / "examples/nessie-gc-tape/src")]),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "SPARK_CONF_DIR": str(conf),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "XDG_DATA_HOME": str(tmp_path / ".data"),
-        "COLUMNS": "200",
-        "TZ": "UTC",
-    }
-
-
-def _ivy() -> str:
-    import platformdirs
-
-    return str(Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy")
-
-
-class _lake:  # noqa: N801 - a context manager that reads like a word
-    """A Nessie server with a small lake, whose files are a month old."""
-
-    def __init__(self, folder: Path) -> None:
-        self._server = NessieServer(log=folder / "nessie.log")
-        self._folder = folder / "warehouse"
-
-    def __enter__(self) -> str:
-        with skip_or_fail():
-            self._server.start()
-        spec = LakeSpec(tables=2, appends=4, files_per_append=2, branches=1, garbage_ratio=0.25)
-        build_lake(spec, self._folder, self._server.uri)
-        return self._server.uri
-
-    def __exit__(self, *error: object) -> None:
-        self._server.stop()
 
 
 def _run(page: Path, folder: Path, environment: dict[str, str]) -> None:
@@ -154,7 +97,9 @@ def _our_commands(block: Block) -> Iterator[list[str]]:
         words = shlex.split(line.replace("\\\n", " "), comments=True)
         if "nessie-gc" in words:
             arguments = words[words.index("nessie-gc") + 1 :]
-            ends = [number for number, word in enumerate(arguments) if word in ("&&", "||", "|", ";", ">", ">>", "2>&1")]
+            ends = [
+                number for number, word in enumerate(arguments) if word in ("&&", "||", "|", ";", ">", ">>", "2>&1")
+            ]
             yield arguments[: ends[0]] if ends else arguments
 
 
