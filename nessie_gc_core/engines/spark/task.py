@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import zipimport
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -25,3 +27,16 @@ class ArrowTask:
             yield from self._function(batch for batch in batches if batch.num_rows)
         finally:
             task_attempt.reset(token)
+            forget_zip_importers()
+
+
+def forget_zip_importers() -> None:
+    """Makes the next task of this worker start fast.
+
+    Spark invalidates Python's import caches before every task, and an importer of a zip file then reads the whole
+    directory of its file again: Spark's own archives cost more than most of our tasks. An importer that is not
+    there has nothing to read; Python makes it anew, from what it knows, when something is imported.
+    """
+    for path, importer in list(sys.path_importer_cache.items()):
+        if isinstance(importer, zipimport.zipimporter):
+            del sys.path_importer_cache[path]
