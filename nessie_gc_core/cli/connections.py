@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.locations import SCHEME_ALIASES
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
 from nessie_gc_core.plugins.registry import KINDS, installed
+
+log = logging.getLogger(__name__)
 
 Options = dict[str, OptionValue]
 
@@ -106,6 +109,7 @@ def store_spec(given: Given, *, in_memory_allowed: bool = False) -> ConnectorSpe
         ConfigurationError: there is no such connector, or it has no such option.
     """
     table = given.session.config.store
+    given.one_of("inmemory", "jdbc")
     chosen = given.one_of("inmemory", "jdbc_url")
     if chosen == "inmemory":
         if not in_memory_allowed:
@@ -233,7 +237,7 @@ def open_engine(given: Given) -> Engine:
 
     _refuse_on_command_line(given, "spark", "memory_limit")
     if given.rank("expiry_parallelism"):
-        click.echo("--expiry-parallelism is ignored: Spark's master says how many workers there are", err=True)
+        log.warning("--expiry-parallelism is ignored: Spark's master says how many workers there are")
     return SparkEngine(master=given.text("spark_master"), conf=given.pairs("spark_conf"))
 
 

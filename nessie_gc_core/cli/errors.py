@@ -14,8 +14,12 @@ from nessie_gc_core.errors import NessieGcError
 
 log = logging.getLogger(__name__)
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 USAGE = 2
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the process to end; it closes what it has open, as for an interrupt."""
 
 
 def describe(error: BaseException) -> tuple[str, int]:
@@ -27,6 +31,8 @@ def describe(error: BaseException) -> tuple[str, int]:
         return f"{_one_line(error.format_message())} (see {command} --help)", USAGE
     if isinstance(error, click.ClickException):
         return _one_line(error.format_message()), error.exit_code
+    if isinstance(error, Terminated) or isinstance(error.__cause__, Terminated):
+        return "terminated", TERMINATED
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         return "interrupted", INTERRUPTED
     return f"unexpected error {type(error).__name__}: {_one_line(str(error))} (run with -vv for the traceback)", 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import click
@@ -12,7 +14,7 @@ import click
 from nessie_gc_core.cli.collect import COLLECT_COMMANDS
 from nessie_gc_core.cli.command import SETTINGS, GcCommand, Session, standard_options
 from nessie_gc_core.cli.deferred import DEFERRED_COMMANDS
-from nessie_gc_core.cli.errors import fail
+from nessie_gc_core.cli.errors import Terminated, fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
 from nessie_gc_core.cli.live_sets import LIVE_SET_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
@@ -78,4 +80,10 @@ cli = Program([*COLLECT_COMMANDS, *LIVE_SET_COMMANDS, *DEFERRED_COMMANDS, *SCHEM
 
 def run() -> None:
     """Runs the program: the entry point ``nessie-gc``."""
+    signal.signal(signal.SIGTERM, _terminate)
     cli()
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Ends like an interrupt, so that a sweep says that it failed and gives its lease back."""
+    raise Terminated

@@ -43,6 +43,7 @@ BAD = {
     "spark with local": ((*GC, "--spark-master", "local[1]"), "--spark-master does nothing with --engine local"),
     "in memory, deferred": ((*GC, "--defer-deletes"), "--inmemory and --defer-deletes exclude each other"),
     "two stores": ((*GC, "--jdbc-url", "sqlite://"), "--inmemory and --jdbc-url exclude each other"),
+    "two kinds of store": ((*GC, "--jdbc"), "--inmemory and --jdbc exclude each other"),
     "sweep in memory": (("sweep", *COLLECT, "--inmemory", "-l", ID), "it serves 'gc' and nothing else"),
     "mark in memory": (("mark", "--repository", "memory", "--inmemory"), "it serves 'gc' and nothing else"),
     "list in memory": (("list", "--inmemory"), "it serves 'gc' and nothing else"),
