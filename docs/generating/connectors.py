@@ -25,7 +25,8 @@ _HOW_ELSE = (
 _INTRO = """# Connectors
 
 What this repository's distributions bring, by kind. `nessie-gc plugins` shows the same of what is installed with you.
-A secret option never appears in a report, a log line, an error or a store.
+A secret option never appears in a report, a log line, an error or a store. An option that holds pairs of its own
+(such as `properties`) is given as a table in the file, or by the command-line option that stands for it (such as `-I`).
 """
 
 

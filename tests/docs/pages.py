@@ -15,7 +15,6 @@ A comment directly above a block says how it is treated:
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +87,7 @@ def blocks(page: Path) -> list[Block]:
             page=page,
             line=text.count("\n", 0, match.start("indent")) + 1,
             language=match["language"],
-            text=textwrap.dedent(match["text"]),
+            text=re.sub(rf"^{match['indent']}", "", match["text"], flags=re.MULTILINE),
             directive=match["directive"] or "",
         )
         for match in _FENCE.finditer(text)

@@ -97,9 +97,9 @@ def _our_commands(block: Block) -> Iterator[list[str]]:
         words = shlex.split(line.replace("\\\n", " "), comments=True)
         if "nessie-gc" in words:
             arguments = words[words.index("nessie-gc") + 1 :]
-            ends = [
-                number for number, word in enumerate(arguments) if word in ("&&", "||", "|", ";", ">", ">>", "2>&1")
-            ]
+            if "--config" in arguments:  # it names a file of the reader's
+                del arguments[arguments.index("--config") : arguments.index("--config") + 2]
+            ends = [number for number, word in enumerate(arguments) if word in _ENDS]
             yield arguments[: ends[0]] if ends else arguments
 
 
