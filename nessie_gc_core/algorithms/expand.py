@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import MissingFileError, UnknownLocationError, UnreadableFileError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 
@@ -50,16 +51,22 @@ class ReadVersions:
             yield from to_batches(self._rows(batches, connectors), self.schema)
 
     def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
+        rules = self._choice.rules()
         for version in (version for batch in batches for version in _by_metadata(batch)):
             type_, id_ = version.content_type, version.content_id
             try:
-                for file in connectors.reader(type_).files(version):
+                for file in connectors.reader(type_).files(_to_open(version, rules)):
                     yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
             except MissingFileError as error:
                 yield (error.path, PROBLEM, type_, None, None, id_, error.reason, True)
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
                 path = version.metadata_location or version.content_key
                 yield (path, PROBLEM, type_, None, None, id_, one_line(error), False)
+
+
+def _to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
+    location = version.metadata_location
+    return version if location is None else replace(version, metadata_location=rules.to_open(location))
 
 
 def _by_metadata(batch: pa.RecordBatch) -> list[ContentVersion]:
@@ -101,7 +108,8 @@ class ExpandFiles:
         for row in (row for batch in batches for row in to_rows(batch, *_TO_EXPAND)):
             file, type_ = _file(*row), str(row[2])
             try:
-                for child in connectors.reader(type_).expand(file):
+                opened = replace(file, path=self._index.rules.to_open(file.path))
+                for child in connectors.reader(type_).expand(opened):
                     if child.path in seen:
                         continue
                     if len(seen) < REMEMBERED_CHILDREN:

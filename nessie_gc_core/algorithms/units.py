@@ -93,7 +93,7 @@ def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedL
         if refusal is not None:
             plan.refused[raw] = refusal
             continue
-        raw_by_canonical.setdefault(canonical, []).append(with_slash(raw))
+        raw_by_canonical.setdefault(canonical, []).append(with_slash(rules.to_open(raw)))
     for root in outermost(raw_by_canonical):
         inside = [(c, raw) for c, raws in raw_by_canonical.items() if c.startswith(root) for raw in raws]
         plan.units.append(SweepUnit(root=root, locations=_spellings(inside)))

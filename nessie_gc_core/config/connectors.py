@@ -40,8 +40,10 @@ class ConnectorChoice:
         own = {scheme: SCHEME_ALIASES.get(scheme, scheme) for scheme in installed().schemes()}
         configured = {key.lower(): value.lower() for key, value in self.scheme_aliases.items()}
         aliases = {**own, **configured, **SCHEME_ALIASES}
+        scheme_aliases = {alias: _end(alias, aliases) for alias in aliases}
         return LocationRules(
-            scheme_aliases={alias: _end(alias, aliases) for alias in aliases},
+            scheme_aliases=scheme_aliases,
+            declared_schemes={alias: scheme_aliases[alias] for alias in configured if alias not in own},
             authority_aliases={alias: _end(alias, self.authority_aliases) for alias in self.authority_aliases},
         )
 

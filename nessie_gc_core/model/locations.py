@@ -41,6 +41,15 @@ class LocationRules:
     authority_aliases: Mapping[str, str] = field(default_factory=dict)
     """For instance an S3 access point to its bucket."""
 
+    declared_schemes: Mapping[str, str] = field(default_factory=dict)
+    """Schemes that only the configuration knows, and what connectors know them as."""
+
+    def to_open(self, raw: str) -> str:
+        """The raw path as connectors can open it: a declared scheme is written as what it is the same as."""
+        match = _SCHEME.match(raw)
+        declared = self.declared_schemes.get(match[1].lower()) if match is not None else None
+        return raw if match is None or declared is None else f"{declared}{raw[match.end() - 1 :]}"
+
     def canonical(self, raw: str) -> str:
         """The canonical form of a raw absolute path.
 
