@@ -87,7 +87,7 @@ class SweepStep:
     planned_files: int
     planned_bytes: int
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """For each outcome its files and bytes; filled when the step is done."""
+    """For each outcome its files and bytes; until the step is done only those that were to be spared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ _PLANNED = pa.schema(
     ]
 )
 _DEAD = Verdict.UNREFERENCED.value
+_SPARED = Verdict.SPARED.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,14 @@ class Deletion:
 
     def _announce(self, step: _Step, mine: Dataset) -> dict[str, tuple[int, int]]:
         """Records what is about to go, and buries the metadata files among it, before the first deletion."""
-        dead = mine.where("verdict", [_DEAD]).where("unit", sorted(self.recheck.spared_units), negate=True)
-        planned = {unit: counts for (unit, _), counts in _planned(dead).items()}
+        spared_units = self.recheck.spared_units
+        dead = mine.where("verdict", [_DEAD]).where("unit", sorted(spared_units), negate=True)
+        found = _planned(mine)
+        planned = {unit: counts for (unit, verdict), counts in found.items() if verdict == _DEAD}
+        planned = {unit: counts for unit, counts in planned.items() if unit not in spared_units}
         for unit, (files, bytes_) in planned.items():
-            self._record(step, unit, SweepStepState.STARTED, files, bytes_, {})
+            kept = {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0))}
+            self._record(step, unit, SweepStepState.STARTED, files, bytes_, kept)
         service = self.service
         bury(
             dead,
@@ -144,7 +149,7 @@ class Deletion:
         """Counts what an earlier attempt of the same sweep deleted (S15).
 
         A finished step says it. An unfinished one says what it was about to delete: what is not there any more
-        was deleted by it.
+        was deleted by it. Of a unit that is not swept this time nothing can be said.
         """
         if self.service.settings.mode is not DeleteMode.DELETE:
             return
@@ -153,6 +158,9 @@ class Deletion:
             self._attempt = max(self._attempt, int(attempt) + 1)
             outcomes = step.outcomes
             if step.state is SweepStepState.STARTED:
+                if step.unit not in self.recheck.plan.roots:
+                    self.report.warn(f"what an earlier attempt deleted in {step.unit} is not known, and not counted")
+                    continue
                 outcomes = {Outcome.DELETED.value: _gone_since(step, part, verdicts)}
                 closed = replace(step, state=SweepStepState.DONE, outcomes=outcomes)
                 self.service.store.record_step(self.live_set.id, closed)
@@ -170,11 +178,18 @@ def _planned(verdicts: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def _gone_since(step: SweepStep, part: str, verdicts: Dataset) -> tuple[int, int]:
-    """Files and bytes that an unfinished step had announced and that are not there any more."""
+    """Files and bytes that an unfinished step had announced and that are not there any more.
+
+    Whether a file is spared may have changed since, so those count on both sides.
+    """
     number, _, parts = part.partition("/")
-    mine = _Step((step.unit,), int(number), int(parts)).of(verdicts)
-    files, bytes_ = _planned(mine).get((step.unit, _DEAD), (0, 0))
-    return max(step.planned_files - files, 0), max(step.planned_bytes - bytes_, 0)
+    left = _planned(_Step((step.unit,), int(number), int(parts)).of(verdicts))
+    kept_files, kept_bytes = step.outcomes.get(Outcome.SPARED.value, (0, 0))
+    files, bytes_ = step.planned_files + kept_files, step.planned_bytes + kept_bytes
+    for verdict in (_DEAD, _SPARED):
+        left_files, left_bytes = left.get((step.unit, verdict), (0, 0))
+        files, bytes_ = files - left_files, bytes_ - left_bytes
+    return max(files, 0), max(bytes_, 0)
 
 
 def _steps(planned: Mapping[tuple[str, str], tuple[int, int]], files_per_step: int) -> Iterator[_Step]:
