@@ -136,6 +136,7 @@ class _Sweep:
         """All steps up to the guard; then deletion."""
         report = self.report
         report.dry_run = self.settings.mode is DeleteMode.DRY_RUN
+        self.service.progress("expand", 0, None)
         with report.phase("expand"):
             versions, types = self._versions()
             readers = self._readers(types)
@@ -265,11 +266,13 @@ class _Sweep:
         """Lists the units, and judges what is stored and not reachable; also how many files each unit holds."""
         report = self.report
         limits, now = self._limits(plan)
+        self.service.progress("list", 0, None)
         with report.phase("list"):
             stored = list_units(self.engine, plan.units, self.settings.choice, self.rules)
             counts = _StoredCounts(stored)
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
+        self.service.progress("subtract", 0, None)
         with report.phase("subtract"):
             reachable = expansion.reachable()
             self._find_lost(stored.where("unit", sorted(plan.roots)), reachable, plan)
