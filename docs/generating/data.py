@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from generating.text import attribute_docs, code, markdown, table
 from nessie_gc_core.algorithms import delete, guard
+from nessie_gc_core.cli.errors import INTERRUPTED, TERMINATED
 from nessie_gc_core.model import live_sets, relations
 from nessie_gc_core.services import report
 from nessie_gc_core.services.report import GcReport
@@ -65,7 +66,8 @@ _EXIT_CODES = (
     ("`0`", "done; files that are *lost*, *unread* or *refused* are reported and are no failure"),
     ("`1`", "the run failed, or a file could not be deleted, or a location stayed *unknown*"),
     ("`2`", "wrong usage: an option, a policy, a configuration, a plugin that is missing or broken"),
-    ("`130`", "interrupted"),
+    (f"`{INTERRUPTED}`", "interrupted"),
+    (f"`{TERMINATED}`", "terminated"),
 )
 
 

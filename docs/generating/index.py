@@ -15,7 +15,15 @@ _PAGES = (
 )
 
 
+_INTRO = """# Reference
+
+These pages are written from the code, and a test fails where they differ. S1 to S23 are the
+[safety rules](../explanation/safety.md).
+
+"""
+
+
 def page() -> str:
     """The page."""
     rows = table(("page", "what it holds"), ((f"[{name}]({name})", text) for name, text in _PAGES))
-    return f"# Reference\n\nThese pages are written from the code, and a test fails where they differ.\n\n{rows}"
+    return _INTRO + rows
