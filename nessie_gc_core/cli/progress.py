@@ -28,7 +28,7 @@ class _Lines:
         now = time.monotonic()
         if now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
-            log.info("%s: %d of %s", phase, done, total if total is not None else "?")
+            log.info("%s", phase if total is None else f"{phase}: {done} of {total}")
 
 
 class _Bars:
