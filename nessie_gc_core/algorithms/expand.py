@@ -1,4 +1,4 @@
-"""Expand: from content versions to all files they need, every immutable file read once per run (design 3)."""
+"""Expand: from content versions to all files they need, every immutable file read once per run."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def one_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def why_unreadable(path: str, error: BaseException) -> str:
+def why_unreadable(error: BaseException) -> str:
     """Why a file cannot be read, as one line that does not name it again."""
-    named = isinstance(error, UnreadableFileError) and error.path == path and error.reason.strip()
-    return named.splitlines()[0] if named else one_line(error)
+    reason = error.reason.strip() if isinstance(error, UnreadableFileError) else ""
+    return reason.splitlines()[0] if reason else one_line(error)
 
 
 class ReadVersions:
@@ -58,10 +58,10 @@ class ReadVersions:
                 for file in connectors.reader(type_).files(_to_open(version, rules)):
                     yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
             except MissingFileError as error:
-                yield (error.path, PROBLEM, type_, None, None, id_, error.reason, True)
+                yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True)
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
                 path = version.metadata_location or version.content_key
-                yield (path, PROBLEM, type_, None, None, id_, one_line(error), False)
+                yield (path, PROBLEM, type_, None, None, id_, why_unreadable(error), False)
 
 
 def _to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
@@ -116,7 +116,7 @@ class ExpandFiles:
                         seen.add(child.path)
                     yield keyed(self._index, child, type_)
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
-                yield (file.path, PROBLEM, type_, None, None, None, one_line(error))
+                yield (file.path, PROBLEM, type_, None, None, None, why_unreadable(error))
 
 
 def _file(path: object, kind: object, content_type: object, length: object) -> ReachableFile:

@@ -39,12 +39,15 @@ class Problems:
     """Raw path to the reason why it could not be read."""
     content_ids: set[str] = field(default_factory=set)
     tolerated: int = 0
-    """Missing metadata files of older versions that an earlier run deleted (decision 20)."""
+    """Missing metadata files of older versions that an earlier run deleted."""
 
     def example(self, preferred: Callable[[str], bool] = lambda path: True) -> str:
         """One of the unreadable files and why it is; one of the preferred, where there is any."""
-        path = next((path for path in sorted(self.reasons) if preferred(path)), min(self.reasons))
-        return f"cannot read {path}: {self.reasons[path]}"
+        path = next((path for path in sorted(self.reasons) if preferred(path)), None)
+        if path is not None or len(self.reasons) == 1:
+            path = path or min(self.reasons)
+            return f"cannot read {path}: {self.reasons[path]}"
+        return f"a content here needs one of {len(self.reasons)} files that cannot be read, such as {min(self.reasons)}"
 
     @property
     def too_many(self) -> bool:
@@ -85,7 +88,7 @@ class UnknownFinder:
     def freeze(
         self, problems: Problems, version_files: Dataset, index: UnitIndex, plan: SweepPlan, *, strict: bool
     ) -> None:
-        """Takes every unit out of the plan that unknown contents touch (decision 19)."""
+        """Takes every unit out of the plan that unknown contents touch."""
         if not problems.content_ids and not problems.reasons:
             return
         for path in sorted(problems.reasons)[:MAX_NAMED]:
@@ -113,7 +116,7 @@ class UnknownFinder:
             buried = self._buried([str(path) for path, _, _, missing in portion if missing])
             for path, content_id, problem, _ in portion:
                 assert isinstance(path, str) and isinstance(content_id, str)
-                if path in buried and path not in self._newest(content_id, newest):
+                if path in buried and self._comparable(path) not in self._newest(content_id, newest):
                     problems.tolerated += 1
                     continue
                 problems.reasons[path] = str(problem)
@@ -123,23 +126,26 @@ class UnknownFinder:
 
     def _buried(self, paths: Sequence[str]) -> set[str]:
         """Which raw paths have a tombstone: an earlier run deleted them."""
-        canonical: dict[str, str] = {}
-        for path in paths:
-            try:
-                canonical[path] = self.rules.canonical(path)
-            except UnknownLocationError as error:
-                log.warning("%s", error)
+        canonical = {path: self._comparable(path) for path in paths}
         found = self.store.tombstones(self.repository, canonical.values())
         return {path for path, key in canonical.items() if key in found}
 
     def _newest(self, content_id: str, known: dict[str, set[str]]) -> set[str]:
-        """Metadata locations of the newest live version of a content (of all, where no version has a time)."""
+        """Canonical metadata locations of the newest live version of a content (of all, where none has a time)."""
         if content_id not in known:
             versions = [(version.commit_time, version.metadata_location) for version in self.versions_of(content_id)]
             times = [time for time, _ in versions if time is not None]
             latest = max(times) if times else None
-            known[content_id] = {location for time, location in versions if time == latest and location is not None}
+            newest = (location for time, location in versions if time == latest and location is not None)
+            known[content_id] = {self._comparable(location) for location in newest}
         return known[content_id]
+
+    def _comparable(self, path: str) -> str:
+        """The canonical path, or the raw one where there is none: a reader may spell a path differently (S3)."""
+        try:
+            return self.rules.canonical(path)
+        except UnknownLocationError:
+            return path
 
     def _blame(self, bad: set[str], version_files: Dataset, expansion: Expansion, problems: Problems) -> None:
         """Adds the contents that reach one of the bad files, by reading their parents once more."""
@@ -195,7 +201,8 @@ class _ParentsOf:
     def _names_a_bad_one(self, reader: ContentToFiles, file: ReachableFile) -> bool:
         """Whether it does, or may: one that cannot be read is to blame as well."""
         try:
-            return any(child.path in self._bad for child in reader.expand(file))
+            opened = replace(file, path=self._choice.rules().to_open(file.path))
+            return any(child.path in self._bad for child in reader.expand(opened))
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this file
             log.debug("%s is itself unreadable: %s", file.path, error)
             return True

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from collecting import Collector
 from merged import Merged
-from nessie_gc_memory import MemoryLake, TableState, put
+from nessie_gc_memory import MemoryContentToFiles, MemoryLake, TableState, put
+
+from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.errors import MissingFileError
+from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.plugins import installed
 
 
 def test_s07_missing_metadata_of_the_head_is_unknown(merged: Merged) -> None:
@@ -99,5 +108,32 @@ def test_s07_metadata_that_cannot_be_read_for_another_reason_is_never_tolerated(
     collector.store.add_tombstones(collector.repository.identity(), [first.metadata_location], at=lake.time)
     before = lake.paths()
     report = collector.collect("NONE")
+    assert before == lake.paths()
+    assert 1 == report.exit_code
+
+
+class Respelling(MemoryContentToFiles):
+    """A reader whose errors spell paths in its own way."""
+
+    def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
+        try:
+            yield from super().files(version)
+        except MissingFileError as error:
+            raise MissingFileError("mem" + error.path.removeprefix("memory"), error.reason) from error
+
+
+def test_s07_the_newest_version_is_never_tolerated_however_a_reader_spells_its_path(
+    lake: MemoryLake, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *_, third = versions(lake)
+    lake.objects.delete(third.metadata_location)
+    collector.store.add_tombstones(collector.repository.identity(), [third.metadata_location], at=lake.time)
+    claims = installed()._claims
+    claim = type(claims[ContentToFiles][0])(Respelling, "test")  # type: ignore[abstract]
+    others = [each for each in claims[ContentToFiles] if each.connector.name != "memory"]
+    monkeypatch.setitem(claims, ContentToFiles, [*others, claim])
+    choice = replace(collector.choice, scheme_aliases={"mem": "memory"})
+    before = lake.paths()
+    report = replace(collector, choice=choice).collect("NONE")
     assert before == lake.paths()
     assert 1 == report.exit_code

@@ -1,0 +1,64 @@
+"""S23: a content whose type no installed plugin reads is live as a whole."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from collecting import Collector
+from merged import Merged
+from nessie_gc_memory import MemoryLake, content, put
+
+
+def test_s23_its_location_is_never_swept_and_never_called_unused(merged: Merged) -> None:
+    result = merged.result("types_nobody_reads")
+    assert result.scene.path("db/delta/part-0.parquet") in result.stored
+    assert not any("db/delta" in path for path in result.outcomes)
+    assert "DELTA" in result.unread[result.scene.path("db/delta")]
+
+
+def test_s23_a_location_around_it_is_not_swept_either(merged: Merged) -> None:
+    result = merged.result("types_nobody_reads")
+    assert not any("db/around" in path for path in result.outcomes)
+    assert "DELTA" in result.unread[result.scene.path("db/around/")]
+
+
+def test_s23_one_whose_location_nobody_knows_is_reported_and_stops_nothing(merged: Merged) -> None:
+    result = merged.result("types_nobody_reads")
+    assert "UDF" in result.unread["content nowhere"]
+    assert result.scene.path("db/t/data/nobody.parquet") in result.gone
+
+
+def test_s23_the_home_of_its_metadata_is_frozen_where_that_is_all_that_is_known(
+    lake: MemoryLake, collector: Collector
+) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    metadata = lake.put("memory://wh/db/t/strange/metadata/0.json")
+    strange = content("db.s", metadata_location=metadata, content_type="STRANGE")
+    lake.commit("main", put(table.version), put(strange))
+    lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    report = collector.collect("1")
+    assert before == lake.paths()
+    assert 0 == report.exit_code
+    assert "STRANGE" in report.unread["memory://wh/db/t/"]
+
+
+def test_s23_an_older_version_of_such_a_type_counts_as_long_as_it_is_live(
+    lake: MemoryLake, collector: Collector
+) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    strange = content("db.s", metadata_location=None, content_type="STRANGE", location="memory://wh/db/t/s")
+    lake.commit("main", put(table.version))
+    tagged = lake.commit("main", put(strange))
+    from nessie_gc_memory import delete
+
+    lake.commit("main", delete("db.s"))
+    lake.tag("tag", tagged)
+    dead = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    collector.collect("1")
+    assert dead in lake.paths()
+    lake.drop("tag")
+    collector.collect("1")
+    assert dead not in lake.paths()
