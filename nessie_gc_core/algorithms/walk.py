@@ -187,6 +187,8 @@ class CommitWalker:
                     break
                 tips, following = self._advance(stream, entry)
             self._add(content for content in _puts(entry))
+            if entry.operations is None:  # what it puts is not known, only what is visible there
+                self._add_visible(stream.reference, {entry.commit_id})
             if following is not stream:
                 self._add_visible(stream.reference, tips)
                 return following

@@ -37,3 +37,14 @@ def test_s16_both_deduplicators_give_the_same_live_set(lake: MemoryLake, collect
         found[name] = {version.identity for version in collector.store.content_versions(live_set)}
     assert found["none"] == found["exact"]
     assert 8 == len(found["exact"])
+
+
+def test_s16_a_commit_that_hides_its_operations_costs_no_file(lake: MemoryLake, collector: Collector) -> None:
+    first = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    second = first.overwrite("b.parquet")
+    lake.commit("main", put(first.version))
+    lake.commit("main", put(second.version), hides_operations=True)
+    lake.commit("main")
+    lake.advance(timedelta(days=3))
+    collector.collect("NONE")
+    assert first.needed | second.needed <= lake.paths()
