@@ -80,7 +80,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def checkpoint(self) -> Dataset:
-        """The same rows, computed once, now; later use reads them and never computes them again (decision 25)."""
+        """The same rows, computed once, now; later use reads them and never computes them again."""
 
     @abstractmethod
     def count(self) -> int:

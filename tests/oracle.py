@@ -1,7 +1,7 @@
-"""The oracle: what is live by the letter of the specification, and so what a collector may delete.
+"""The oracle: what is live by the letter, and so what a collector may delete.
 
 It knows nothing of how the collector works: reference by reference, nothing shared, every path from the tables'
-own records (`spec/nessie-gc.md` 2, `spec/safety.md`).
+own records.
 """
 
 from __future__ import annotations

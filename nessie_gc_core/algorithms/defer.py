@@ -1,4 +1,4 @@
-"""Defer: records files for a later deletion, from where the rows are if the store can take that (decision 26)."""
+"""Defer: records files for a later deletion, from where the rows are if the store can take that."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from nessie_gc_core.model.relations import OUTCOMES, VERDICTS
 
 
 class Outcome(StrEnum):
-    """What became of an unreferenced file; their sum is the number of unreferenced files (decision 7)."""
+    """What became of an unreferenced file; their sum is the number of unreferenced files."""
 
     DELETED = "deleted"
     ALREADY_GONE = "already_gone"
@@ -146,7 +146,7 @@ def delete_batch(
 
 
 def _outcome(given: DeleteOutcome) -> Outcome:
-    """An outcome; "already gone" after a failed attempt of the same task was that attempt's work (decision 25)."""
+    """An outcome; "already gone" after a failed attempt of the same task was that attempt's work."""
     if given.status is DeleteStatus.FAILED:
         return Outcome.FAILED
     if given.status is DeleteStatus.ALREADY_GONE and task_attempt.get() == 0:

@@ -34,7 +34,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeLimit:
-    """A file is kept when it was modified after the limit (decision 22)."""
+    """A file is kept when it was modified after the limit."""
 
     min_age: timedelta = DEFAULT_MIN_AGE
     max_file_modification: datetime | None = None
@@ -122,7 +122,7 @@ def judge(candidates: Dataset, limits: Mapping[str, datetime], now: Mapping[str,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionCaps:
-    """Limits on how much one run may delete; ``None``: no limit (S13, decision 23)."""
+    """Limits on how much one run may delete; ``None``: no limit (S13)."""
 
     max_files: int | None = None
     """Files of a run."""

@@ -73,7 +73,7 @@ def _files(lister: FileLister, location: str, part: str | None) -> Iterator[File
 
 
 def sidecar_owner(key: str) -> str | None:
-    """The key of the file whose checksum sidecar this key is; ``None`` where it is no sidecar (decision 18)."""
+    """The key of the file whose checksum sidecar this key is; ``None`` where it is no sidecar."""
     folder, slash, name = key.rpartition("/")
     if name.startswith(".") and name.endswith(".crc") and len(name) > len(".crc") + 1:
         return folder + slash + name[1 : -len(".crc")]

@@ -1,4 +1,4 @@
-"""Mark: from references to live content versions (`spec/nessie-gc.md` 2), in threads of the driver (decision 10)."""
+"""Mark: from references to live content versions, in threads of the driver."""
 
 from __future__ import annotations
 

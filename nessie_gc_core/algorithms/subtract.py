@@ -1,4 +1,4 @@
-"""Subtract: stored minus reachable, and reachable minus stored (design 3)."""
+"""Subtract: stored minus reachable, and reachable minus stored."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def unreferenced(stored: Dataset, not_reachable: Membership, *, sidecars: bool) 
     """Stored files that nothing reaches (:data:`CANDIDATES`).
 
     With sidecars, a checksum file goes with its file and never before it: it must be reachable neither by its own
-    key nor by that of its file (decision 18). The two are one row, as young as the younger of them.
+    key nor by that of its file. The two are one row, as young as the younger of them.
     """
     dead = not_reachable(stored)
     if not sidecars:

@@ -9,7 +9,7 @@ from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules, depth, outermost, with_slash
 
 DEFAULT_DEPTH = 2
-"""Least number of path elements below a bucket, where no allow-list is configured (decision 23)."""
+"""Least number of path elements below a bucket, where no allow-list is configured."""
 DEFAULT_FILE_DEPTH = 3
 """The same below the root of a local file system."""
 

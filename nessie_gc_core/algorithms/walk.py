@@ -1,4 +1,4 @@
-"""Walks the commits of a repository: each commit once in the whole run, whatever the policies (`spec/nessie-gc.md` 2).
+"""Walks the commits of a repository: each commit once in the whole run, whatever the policies.
 
 One log stream runs down each first-parent chain. A walk that comes to a commit that was already walked follows the
 local graph instead of the server; where the graph ends it hands its reach to the stream that stands there, be it
@@ -93,7 +93,7 @@ class CommitWalker:
         deduplicator: VisitedDeduplicator,
         add_contents: AddContents,
         *,
-        graph_capacity: int = 5_000_000,
+        graph_capacity: int = 2_000_000,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.counts = WalkCounts()

@@ -1,4 +1,4 @@
-"""Commands and options: where a value comes from, and what every command has (decision 2)."""
+"""Commands and options: where a value comes from, and what every command has."""
 
 from __future__ import annotations
 

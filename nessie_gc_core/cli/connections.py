@@ -102,7 +102,7 @@ def _plain(value: object) -> OptionValue:
 
 # ---- store --------------------------------------------------------------------------------------------
 def store_spec(given: Given, *, in_memory_allowed: bool = False) -> ConnectorSpec:
-    """The live-set store with its options; SQLite in the user's data folder where nothing is said (decision 3).
+    """The live-set store with its options; SQLite in the user's data folder where nothing is said.
 
     Raises:
         click.UsageError: ``--inmemory`` where it makes no sense.

@@ -1,4 +1,4 @@
-"""The configuration file: option names at its top, and tables for the typed options of connectors (decision 2)."""
+"""The configuration file: option names at its top, and tables for the typed options of connectors."""
 
 from __future__ import annotations
 

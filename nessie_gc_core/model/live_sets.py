@@ -51,7 +51,7 @@ class LiveSet:
     error_message: str | None = None
     """Why it failed, whole (nothing is truncated, S17)."""
     policies: tuple[str, ...] = ()
-    """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them (decision 13)."""
+    """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them."""
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks what moved since (S9)."""
 
@@ -92,7 +92,7 @@ class SweepStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenContent:
-    """Register entry: a content at a location, kept longer than any live set (design 4)."""
+    """Register entry: a content at a location, kept longer than any live set."""
 
     content_id: str
     content_type: str

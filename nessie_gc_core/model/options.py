@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,13 @@ class ConnectorOptions:
             known = ", ".join(sorted(fields)) or "none"
             raise ConfigurationError(f"unknown option {unknown[0]!r}; known options are: {known}")
         hints = typing.get_type_hints(cls)
-        return cls(**{name: _convert(name, hints[name], value) for name, value in values.items()})
+        secret_names = cls.secret_names()
+        return cls(
+            **{
+                name: _convert(name, hints[name], value, shown=name not in secret_names)
+                for name, value in values.items()
+            }
+        )
 
     @classmethod
     def secret_names(cls) -> frozenset[str]:
@@ -70,7 +77,7 @@ class ConnectorOptions:
         return frozenset(f.name for f in dataclasses.fields(cls) if f.metadata.get("secret"))
 
 
-def _convert(name: str, hint: object, value: OptionValue) -> object:
+def _convert(name: str, hint: object, value: OptionValue, *, shown: bool) -> object:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         if value is None:
             return None
@@ -80,7 +87,8 @@ def _convert(name: str, hint: object, value: OptionValue) -> object:
     try:
         return _from_text(hint, value)
     except ValueError as error:
-        raise ConfigurationError(f"option {name!r} cannot be {value!r}: {error}") from error
+        found = repr(value) if shown else "what was given"
+        raise ConfigurationError(f"option {name!r} cannot be {found}: {error}") from None
 
 
 def _from_text(hint: object, text: str) -> object:
@@ -93,7 +101,20 @@ def _from_text(hint: object, text: str) -> object:
         return typing.cast(type[Any], hint)(text)
     if hint is timedelta:
         return timedelta(seconds=float(text))
+    if typing.get_origin(hint) is Mapping:
+        return _pairs(text)
     return text
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """``k=v`` pairs with commas between; a comma that no ``k=`` follows belongs to the value."""
+    pairs: dict[str, str] = {}
+    for part in re.split(r",(?=[^,=]+=)", text) if text.strip() else ():
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise ValueError("expected pairs of the form KEY=VALUE")
+        pairs[key.strip()] = value
+    return pairs
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Cut-off policies: how far back the commits of a reference stay live (`spec/nessie-gc.md` 4)."""
+"""Cut-off policies: how far back the commits of a reference stay live."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reach:
     """How far a walk still goes: the union of up to three parts, each ending on its own.
 
     A part that ends never comes back: a walk stops at the first commit that is not live, however
-    young an older commit may be (`spec/nessie-gc.md` 2.2).
+    young an older commit may be.
     """
 
     everything: bool = False

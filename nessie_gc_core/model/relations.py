@@ -101,7 +101,7 @@ CANDIDATES = pa.schema(
 """Stored files that nothing live reaches; ``location`` + ``path`` is where the lister found each.
 
 A checksum sidecar ``.name.crc`` shares the key of ``name`` and is one row with it; ``path`` is null where the
-sidecar is alone (decision 18).
+sidecar is alone.
 """
 
 STORED_FILES = pa.schema(

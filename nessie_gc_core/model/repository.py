@@ -34,7 +34,7 @@ class ContentVersion:
     """One state of one content.
 
     Two versions are the same when content id, type, metadata location and snapshot id are; the other
-    fields say where the state was seen (`spec/nessie-gc.md` 1.1, ContentReference).
+    fields say where the state was seen.
     """
 
     content_id: str

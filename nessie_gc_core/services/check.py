@@ -90,7 +90,7 @@ def check_location(choice: ConnectorChoice, location: str) -> str:
 
 
 def check_engine(engine: Engine, registry: PluginRegistry) -> str:
-    """Whether the engine's workers have the plugins that this process has (decision 32)."""
+    """Whether the engine's workers have the plugins that this process has."""
     numbers = engine.dataset(to_batches(((number,) for number in range(_TASKS)), _NUMBERS), _NUMBERS)
     found = numbers.spread(["number"]).flat_map(_PluginsHere()).distinct(["plugins"]).summary()
     mine = _shown(registry)

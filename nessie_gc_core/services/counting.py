@@ -1,4 +1,4 @@
-"""Counts outcomes into a report, and names some of the files (decisions 6, 7, 18)."""
+"""Counts outcomes into a report, and names some of the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One collector at a time per repository and store (decision 8)."""
+"""One collector at a time per repository and store."""
 
 from __future__ import annotations
 

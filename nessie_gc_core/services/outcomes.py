@@ -1,4 +1,4 @@
-"""The outcome file: one line or row for every file, with what became of it (decision 6)."""
+"""The outcome file: one line or row for every file, with what became of it."""
 
 from __future__ import annotations
 

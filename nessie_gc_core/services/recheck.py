@@ -1,4 +1,4 @@
-"""The re-check of a deletion: what became live since the mark is spared (S9, decision 24)."""
+"""The re-check of a deletion: what became live since the mark is spared (S9)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 from nessie_gc_core.algorithms.delete import Outcome
 
 MAX_NAMES = 100
-"""Names in one list of a report; the outcome file has them all (decision 6)."""
+"""Names in one list of a report; the outcome file has them all."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class NamedFile:
 
 @dataclass(slots=True)
 class GcReport:
-    """What a mark, a sweep, or both did. ``unreferenced`` is the sum of all outcomes (decision 7)."""
+    """What a mark, a sweep, or both did. ``unreferenced`` is the sum of all outcomes."""
 
     repository: str = ""
     live_set_id: str | None = None
@@ -64,7 +64,7 @@ class GcReport:
     """Sweep units that were listed."""
     outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
     sidecars: Tally = field(default_factory=Tally)
-    """Checksum sidecars that went (or would go) with their files; in no other figure (decision 18)."""
+    """Checksum sidecars that went (or would go) with their files; in no other figure."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Location to the reason why nothing in it was touched (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class GcReport:
     failed_files: list[NamedFile] = field(default_factory=list)
     spared_files: list[NamedFile] = field(default_factory=list)
     tolerated_missing: int = 0
-    """Missing metadata files of older versions that an earlier run deleted (decision 20)."""
+    """Missing metadata files of older versions that an earlier run deleted."""
     references_moved: int = 0
     """References that were new or had moved at a re-check (S9)."""
     warnings: list[str] = field(default_factory=list)
@@ -92,7 +92,7 @@ class GcReport:
 
     @property
     def exit_code(self) -> int:
-        """1 where a deletion failed or something stayed unknown, else 0 (decision 6)."""
+        """1 where a deletion failed or something stayed unknown, else 0."""
         return 1 if self.outcomes[Outcome.FAILED].files or self.unknown else 0
 
     @contextmanager

@@ -59,7 +59,7 @@ class SweepSettings:
     """Freeze everything where anything is unknown."""
     max_live_set_age: timedelta = timedelta(days=7)
     recheck_interval: timedelta = timedelta(minutes=5)
-    files_per_step: int = 100_000
+    files_per_step: int = 25_000
     """A step deletes about this many files; between steps the references may be checked again."""
     lease: timedelta = timedelta(minutes=2)
     """How long the lease on the repository holds without a sign of life."""

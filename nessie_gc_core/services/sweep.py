@@ -108,7 +108,7 @@ class SweepService:
 
 
 def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> LiveSet:
-    """Refuses a live set of another repository, or one that is too old (S10, decision 13).
+    """Refuses a live set of another repository, or one that is too old (S10).
 
     Raises:
         SafetyError: the message names what was found and what was expected.
@@ -232,7 +232,7 @@ class _Sweep:
         return None
 
     def _remember(self, homes: pa.Table) -> None:
-        """Records base locations in the live set, and contents in the register that outlives it (design 4)."""
+        """Records base locations in the live set, and contents in the register that outlives it."""
         now = self.service.clock()
         for batch in homes.to_batches(max_chunksize=1000):
             seen = []
@@ -294,7 +294,7 @@ class _Sweep:
         return subtract.unreferenced(stored, membership, sidecars=sidecars)
 
     def _find_lost(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> None:
-        """Reports reachable files that are not stored; freezes units in which none was found (decision 21)."""
+        """Reports reachable files that are not stored; freezes units in which none was found."""
         mine = reachable.where("unit", sorted(plan.roots)).distinct(["unit", "key"])
         lost = subtract.lost(stored, mine).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
@@ -326,7 +326,7 @@ class _Sweep:
 
 
 def check_executors(engine: Engine, *connectors: type[object]) -> None:
-    """Refuses connectors whose state does not reach executors (decision 27).
+    """Refuses connectors whose state does not reach executors.
 
     Raises:
         ConfigurationError: one of them declares itself unfit.

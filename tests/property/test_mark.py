@@ -1,4 +1,4 @@
-"""Mark against the letter of `spec/nessie-gc.md` 2, over random histories."""
+"""Mark against the oracle, over random histories."""
 
 from __future__ import annotations
 

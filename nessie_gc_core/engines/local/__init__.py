@@ -1,4 +1,4 @@
-"""The local engine: threads, and DuckDB for exact joins in bounded memory (decision 16)."""
+"""The local engine: threads, and DuckDB for exact joins in bounded memory."""
 
 from nessie_gc_core.engines.local.engine import LocalEngine
 

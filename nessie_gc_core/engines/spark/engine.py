@@ -41,7 +41,7 @@ class SparkEngine(Engine):
             conf: more Spark properties of an own session.
 
         Raises:
-            ConfigurationError: pyspark or Java is missing, or the session has speculation on (decision 25).
+            ConfigurationError: pyspark or Java is missing, or the session has speculation on.
         """
         self._own = session is None
         self.session = session if session is not None else open_session(master, conf or {})

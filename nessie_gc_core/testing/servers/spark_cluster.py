@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on loopback: one master, one worker, from the pyspark wheel (decision 35)."""
+"""A standalone Spark cluster on loopback: one master, one worker, from the pyspark wheel."""
 
 from __future__ import annotations
 
