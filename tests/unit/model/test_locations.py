@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.locations import LocationRules, depth, outermost, scheme_of, with_slash
+
+RULES = LocationRules()
+keys = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)
+schemes = st.sampled_from(["s3", "s3a", "S3N", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "file"])
+authorities = st.sampled_from(["bucket", "c@account.dfs.core.windows.net", "nn:8020", ""])
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> str:
+    scheme = draw(schemes)
+    authority = "" if scheme == "file" else draw(authorities)
+    return f"{scheme}://{authority}/{draw(keys)}"
+
+
+@pytest.mark.parametrize(
+    ("raw", "canonical"),
+    [
+        ("s3://b/k", "s3://b/k"),
+        ("s3a://b/k", "s3://b/k"),
+        ("S3N://b/k", "s3://b/k"),
+        ("s3://b//k", "s3://b//k"),
+        ("s3://b/a/../k", "s3://b/a/../k"),
+        ("s3://b/%41 +#?", "s3://b/%41 +#?"),
+        ("s3://b", "s3://b/"),
+        ("gcs://b/k", "gs://b/k"),
+        ("abfss://c@one.dfs.core.windows.net/k", "abfs://c/k"),
+        ("wasb://c@one.blob.core.windows.net/k", "abfs://c/k"),
+        ("abfs://c/k", "abfs://c/k"),
+        ("hdfs://nn:8020/k", "hdfs:///k"),
+        ("hdfs:///k", "hdfs:///k"),
+        ("hdfs://nn/a//b/./c", "hdfs:///a/b/c"),
+        ("/a/b", "file:///a/b"),
+        ("file:/a/b", "file:///a/b"),
+        ("file:///a//b/", "file:///a/b/"),
+        ("file://localhost/a", "file:///a"),
+        ("FILE:/a/./b", "file:///a/b"),
+        ("file:/a/.hidden/..b", "file:///a/.hidden/..b"),
+    ],
+)
+def test_each_spelling_has_one_canonical_form(raw: str, canonical: str) -> None:
+    assert canonical == RULES.canonical(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("warp://b/k", "--scheme-alias warp=SCHEME"),
+        ("a/b", "neither absolute"),
+        ("", "neither absolute"),
+        ("s3:b/k", "no authority"),
+        ("file:a/b", "relative"),
+        ("file://host/a", "names a host"),
+        ("/a/../b", "'..'"),
+        ("hdfs://nn/a/../b", "'..'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(raw: str, said: str) -> None:
+    with pytest.raises(UnknownLocationError, match=said.replace(".", r"\.")):
+        RULES.canonical(raw)
+
+
+@given(paths())
+def test_a_canonical_path_is_its_own_canonical_form(raw: str) -> None:
+    try:
+        canonical = RULES.canonical(raw)
+    except UnknownLocationError:
+        return
+    assert canonical == RULES.canonical(canonical)
+
+
+@given(paths(), keys.filter(lambda key: ".." not in key))
+def test_what_lies_below_a_location_lies_below_its_canonical_form(location: str, key: str) -> None:
+    try:
+        prefix = RULES.canonical_prefix(location)
+    except UnknownLocationError:
+        return
+    assert RULES.canonical(with_slash(location) + key).startswith(prefix)
+
+
+@given(st.sampled_from(["s3", "gs", "abfs"]), keys, keys)
+def test_different_keys_of_an_object_store_are_different(scheme: str, one: str, other: str) -> None:
+    same = RULES.canonical(f"{scheme}://b/{one}") == RULES.canonical(f"{scheme}://b/{other}")
+    assert same == (one == other)
+
+
+def test_a_prefix_test_never_mistakes_one_table_for_another() -> None:
+    assert not RULES.canonical("s3://b/t2/x").startswith(RULES.canonical_prefix("s3a://b/t"))
+
+
+def test_authorities_may_have_aliases() -> None:
+    rules = LocationRules(authority_aliases={"access-point": "bucket"})
+    assert "s3://bucket/k" == rules.canonical("s3a://access-point/k")
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("ab"), max_size=4).map(lambda parts: "s3://b/" + "".join(f"{p}/" for p in parts)))
+)
+def test_the_outermost_locations_hold_all_and_none_holds_another(locations: list[str]) -> None:
+    kept = outermost(locations)
+    assert all(any(location.startswith(root) for root in kept) for location in locations)
+    assert not any(one != other and one.startswith(other) for one in kept for other in kept)
+    assert len(kept) == len(set(kept))
+
+
+@pytest.mark.parametrize(
+    ("location", "levels"), [("s3://b/", 0), ("s3://b/a/", 1), ("s3://b/a//b/", 2), ("file:///a/b/c/", 3)]
+)
+def test_depth_counts_below_the_bucket(location: str, levels: int) -> None:
+    assert levels == depth(location)
+
+
+@pytest.mark.parametrize(("raw", "scheme"), [("S3A://b/k", "s3a"), ("/a:b", "file"), ("file:/a", "file")])
+def test_the_scheme_of_a_raw_path(raw: str, scheme: str) -> None:
+    assert scheme == scheme_of(raw)

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+
+import pytest
+
+from nessie_gc_core import hookimpl
+from nessie_gc_core.connectors import (
+    ContentToFiles,
+    FileDeleter,
+    FileLister,
+    LiveSetStore,
+    RepositoryConnector,
+    VisitedDeduplicator,
+)
+from nessie_gc_core.errors import PluginError
+from nessie_gc_core.model.files import FileReference, ReachableFile
+from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.plugins import PluginRegistry
+
+
+class TapeLister(FileLister):
+    name = "tape"
+    schemes = frozenset({"tape"})
+
+    def list_files(self, location: str) -> Iterator[FileReference]:
+        return iter(())
+
+
+class OtherTapeLister(TapeLister):
+    name = "other-tape"
+
+
+class TapeReader(ContentToFiles):
+    name = "tape"
+    content_types = frozenset({"TAPE"})
+    expandable_kinds = ()
+
+    def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
+        return iter(())
+
+    def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
+        return iter(())
+
+
+class Tape:
+    @hookimpl
+    def nessie_gc_register_file_lister(self) -> type[FileLister]:
+        return TapeLister
+
+    @hookimpl
+    def nessie_gc_register_content_to_files(self) -> Sequence[type[ContentToFiles]]:
+        return [TapeReader]
+
+
+class OtherTape:
+    @hookimpl
+    def nessie_gc_register_file_lister(self) -> Sequence[type[FileLister]]:
+        return (OtherTapeLister,)
+
+
+class Nonsense:
+    @hookimpl
+    def nessie_gc_register_file_lister(self) -> object:
+        return "tape"
+
+
+def registry(*plugins: object) -> PluginRegistry:
+    made = PluginRegistry()
+    for number, plugin in enumerate(plugins):
+        made.register(plugin, name=f"plugin-{number}")
+    return made
+
+
+def test_a_connector_is_found_by_name_scheme_and_content_type() -> None:
+    found = registry(Tape())
+    assert TapeLister is found.connector_class(FileLister, "tape")
+    assert TapeLister is found.for_scheme(FileLister, "tape")
+    assert TapeReader is found.reader_of("TAPE")
+    assert {"tape"} == found.schemes()
+    assert isinstance(found.open(FileLister, ConnectorSpec(kind="file-lister", name="tape")), TapeLister)
+
+
+def test_what_nobody_claims_is_none() -> None:
+    assert registry().reader_of("TAPE") is None
+    assert registry().for_scheme(FileLister, "tape") is None
+
+
+def test_two_claimants_of_a_name_are_an_error_that_names_both() -> None:
+    with pytest.raises(PluginError, match="'tape' is claimed by the plugins 'plugin-0' and 'plugin-1'"):
+        registry(Tape(), Tape()).connector_class(FileLister, "tape")
+
+
+def test_two_claimants_of_a_content_type_are_an_error_that_names_both() -> None:
+    with pytest.raises(PluginError, match="content type 'TAPE' is claimed by the plugins 'plugin-0' and 'plugin-1'"):
+        registry(Tape(), Tape()).reader_of("TAPE")
+
+
+def test_two_claimants_of_a_scheme_are_an_error_unless_one_is_chosen() -> None:
+    both = registry(Tape(), OtherTape())
+    with pytest.raises(PluginError, match="'plugin-0' and 'plugin-1'"):
+        both.for_scheme(FileLister, "tape")
+    assert OtherTapeLister is both.for_scheme(FileLister, "tape", preferred="other-tape")
+
+
+def test_a_hook_that_gives_no_connector_is_an_error_and_leaves_nothing_behind() -> None:
+    made = registry(Tape())
+    with pytest.raises(PluginError, match="which is no FileLister"):
+        made.register(Nonsense(), name="nonsense")
+    assert TapeLister is made.for_scheme(FileLister, "tape")
+    assert {"tape"} == set(made.connectors(FileLister))
+
+
+@pytest.mark.parametrize(
+    ("contract", "name", "distribution"),
+    [
+        (RepositoryConnector, "nessie", "nessie-gc-nessie"),
+        (RepositoryConnector, "iceberg-catalog", "nessie-gc-iceberg-catalog"),
+        (ContentToFiles, "iceberg", "nessie-gc-iceberg-files"),
+        (FileDeleter, "iceberg-files", "nessie-gc-iceberg-files"),
+        (LiveSetStore, "jdbc", "nessie-gc-jdbc"),
+        (LiveSetStore, "memory", "nessie-gc-memory"),
+    ],
+)
+def test_a_known_connector_that_is_missing_says_what_to_install(
+    contract: type[FileLister], name: str, distribution: str
+) -> None:
+    with pytest.raises(PluginError, match=f"pip install {distribution}"):
+        registry().connector_class(contract, name)
+
+
+def test_a_known_scheme_that_is_missing_says_what_to_install() -> None:
+    assert "pip install nessie-gc-iceberg-files" in registry().missing_scheme("s3a")
+    assert "no installed plugin lists 'tape'" in registry().missing_scheme("tape")
+
+
+def test_an_unknown_name_says_what_there_is_and_what_may_be_meant() -> None:
+    with pytest.raises(PluginError, match="installed are: tape; did you mean 'tape'"):
+        registry(Tape()).connector_class(FileLister, "tapes")
+
+
+def test_a_broken_plugin_breaks_only_those_who_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = metadata.EntryPoint(name="broken", value="nowhere.to.be.found", group="nessie_gc")
+    real = metadata.entry_points(group="nessie_gc")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [*real, broken])
+    found = PluginRegistry.discover()
+    assert "exact" in found.connectors(VisitedDeduplicator)
+    (info,) = [plugin for plugin in found.plugins if plugin.name == "broken"]
+    assert ("broken", "ModuleNotFoundError: No module named 'nowhere'") == (info.name, info.error)
+    with pytest.raises(
+        PluginError, match=r"broken plugins: .*broken \(ModuleNotFoundError: No module named 'nowhere'\)"
+    ):
+        found.connector_class(FileLister, "tapes")
+
+
+def files(*paths: str) -> list[FileReference]:
+    return [FileReference(location="tape://t/", path=path) for path in paths]
+
+
+def test_every_plugin_is_asked_for_a_veto_and_one_is_enough() -> None:
+    class A:
+        @hookimpl
+        def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
+            return {files[0].path: f"held in {location}"}
+
+    class B:
+        @hookimpl
+        def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> None:
+            return None
+
+    made = registry(A(), B())
+    assert made.has_vetoes
+    assert {"a": "held in tape://t/"} == made.veto("tape://t/", files("a", "b"))
+
+
+def test_a_veto_that_fails_spares_the_whole_batch() -> None:
+    class Failing:
+        @hookimpl
+        def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
+            raise RuntimeError("no answer")
+
+    assert {"a", "b"} == set(registry(Failing()).veto("tape://t/", files("a", "b")))
+
+
+def test_a_registry_without_vetoes_says_so() -> None:
+    assert not registry(Tape()).has_vetoes
