@@ -56,7 +56,7 @@ class ListFiles:
         """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
         if file.location != location or not file.path:
             raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is not below it")
-        if "/.." not in file.path and not file.path.startswith("..") and "//" not in file.path:
+        if file.path[0] not in "./" and "/." not in file.path and "//" not in file.path:
             return prefix + file.path
         canonical = self._rules.canonical(location + file.path)
         if not canonical.startswith(unit):

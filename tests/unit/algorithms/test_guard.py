@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nessie_gc_core.algorithms.guard import BUCKETS, AgeLimit, DeletionCaps, JudgeFiles, bucket_of
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.batches import to_batches, to_micros
+from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+US = timedelta(microseconds=1)
+offsets = st.timedeltas(timedelta(days=-3), timedelta(days=3))
+
+
+@given(st.timedeltas(timedelta(0), timedelta(days=60)), offsets)
+def test_the_newest_deletable_time_is_the_least_age_before_the_listing_by_the_stores_clock(
+    min_age: timedelta, offset: timedelta
+) -> None:
+    assert NOW + offset - min_age == AgeLimit(min_age=min_age).newest_deletable(NOW, offset)
+
+
+@given(offsets, offsets)
+def test_a_newest_modification_only_moves_the_limit_back(latest: timedelta, offset: timedelta) -> None:
+    limit = AgeLimit(max_file_modification=NOW + latest).newest_deletable(NOW, offset)
+    assert min(NOW + latest, NOW + offset - timedelta(days=1)) == limit
+
+
+@pytest.mark.parametrize(
+    ("min_age", "floor", "said"),
+    [(timedelta(minutes=59), True, "--no-age-floor"), (timedelta(seconds=-1), False, "must not be negative")],
+)
+def test_a_least_age_that_is_too_short_is_refused(min_age: timedelta, floor: bool, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        AgeLimit(min_age=min_age).check(floor=floor)
+
+
+def test_a_least_age_of_an_hour_is_accepted_and_a_shorter_one_on_request() -> None:
+    AgeLimit(min_age=timedelta(hours=1)).check(floor=True)
+    AgeLimit(min_age=timedelta(0)).check(floor=False)
+
+
+@pytest.mark.parametrize(
+    ("modified", "verdict"),
+    [
+        (to_micros(NOW - timedelta(days=1)), "UNREFERENCED"),
+        (to_micros(NOW - timedelta(days=1) + US), "TOO_YOUNG"),
+        (to_micros(NOW), "TOO_YOUNG"),
+        (to_micros(NOW + US), "TOO_YOUNG"),
+        (UNKNOWN_TIME, "TOO_YOUNG"),
+        (0, "UNREFERENCED"),
+    ],
+)
+def test_age_decides_to_the_microsecond(modified: int, verdict: str) -> None:
+    unit = "s3://b/db/t/"
+    judge = JudgeFiles({unit: NOW - timedelta(days=1)}, {unit: NOW})
+    rows = [(unit, "x", unit, "x", 1, modified, None, 0)]
+    (batch,) = judge(to_batches(rows, CANDIDATES))
+    assert [verdict] == batch.column("verdict").to_pylist()
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_a_bucket_is_one_of_all_buckets(key: str) -> None:
+    assert 0 <= bucket_of(key) < BUCKETS
+
+
+def test_buckets_are_the_same_in_every_version() -> None:
+    assert [194, 504] == [bucket_of(""), bucket_of("data/ü.parquet")]
+
+
+doomed = st.dictionaries(st.sampled_from("abc"), st.integers(0, 50))
+
+
+@given(doomed, st.integers(0, 120), st.integers(0, 60), st.floats(0, 100))
+def test_what_is_left_after_the_caps_exceeds_none_of_them(
+    doomed: dict[str, int], most: int, most_of_unit: int, percent: float
+) -> None:
+    stored = {unit: 60 for unit in doomed}
+    caps = DeletionCaps(max_files=most, max_files_per_unit=most_of_unit, max_percent_per_unit=percent)
+    over = caps.exceeded(doomed, stored)
+    left = {unit: files for unit, files in doomed.items() if unit not in over}
+    assert sum(left.values()) <= most
+    assert all(files <= most_of_unit and 100 * files / 60 <= percent for files in left.values())
+
+
+@given(doomed)
+def test_without_caps_nothing_is_exceeded(doomed: dict[str, int]) -> None:
+    assert {} == DeletionCaps().exceeded(doomed, {})
