@@ -84,7 +84,7 @@ def test_both_engines_agree_with_a_bloom_filter_caps_and_allowed_locations(
                     allowed=AllowedLocations(
                         prefixes=tuple(
                             f"file://{(root / 'a' / 'lake').resolve()}/wh/{name}/"
-                            for name in ("odd_names", "ages", "whole_names", "sidecars")
+                            for name in ("odd_names", "ages", "whole_names")
                         )
                     ),
                 ),
