@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from collecting import on_disk
 from nessie_gc_memory import MemoryLake
-from scenes import NOW, Scene, write_scenes
+from scenes import Scene, write_scenes
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.services.report import GcReport
@@ -79,11 +81,9 @@ def _within(home: str, reasons: Mapping[str, str]) -> dict[str, str]:
     return {location: reason for location, reason in reasons.items() if home in location or home in reason}
 
 
-def collect_scenes(engine: Engine, sweep: SweepSettings, folder: Path | None = None) -> Merged:
+def collect_scenes(engine: Engine, sweep: SweepSettings, folder: Path) -> Merged:
     """Writes all scenes to a disk and collects them, heads only."""
-    from dataclasses import replace
-
-    root = (folder or Path(tempfile.mkdtemp(prefix="scenes-"))).resolve() / "a" / "lake"
+    root = folder.resolve() / "a" / "lake"
     lake = MemoryLake(f"scenes-{root}")
     scenes = write_scenes(lake)
     before = lake.paths()
@@ -108,8 +108,7 @@ _runs: dict[str, Merged] = {}
 def collected(engine: Engine) -> Merged:
     """The run of this engine, which is done on first use."""
     if engine.name not in _runs:
-        _runs[engine.name] = collect_scenes(engine, SweepSettings())
+        folder = tempfile.mkdtemp(prefix="scenes-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        _runs[engine.name] = collect_scenes(engine, SweepSettings(), Path(folder))
     return _runs[engine.name]
-
-
-__all__ = ["NOW", "Merged", "SceneResult", "collect_scenes", "collected"]
