@@ -70,7 +70,11 @@ def mark(
     try:
         with ThreadPoolExecutor(parallelism, thread_name_prefix="mark") as pool:
             futures = [pool.submit(_walk, walker, reference, policy.reach, failed) for reference, policy in chosen]
-            _await(futures, progress)
+            try:
+                _await(futures, progress)
+            except BaseException:  # an interrupt, too: walks that are under way end at their next commit
+                failed.set()
+                raise
     finally:
         walker.close()
     heads = tuple(
