@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.locations import LocationRules, depth, outermost, with_slash
+from nessie_gc_core.model.locations import LocationRules, depth, outermost, scheme_of, with_slash
 
 DEFAULT_DEPTH = 2
 """Least number of path elements below a bucket, where no allow-list is configured."""
@@ -96,21 +96,27 @@ def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedL
         raw_by_canonical.setdefault(canonical, []).append(with_slash(rules.to_open(raw)))
     for root in outermost(raw_by_canonical):
         inside = [(c, raw) for c, raws in raw_by_canonical.items() if c.startswith(root) for raw in raws]
-        plan.units.append(SweepUnit(root=root, locations=_spellings(inside)))
+        plan.units.append(SweepUnit(root=root, locations=_spellings(inside, rules)))
     return plan
 
 
-def _spellings(inside: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """For every way to write the authority the outermost raw locations (one spelling of the scheme is enough)."""
+def _spellings(inside: Sequence[tuple[str, str]], rules: LocationRules) -> tuple[str, ...]:
+    """For every store the outermost raw locations, in one spelling each: files would else count twice."""
+    aliases = rules.authority_aliases
     by_authority: dict[str, dict[str, str]] = {}
-    for canonical, raw in sorted(inside):
-        authority = raw.partition("://")[2].partition("/")[0] if "://" in raw else ""
-        by_authority.setdefault(authority, {}).setdefault(canonical, raw)
+    for canonical, raw in sorted(inside, key=lambda pair: (pair[0], _authority(pair[1]) in aliases, pair[1])):
+        authority = _authority(raw)
+        by_authority.setdefault(aliases.get(authority, authority), {}).setdefault(canonical, raw)
     return tuple(
         by_canonical[canonical]
         for _, by_canonical in sorted(by_authority.items())
         for canonical in outermost(by_canonical)
     )
+
+
+def _authority(raw: str) -> str:
+    """The authority as it is written; local files have none, whatever host they name."""
+    return "" if scheme_of(raw) == "file" else raw.partition("://")[2].partition("/")[0]
 
 
 class UnitIndex:

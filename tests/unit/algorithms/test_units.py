@@ -28,6 +28,15 @@ def test_authorities_that_may_be_different_stores_are_both_listed() -> None:
     assert {"abfs://c/db/t/": (f"{one}/", f"{other}/")} == units(one, other)
 
 
+def test_one_store_is_listed_in_one_spelling() -> None:
+    assert {"file:///a/b/c/t/": ("/a/b/c/t/",)} == units("file:///a/b/c/t", "file://localhost/a/b/c/t", "/a/b/c/t")
+    aliased = LocationRules(authority_aliases={"point": "b"})
+    plan = plan_units(["s3a://point/db/t", "s3://b/db/t", "s3://point/db/t/inner"], aliased, AllowedLocations())
+    assert [("s3://b/db/t/", ("s3://b/db/t/",))] == [(unit.root, unit.locations) for unit in plan.units]
+    plan = plan_units(["s3://point/db/t", "s3://b/db/t/inner"], aliased, AllowedLocations())
+    assert [("s3://b/db/t/", ("s3://point/db/t/",))] == [(unit.root, unit.locations) for unit in plan.units]
+
+
 def test_what_is_not_known_or_not_allowed_has_a_reason() -> None:
     plan = plan_units(["warp://b/t", "s3://b/t", "s3://b/db/t"], RULES, AllowedLocations())
     assert (["warp://b/t"], ["s3://b/t"]) == (list(plan.unknown), list(plan.refused))
