@@ -186,11 +186,16 @@ class PluginRegistry:
         """Asks every plugin which of the files must stay: path to reason. An error spares the whole batch."""
         vetoed: dict[str, str] = {}
         for implementation in self._manager.hook.nessie_gc_veto_deletion.get_hookimpls():
+            plugin = implementation.plugin_name
             try:
-                answer = cast("Mapping[str, str] | None", implementation.function(location=location, files=files))
+                answer = implementation.function(location=location, files=files) or {}
+                if not isinstance(answer, Mapping):
+                    raise TypeError(f"it gave a {type(answer).__name__} where a mapping of paths to reasons belongs")
+                said = {path: str(reason or f"vetoed by plugin {plugin!r}") for path, reason in answer.items()}
             except Exception as error:  # noqa: BLE001 - a veto that fails keeps the files
-                answer = {file.path: f"veto of plugin {implementation.plugin_name!r} failed: {error}" for file in files}
-            vetoed.update(answer or {})
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                said = {file.path: f"veto of plugin {plugin!r} failed: {reason}" for file in files}
+            vetoed.update(said)
         return vetoed
 
     @property

@@ -184,5 +184,26 @@ def test_a_veto_that_fails_spares_the_whole_batch() -> None:
     assert {"a", "b"} == set(registry(Failing()).veto("tape://t/", files("a", "b")))
 
 
+@pytest.mark.parametrize("answer", [["a"], "ab", 7])
+def test_a_veto_whose_answer_makes_no_sense_spares_the_whole_batch(answer: object) -> None:
+    class Odd:
+        @hookimpl
+        def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> object:
+            return answer
+
+    assert {"a", "b"} == set(registry(Odd()).veto("tape://t/", files("a", "b")))
+
+
+def test_a_veto_without_a_reason_counts() -> None:
+    class Curt:
+        @hookimpl
+        def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> dict[str, None]:
+            return {"a": None}
+
+    made = registry(Curt()).veto("tape://t/", files("a", "b"))
+    assert ["a"] == list(made)
+    assert "vetoed by plugin" in made["a"]
+
+
 def test_a_registry_without_vetoes_says_so() -> None:
     assert not registry(Tape()).has_vetoes
