@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import pyarrow as pa
@@ -55,7 +55,10 @@ class AgeLimit:
 
     def newest_deletable(self, references_listed: datetime, clock_offset: timedelta) -> datetime:
         """The latest modification time, by the store's clock, at which a file may go."""
-        limit = references_listed + clock_offset - self.min_age
+        try:
+            limit = references_listed + clock_offset - self.min_age
+        except OverflowError:  # an age from before the calendar: nothing is that old
+            limit = datetime.min.replace(tzinfo=UTC)
         return limit if self.max_file_modification is None else min(limit, self.max_file_modification)
 
 

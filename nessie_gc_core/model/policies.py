@@ -87,7 +87,7 @@ class CutoffPolicy:
         upper = text.strip().upper()
         if upper == "NONE":
             return cls(text="NONE", reach=Reach(everything=True))
-        if re.fullmatch(r"[-+]?\d+", upper) and -(2**31) <= int(upper) < 2**31:
+        if re.fullmatch(r"[-+]?\d{1,10}", upper) and -(2**31) <= int(upper) < 2**31:
             return cls(text=str(int(upper)), reach=Reach(commits=max(int(upper), 1)))
         instant = _before(upper, reference_time) or _instant(upper)
         if instant is None:
@@ -130,7 +130,7 @@ def _duration(upper: str) -> timedelta | None:
             minutes=int(match["minutes"] or 0),
             seconds=float((match["seconds"] or "0").replace(",", ".")),
         )
-    except OverflowError:
+    except (OverflowError, ValueError):  # ValueError: more digits than Python reads
         return None
     return -duration if match["sign"] == "-" else duration
 
@@ -148,9 +148,9 @@ def _before(upper: str, reference_time: datetime) -> datetime | None:
 def _instant(upper: str) -> datetime | None:
     try:
         instant = datetime.fromisoformat(upper)
-    except ValueError:
+        return instant.astimezone(UTC) if instant.tzinfo is not None else None
+    except (ValueError, OverflowError):
         return None
-    return instant.astimezone(UTC) if instant.tzinfo is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

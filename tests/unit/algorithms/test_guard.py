@@ -38,6 +38,11 @@ def test_a_least_age_that_is_too_short_is_refused(min_age: timedelta, floor: boo
         AgeLimit(min_age=min_age).check(floor=floor)
 
 
+def test_with_a_least_age_from_before_the_calendar_nothing_is_old_enough() -> None:
+    limit = AgeLimit(min_age=timedelta(days=999_999)).newest_deletable(datetime(2026, 1, 1, tzinfo=UTC), timedelta(0))
+    assert datetime.min.replace(tzinfo=UTC) == limit
+
+
 def test_a_least_age_of_an_hour_is_accepted_and_a_shorter_one_on_request() -> None:
     AgeLimit(min_age=timedelta(hours=1)).check(floor=True)
     AgeLimit(min_age=timedelta(0)).check(floor=False)

@@ -43,7 +43,11 @@ def test_every_form_of_a_policy_is_read(text: str, reach: Reach) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "all", "P", "PT", "P1M", "P1Y", "1.5", "2026-01-31", "2026-01-31T00:00:00", "10d", "99999999999", "--1"],
+    [
+        *("", "all", "P", "PT", "P1M", "P1Y", "1.5", "2026-01-31", "2026-01-31T00:00:00", "10d", "99999999999", "--1"),
+        *("0001-01-01T00:00:00+14:00", "9" * 5000, f"P{'9' * 5000}D"),
+    ],
+    ids=lambda text: text[:25],
 )
 def test_anything_else_is_refused_and_the_accepted_forms_are_said(text: str) -> None:
     with pytest.raises(ConfigurationError, match="NONE, a number of commits, an ISO duration"):
