@@ -34,7 +34,28 @@ def one_line(error: BaseException) -> str:
 def why_unreadable(error: BaseException) -> str:
     """Why a file cannot be read, as one line that does not name it again."""
     reason = error.reason.strip() if isinstance(error, UnreadableFileError) else ""
-    return reason.splitlines()[0] if reason else one_line(error)
+    said = reason.splitlines()[0] if reason else one_line(error)
+    return said.encode(errors="backslashreplace").decode()
+
+
+def checked(file: ReachableFile, parent: str) -> ReachableFile:
+    """The file, where its path and location are text that relations, stores and databases can hold.
+
+    Raises:
+        UnreadableFileError: they are not (JSON can hold half a character); that is the fault of the file naming it.
+    """
+    for text in (file.path, file.location or ""):
+        if "\0" in text or not (text.isascii() or _is_text(text)):
+            raise UnreadableFileError(parent, f"it names {text!r}, which no path can be")
+    return file
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class ReadVersions:
@@ -55,7 +76,8 @@ class ReadVersions:
         for version in (version for batch in batches for version in _by_metadata(batch)):
             type_, id_ = version.content_type, version.content_id
             try:
-                for file in connectors.reader(type_).files(_to_open(version, rules)):
+                for named in connectors.reader(type_).files(_to_open(version, rules)):
+                    file = checked(named, version.metadata_location or version.content_key)
                     yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
             except MissingFileError as error:
                 yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True)
@@ -112,9 +134,10 @@ class ExpandFiles:
                 for child in connectors.reader(type_).expand(opened):
                     if child.path in seen:
                         continue
+                    row = keyed(self._index, checked(child, file.path), type_)
                     if len(seen) < REMEMBERED_CHILDREN:
                         seen.add(child.path)
-                    yield keyed(self._index, child, type_)
+                    yield row
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
                 yield (file.path, PROBLEM, type_, None, None, None, why_unreadable(error))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import rbloom
 import xxhash
 
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.relations import CANDIDATES, FILE_KEYS, STORED_FILES
 
 UNIT_FILES = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
@@ -102,6 +103,25 @@ def stable_hash(text: object) -> int:
 def lost(stored: Dataset, reachable: Dataset) -> Dataset:
     """Distinct reachable files that are not stored (:data:`REACHABLE_FILES`)."""
     return reachable.distinct(_KEYS).anti_join(stored, _KEYS)
+
+
+def misspelled(lost_files: Dataset, stored: Dataset) -> Dataset:
+    """Lost files that are stored under the key without doubled slashes and dots (:data:`FILE_KEYS`).
+
+    Some writers clean a path before they write the file, and keep the path as it was in the metadata.
+    """
+    return lost_files.select(FILE_KEYS).flat_map(_Cleaned()).semi_join(stored, _KEYS)
+
+
+class _Cleaned:
+    """Keys that have doubled slashes or dots, without them."""
+
+    schema = FILE_KEYS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = [(unit, key, posixpath.normpath(f"/{key}").lstrip("/")) for unit, key in to_rows(batch, *_KEYS)]
+            yield from to_batches(((unit, clean) for unit, key, clean in rows if clean != key), self.schema)
 
 
 def count_by_unit(dataset: Dataset) -> dict[str, int]:

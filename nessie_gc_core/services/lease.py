@@ -32,13 +32,18 @@ class Lease:
         """Marks it as lost."""
         self._lost = reason
 
+    @property
+    def is_held(self) -> bool:
+        """Whether nobody else may have begun."""
+        return self._lost is None and self._until is not None and self._clock() < self._until
+
     def check(self) -> None:
         """Stops a run that no longer holds its lease.
 
         Raises:
             SafetyError: the lease was not renewed, so another process may have begun.
         """
-        if self._lost is None and (self._until is None or self._clock() >= self._until):
+        if self._lost is None and not self.is_held:
             self._lost = f"it ran out at {self._until}, this process stood still for too long"
         if self._lost is not None:
             raise SafetyError(f"the lease on the repository was lost ({self._lost}); resume with --resume")

@@ -86,8 +86,10 @@ class SweepService:
             self.store.start_expire(live_set_id, at=self.clock(), resume=self.settings.resume)
             try:
                 _Sweep(self, live_set, report, lease).run()
+                lease.check()
             except BaseException as error:
-                self.store.finish_expire(live_set_id, at=self.clock(), failure=f"{type(error).__name__}: {error}")
+                if lease.is_held:  # else the live set may be somebody else's by now
+                    self.store.finish_expire(live_set_id, at=self.clock(), failure=f"{type(error).__name__}: {error}")
                 raise
             self.store.finish_expire(live_set_id, at=self.clock())
         report.finished = self.clock()
@@ -306,6 +308,8 @@ class _Sweep:
             for unit, missing in lost_by_unit.items():
                 if missing == needed[unit]:
                     plan.freeze([unit], "the listing shows none of the files that should be there")
+            for unit in subtract.count_by_unit(subtract.misspelled(lost, stored)):
+                plan.freeze([unit], "files that are needed are stored under another spelling (doubled slashes, dots)")
 
     def _limits(self, plan: SweepPlan) -> tuple[dict[str, datetime], dict[str, datetime]]:
         """For every unit the newest deletable time and the time now, by its store's clock (S8)."""

@@ -1,0 +1,114 @@
+"""Sweeps of lakes in which something is odd: it keeps its own location, and stops nobody else's."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from collecting import Collector, in_memory
+from nessie_gc_memory import MemoryLake, TableState, put
+
+from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model.live_sets import LiveSetStatus
+from nessie_gc_core.services.settings import SweepSettings
+
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def lake() -> Iterator[MemoryLake]:
+    lake = MemoryLake.named(f"odd-{uuid.uuid4()}")
+    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
+    yield lake
+    MemoryLake.forget(lake.name)
+
+
+@pytest.fixture
+def collector(lake: MemoryLake) -> Iterator[Collector]:
+    collector = in_memory(lake)
+    yield collector
+    collector.engine.close()
+
+
+def table(lake: MemoryLake, name: str) -> TableState:
+    state = lake.table(f"db.{name}", location=f"memory://wh/db/{name}").append(f"{name}.parquet")
+    lake.commit("main", put(state.version))
+    return state
+
+
+def rewrite(lake: MemoryLake, path: str, change: Change) -> str:
+    stored = lake.objects.get(path)
+    assert stored is not None and stored.data is not None
+    value = json.loads(stored.data)
+    change(value)
+    return lake.put(path, json.dumps(value).encode())
+
+
+def manifest_of(state: TableState) -> str:
+    (manifest,) = [path for path in state.needed if "-manifest" in path]
+    return manifest
+
+
+@pytest.mark.parametrize("text", ["memory://wh/db/bad/\ud800", "memory://wh/db/bad/\0"])
+@pytest.mark.parametrize("where", ["location", "manifest list", "data file"])
+def test_a_name_that_no_path_can_be_freezes_its_own_location_only(
+    lake: MemoryLake, collector: Collector, text: str, where: str
+) -> None:
+    table(lake, "good")
+    bad = table(lake, "bad")
+    if where == "location":
+        rewrite(lake, bad.metadata_location, lambda found: found.update({"location": text}))
+    elif where == "manifest list":
+        rewrite(lake, bad.metadata_location, lambda found: found["snapshots"].update({"1": text}))
+    else:
+        rewrite(lake, manifest_of(bad), lambda found: found["files"].append(text))
+    dead, kept = lake.put("memory://wh/db/good/dead.parquet"), lake.put("memory://wh/db/bad/dead.parquet")
+    lake.advance(timedelta(days=3))
+    report = collector.collect("1")
+    assert dead not in lake.paths()
+    assert kept in lake.paths()
+    assert bad.needed <= lake.paths()
+    assert report.unknown
+
+
+@pytest.mark.parametrize("spelling", ["data//", "data/./", "/data/", "old/../data/"])
+def test_a_file_that_is_needed_under_another_spelling_of_its_key_is_kept(
+    lake: MemoryLake, collector: Collector, spelling: str
+) -> None:
+    state = table(lake, "t")
+    rewrite(
+        lake,
+        manifest_of(state),
+        lambda found: found.update({"files": [path.replace("data/", spelling) for path in found["files"]]}),
+    )
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    report = collector.collect("1")
+    assert before == lake.paths()
+    assert 1 == report.exit_code
+    assert "another spelling" in report.unknown["memory://wh/db/t/"]
+
+
+def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
+    lake: MemoryLake, collector: Collector
+) -> None:
+    for name in ("one", "two", "three"):
+        table(lake, name)
+        lake.put(f"memory://wh/db/{name}/dead.parquet")
+    lake.advance(timedelta(days=3))
+    live_set = collector.mark("1")
+
+    def stand_still(phase: str, done: int, total: int | None) -> None:
+        if (phase, done) == ("delete", 1):
+            now = lake.advance(timedelta(minutes=5))
+            until = now + timedelta(minutes=5)
+            collector.store.acquire_lease(collector.repository.identity(), "another", now=now, until=until)
+            collector.store.start_expire(live_set, at=now, resume=True)
+
+    with pytest.raises(SafetyError, match="lease"):
+        collector.sweep(live_set, SweepSettings(files_per_step=1), progress=stand_still)
+    assert LiveSetStatus.EXPIRY_IN_PROGRESS == collector.store.get(live_set).status
