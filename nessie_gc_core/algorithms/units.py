@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules, depth, outermost, scheme_of, with_slash
 
+REMEMBERED_FOLDERS = 50_000
+"""For how many folders an index remembers in which unit they lie."""
 DEFAULT_DEPTH = 2
 """Least number of path elements below a bucket, where no allow-list is configured."""
 DEFAULT_FILE_DEPTH = 3
@@ -22,10 +24,26 @@ class AllowedLocations:
     """Canonical warehouses; empty: any location that is deep enough."""
     min_depth: int | None = None
     """Least path depth; ``None``: the defaults."""
+    stores: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the warehouses named that their canonical form leaves out (an Azure account); not there: any."""
 
-    def refusal(self, canonical: str) -> str | None:
-        """Why a location may not be swept; ``None``: it may."""
-        if self.prefixes and not any(canonical.startswith(prefix) for prefix in self.prefixes):
+    @classmethod
+    def of(cls, raw_prefixes: Iterable[str], rules: LocationRules, *, min_depth: int | None = None) -> AllowedLocations:
+        """An allow-list of raw warehouses.
+
+        Raises:
+            UnknownLocationError: one of them is relative, or its scheme is not known.
+        """
+        stores: dict[str, set[str]] = {}
+        for raw in raw_prefixes:
+            stores.setdefault(rules.canonical_prefix(raw), set()).add(rules.left_out(raw))
+        named = {prefix: frozenset(found) for prefix, found in stores.items() if "" not in found}
+        return cls(prefixes=tuple(stores), min_depth=min_depth, stores=named)
+
+    def refusal(self, canonical: str, store: str = "") -> str | None:
+        """Why a location may not be swept; ``None``: it may. ``store`` is what its canonical form leaves out."""
+        around = [prefix for prefix in self.prefixes if canonical.startswith(prefix)]
+        if self.prefixes and not any(not store or store in self.stores.get(prefix, {store}) for prefix in around):
             return "is outside the allowed locations"
         least = self.min_depth
         if least is None:
@@ -89,7 +107,7 @@ def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedL
         except UnknownLocationError as error:
             plan.unknown[raw] = str(error)
             continue
-        refusal = allowed.refusal(canonical)
+        refusal = allowed.refusal(canonical, rules.left_out(raw))
         if refusal is not None:
             plan.refused[raw] = refusal
             continue
@@ -120,12 +138,13 @@ def _authority(raw: str) -> str:
 
 
 class UnitIndex:
-    """Finds the sweep unit of a canonical path. Travels to executors."""
+    """Finds the sweep unit of a path; files of one folder are looked up once. Travels to executors."""
 
     def __init__(self, roots: Iterable[str], rules: LocationRules) -> None:
         self.rules = rules
         self._roots = frozenset(roots)
         self._lengths = sorted({len(root) for root in self._roots})
+        self._folders: dict[str, tuple[str, str] | None] = {}
 
     def find(self, raw: str) -> tuple[str, str] | None:
         """Unit and key of a raw path; ``None`` where it lies in no unit.
@@ -133,7 +152,17 @@ class UnitIndex:
         Raises:
             UnknownLocationError: the path cannot be made canonical, so it may lie anywhere (S3).
         """
-        canonical = self.rules.canonical(raw)
+        folder, _, name = raw.rpartition("/")
+        if "://" not in folder or name in ("", ".", ".."):
+            return self._look_up(self.rules.canonical(raw))
+        if folder not in self._folders:
+            if len(self._folders) >= REMEMBERED_FOLDERS:
+                self._folders.clear()
+            self._folders[folder] = self._look_up(self.rules.canonical(folder + "/"))
+        found = self._folders[folder]
+        return None if found is None else (found[0], found[1] + name)
+
+    def _look_up(self, canonical: str) -> tuple[str, str] | None:
         for length in self._lengths:
             if length > len(canonical):
                 break

@@ -104,10 +104,9 @@ def allowed_locations(given: Given, choice: ConnectorChoice) -> AllowedLocations
     """
     rules = choice.rules()
     try:
-        prefixes = tuple(rules.canonical_prefix(prefix) for prefix in given.texts("allow"))
+        return AllowedLocations.of(given.texts("allow"), rules, min_depth=given.number("min_depth"))
     except UnknownLocationError as error:
         raise ConfigurationError(f"--allow: {error}") from error
-    return AllowedLocations(prefixes=prefixes, min_depth=given.number("min_depth"))
 
 
 def live_set_id(given: Given) -> UUID:

@@ -77,6 +77,18 @@ class LocationRules:
             key = _file_key("/" + key, raw)
         return f"{scheme}://{authority}/{key}" if slash or key else f"{scheme}://{authority}/"
 
+    def left_out(self, raw: str) -> str:
+        """What the canonical form leaves out of the authority: an Azure account, an HDFS name node; empty: nothing.
+
+        Two places that compare as equal for it keep each other's files; they do not allow each other's deletion.
+        """
+        scheme = self.canonical(raw).partition(":")[0]
+        authority = raw.partition("://")[2].partition("/")[0]
+        authority = self.authority_aliases.get(authority, authority)
+        if scheme == "abfs":
+            return authority.partition("@")[2].partition(".")[0].lower()
+        return authority.lower() if scheme == "hdfs" else ""
+
     def canonical_prefix(self, raw: str) -> str:
         """The canonical form of a raw location, with a slash at its end (S2)."""
         return with_slash(self.canonical(raw))

@@ -63,6 +63,25 @@ def test_the_allow_list_and_the_depth_decide(allowed: AllowedLocations, location
 
 
 @pytest.mark.parametrize(
+    ("allowed", "location", "refused"),
+    [
+        ("abfss://c@mine.dfs.core.windows.net/wh", "abfss://c@theirs.dfs.core.windows.net/wh/t", True),
+        ("abfss://c@mine.dfs.core.windows.net/wh", "wasbs://c@mine.blob.core.windows.net/wh/t", False),
+        ("abfss://c@mine.dfs.core.windows.net/wh", "abfs://c/wh/t", False),
+        ("abfs://c/wh", "abfss://c@theirs.dfs.core.windows.net/wh/t", False),
+        ("hdfs://one:8020/wh", "hdfs://two:8020/wh/t", True),
+        ("hdfs://one:8020/wh", "hdfs:///wh/t", False),
+        ("s3a://b/wh", "s3://b/wh/t", False),
+        ("s3a://b/wh", "s3://c/wh/t", True),
+    ],
+)
+def test_an_allowed_warehouse_allows_no_other_account(allowed: str, location: str, refused: bool) -> None:
+    plan = plan_units([location], RULES, AllowedLocations.of([allowed], RULES))
+    assert refused == (location in plan.refused)
+    assert refused != bool(plan.units)
+
+
+@pytest.mark.parametrize(
     ("prefix", "left"),
     [
         ("s3://b/db/t/", {"s3://b/db/t2/"}),
