@@ -70,15 +70,16 @@ class Deletion:
 
     def run(self, verdicts: Dataset) -> None:
         """Takes all verdicts, step by step, to their outcomes."""
+        settings = self.service.settings
         planned = _planned(verdicts)
         doomed = {unit: files for (unit, verdict), (files, _) in planned.items() if verdict == _DEAD}
-        over = self.service.settings.caps.exceeded(doomed, self.stored_by_unit)
+        over = settings.caps.exceeded(doomed, self.stored_by_unit)
         self.recheck.spared_units.update(over)
         for reason in set(over.values()):
             self.report.warn(reason)
         self._carry_over(verdicts)
-        steps = list(_steps(planned, self.service.settings.files_per_step))
-        with OutcomeFile(self.service.settings.outcomes_to) as outcome_file:
+        steps = list(_steps(planned, settings.files_per_step))
+        with OutcomeFile(settings.outcomes_to, resumed=settings.resume) as outcome_file:
             for number, step in enumerate(steps):
                 self.service.progress("delete", number, len(steps))
                 self.recheck.run_if_due()

@@ -20,22 +20,24 @@ from nessie_gc_core.model.relations import OUTCOMES
 class OutcomeFile:
     """Writes outcomes as they come: JSON lines or Parquet, by the file's name; nothing where there is no file."""
 
-    def __init__(self, path: str | None) -> None:
-        """Opens the file, before anything is deleted.
+    def __init__(self, path: str | None, *, resumed: bool = False) -> None:
+        """Opens the file, before anything is deleted; a resumed sweep adds to what its first attempt wrote.
 
         Raises:
-            ConfigurationError: it cannot be written.
+            ConfigurationError: it cannot be written, or cannot be added to.
         """
         self._stack = ExitStack()
         self._lines: IO[str] | None = None
         self._rows: parquet.ParquetWriter | None = None
         if path is None:
             return
+        if resumed and path.endswith(".parquet") and Path(path).exists():
+            raise ConfigurationError(f"--outcomes-to {path} has an earlier attempt's outcomes; give another file")
         try:
             if path.endswith(".parquet"):
                 self._rows = self._stack.enter_context(parquet.ParquetWriter(path, OUTCOMES))
             else:
-                lines = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed by the stack
+                lines = Path(path).open("a" if resumed else "w", encoding="utf-8")  # noqa: SIM115 - closed by the stack
                 self._lines = self._stack.enter_context(lines)
         except OSError as error:
             raise ConfigurationError(f"cannot write --outcomes-to {path}: {error.strerror or error}") from error

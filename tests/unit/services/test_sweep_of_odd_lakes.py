@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from collecting import Collector, in_memory
 from nessie_gc_memory import MemoryLake, TableState, put
 
-from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.errors import ConfigurationError, SafetyError
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.services.settings import SweepSettings
 
@@ -91,6 +93,43 @@ def test_a_file_that_is_needed_under_another_spelling_of_its_key_is_kept(
     assert before == lake.paths()
     assert 1 == report.exit_code
     assert "another spelling" in report.unknown["memory://wh/db/t/"]
+
+
+def killed_at(step: int) -> Callable[[str, int, int | None], None]:
+    def kill(phase: str, done: int, total: int | None) -> None:
+        if (phase, done) == ("delete", step):
+            raise RuntimeError("killed")
+
+    return kill
+
+
+def test_a_resumed_sweep_adds_its_outcomes_to_those_of_the_first_attempt(
+    lake: MemoryLake, collector: Collector, tmp_path: Path
+) -> None:
+    dead = {lake.put(f"{table(lake, name).location}/dead.parquet") for name in ("one", "two", "three")}
+    lake.advance(timedelta(days=3))
+    live_set, file = collector.mark("1"), tmp_path / "outcomes.jsonl"
+    settings = SweepSettings(files_per_step=1, outcomes_to=str(file))
+    with pytest.raises(RuntimeError):
+        collector.sweep(live_set, settings, progress=killed_at(2))
+    report = collector.sweep(live_set, replace(settings, resume=True))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert report.outcomes["deleted"].files == len(lines)
+    assert dead <= {line["location"] + line["path"] for line in lines}
+
+
+def test_a_resumed_sweep_leaves_the_first_attempts_parquet_file_alone(
+    lake: MemoryLake, collector: Collector, tmp_path: Path
+) -> None:
+    table(lake, "one")
+    lake.advance(timedelta(days=3))
+    live_set, file = collector.mark("1"), tmp_path / "outcomes.parquet"
+    with pytest.raises(RuntimeError):
+        collector.sweep(live_set, SweepSettings(outcomes_to=str(file)), progress=killed_at(0))
+    before = file.read_bytes()
+    with pytest.raises(ConfigurationError, match="another file"):
+        collector.sweep(live_set, SweepSettings(outcomes_to=str(file), resume=True))
+    assert before == file.read_bytes()
 
 
 def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
