@@ -23,7 +23,7 @@ def connector(**options: object) -> IcebergCatalogConnector:
         {"type": "rest"},
         {},
         {"type": "rest", "uri": "http://localhost", "parallelism": 0},
-        {"type": "rest", "uri": "http://localhost", "properties": "a=b"},
+        {"type": "rest", "uri": "http://localhost", "properties": "no pairs"},
         {"uri": "sqlite://"},
         {"uri": "sqlite:///:memory:"},
     ],

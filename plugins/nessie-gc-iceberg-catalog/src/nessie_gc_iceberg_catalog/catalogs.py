@@ -6,14 +6,15 @@ import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.utils.config import Config
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_iceberg_catalog.errors import Redactor
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 _TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "bigquery")
 _SECRET_KEY = re.compile(r"credential|token|secret|passw|key|auth|header|sas|sign|connection-string", re.I)
@@ -29,6 +30,8 @@ class CatalogAddress:
 
     def __init__(self, options: IcebergCatalogOptions) -> None:
         self.name = options.catalog_name
+        from pyiceberg.utils.config import Config  # slow to import, and most runs use another repository
+
         configured = Config().get_catalog_config(self.name) or {}
         plain = {key: str(value) for key, value in configured.items() if not isinstance(value, dict)}
         self.properties: Mapping[str, str] = {**plain, **options.catalog_properties(), **_FORCED}
@@ -55,6 +58,8 @@ class CatalogAddress:
         with warnings.catch_warnings():
             # Drivers warn of their own deprecations while they are imported; nobody here can act on them.
             warnings.simplefilter("ignore", DeprecationWarning)
+            from pyiceberg.catalog import load_catalog
+
             return load_catalog(self.name, **self.properties)
 
     def _type(self) -> str:

@@ -11,22 +11,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from pyiceberg.catalog import Catalog
-
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceKind
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
 from nessie_gc_iceberg_catalog.errors import retrying
 from nessie_gc_iceberg_catalog.listing import Listed, list_contents
-from nessie_gc_iceberg_catalog.loading import Loader
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
 from nessie_gc_iceberg_catalog.states import ContentStates
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyiceberg.catalog.sql import SqlCatalog
+
+    from nessie_gc_iceberg_catalog.loading import Loader
 
 log = logging.getLogger(__name__)
 
@@ -129,6 +129,8 @@ class IcebergCatalogConnector(RepositoryConnector):
 
     @cached_property
     def _loader(self) -> Loader:
+        from nessie_gc_iceberg_catalog.loading import Loader
+
         return Loader(self._catalog, self._call, self.options.unreadable_tables)
 
     def _list(self) -> Iterator[Listed]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
-
-from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchNamespaceError
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from nessie_gc_core.errors import RepositoryError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
 
 _T = TypeVar("_T")
 
@@ -61,6 +61,8 @@ def _in_namespace(catalog: Catalog, call: Caller, namespace: tuple[str, ...]) ->
 
 
 def _children(catalog: Catalog, parent: tuple[str, ...]) -> list[tuple[str, ...]]:
+    from pyiceberg.exceptions import NoSuchNamespaceError
+
     try:
         return [tuple(child) for child in catalog.list_namespaces(parent)]
     except NoSuchNamespaceError:
@@ -68,6 +70,8 @@ def _children(catalog: Catalog, parent: tuple[str, ...]) -> list[tuple[str, ...]
 
 
 def _tables(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+    from pyiceberg.exceptions import NoSuchNamespaceError
+
     try:
         return [tuple(table) for table in catalog.list_tables(namespace)]
     except NoSuchNamespaceError:
@@ -75,6 +79,8 @@ def _tables(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...
 
 
 def _views(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+    from pyiceberg.exceptions import NoSuchNamespaceError
+
     try:
         return [tuple(view) for view in catalog.list_views(namespace)]
     except NoSuchNamespaceError:

@@ -30,9 +30,6 @@ class IcebergCatalogOptions(ConnectorOptions):
     retries: int = option(2, help="how often a call is repeated when the catalog does not answer")
 
     def __post_init__(self) -> None:
-        for name in ("properties", "unreadable_tables"):
-            if not isinstance(getattr(self, name), Mapping):
-                raise ConfigurationError(f"option {name!r} is a table of keys and values, not one text")
         if self.parallelism < 1:
             raise ConfigurationError(f"option 'parallelism' must be at least 1, not {self.parallelism}")
 
