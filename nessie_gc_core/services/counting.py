@@ -1,4 +1,4 @@
-"""Counts outcomes into a report, and names some of the files."""
+"""Counts what is stored and what became of it, and names some of the files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ _OUTCOMES = pa.schema(
         *(pa.field(name, pa.string()) for name in ("unit", "outcome")),
         pa.field("sidecar", pa.bool_()),
         *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
+    ]
+)
+_STORED = pa.schema(
+    [
+        pa.field("unit", pa.string()),
+        pa.field("sidecar", pa.bool_()),
+        pa.field("files", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("problem", pa.string()),
     ]
 )
 _GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
@@ -42,3 +51,20 @@ def name_files(outcomes: Dataset, report: GcReport) -> None:
         if report.outcomes[outcome].files and len(names) < MAX_NAMES:
             rows = outcomes.where("outcome", [outcome.value]).head(MAX_NAMES - len(names)).to_pylist()
             names.extend(NamedFile(row["location"] + row["path"], row["reason"]) for row in rows)
+
+
+class StoredCounts:
+    """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted."""
+
+    def __init__(self, stored: Dataset) -> None:
+        measures = {"files": ("count", "key"), "bytes": ("sum", "size"), "problem": ("max", "problem")}
+        self.files: dict[str, tuple[int, int]] = {}
+        self.problems: dict[str, str] = {}
+        self.sidecars = 0
+        for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
+            if row["problem"] is not None:
+                self.problems[row["unit"]] = row["problem"]
+            if row["sidecar"]:
+                self.sidecars += row["files"]
+            else:
+                self.files[row["unit"]] = (row["files"], row["bytes"])

@@ -33,6 +33,7 @@ from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
 from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.recheck import Recheck
@@ -42,15 +43,6 @@ from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepS
 log = logging.getLogger(__name__)
 
 _HOMES = pa.schema([pa.field(name, pa.string()) for name in ("content_id", "content_type", "location")])
-_STORED = pa.schema(
-    [
-        pa.field("unit", pa.string()),
-        pa.field("sidecar", pa.bool_()),
-        pa.field("files", pa.int64()),
-        pa.field("bytes", pa.int64()),
-        pa.field("problem", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +263,7 @@ class _Sweep:
         self.service.progress("list", 0, None)
         with report.phase("list"):
             stored = list_units(self.engine, plan.units, self.settings.choice, self.rules)
-            counts = _StoredCounts(stored)
+            counts = StoredCounts(stored)
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
         self.service.progress("subtract", 0, None)
@@ -355,20 +347,3 @@ def _canonical_or_raw(rules: LocationRules, location: str) -> str:
         return rules.canonical_prefix(location)
     except UnknownLocationError:
         return location
-
-
-class _StoredCounts:
-    """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted."""
-
-    def __init__(self, stored: Dataset) -> None:
-        measures = {"files": ("count", "key"), "bytes": ("sum", "size"), "problem": ("max", "problem")}
-        self.files: dict[str, tuple[int, int]] = {}
-        self.problems: dict[str, str] = {}
-        self.sidecars = 0
-        for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
-            if row["problem"] is not None:
-                self.problems[row["unit"]] = row["problem"]
-            if row["sidecar"]:
-                self.sidecars += row["files"]
-            else:
-                self.files[row["unit"]] = (row["files"], row["bytes"])
