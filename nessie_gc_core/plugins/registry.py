@@ -90,6 +90,8 @@ class PluginRegistry:
     def register(self, module: object, *, name: str) -> None:
         """Registers a loaded plugin: a module, or any object with hook implementations.
 
+        One whose registration fails brings no connector, and is still asked for its veto.
+
         Raises:
             PluginError: a hook gave something that is no connector class.
         """
@@ -98,7 +100,6 @@ class PluginRegistry:
             for contract in KINDS:
                 self._claims[contract].extend(self._claims_of(contract, module, name))
         except Exception:
-            self._manager.unregister(module)
             for contract in KINDS:
                 self._claims[contract] = [claim for claim in self._claims[contract] if claim.plugin != name]
             raise

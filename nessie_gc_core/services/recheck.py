@@ -52,6 +52,8 @@ class Recheck:
     def run_if_due(self) -> None:
         """Walks what moved since the last look, where that is long ago; the first time always."""
         now = self.clock()
+        if self._checked is None:
+            self._warn_of_broken_plugins()
         if self._checked is not None and now - self._checked < self.settings.recheck_interval:
             return
         with self.report.phase("recheck"):
@@ -61,6 +63,14 @@ class Recheck:
             self.report.references_moved += moved.references
             if moved.versions:
                 self._spare(moved)
+
+    def _warn_of_broken_plugins(self) -> None:
+        """Says that a plugin that cannot be loaded cannot object to a deletion either."""
+        for plugin in installed().plugins:
+            if plugin.error is not None:
+                self.report.warn(
+                    f"plugin {plugin.name!r} is broken ({plugin.error}): if it has a veto, nobody asked it"
+                )
 
     def spare_newly_live(self, verdicts: Dataset) -> Dataset:
         """The same rows (:data:`VERDICTS`), those that became live turned into spared ones."""

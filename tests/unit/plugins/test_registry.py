@@ -207,3 +207,23 @@ def test_a_veto_without_a_reason_counts() -> None:
 
 def test_a_registry_without_vetoes_says_so() -> None:
     assert not registry(Tape()).has_vetoes
+
+
+def test_a_plugin_whose_registration_fails_is_still_asked_for_its_veto() -> None:
+    class HalfBroken:
+        @hookimpl
+        def nessie_gc_register_file_lister(self) -> type[FileLister]:
+            raise ImportError("a library is missing")
+
+        @hookimpl
+        def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
+            return {file.path: "legal hold" for file in files}
+
+    registry = PluginRegistry()
+    with pytest.raises(ImportError, match="a library is missing"):
+        registry.register(HalfBroken(), name="half")
+
+    assert registry.has_vetoes
+    file = FileReference(location="s3://b/t/", path="x")
+    assert {"x": "legal hold"} == registry.veto("s3://b/t/", [file])
+    assert {} == registry.connectors(FileLister)
