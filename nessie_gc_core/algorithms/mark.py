@@ -109,8 +109,16 @@ def _widest_first(reach: Reach) -> tuple[bool, float, int]:
     return (not reach.everything, since, -reach.commits)
 
 
+MAX_UNTIMED = 200_000
+"""How many versions without a commit time wait for one that has it."""
+
+
 class BatchingContents:
-    """Collects content versions from many threads, drops most repetitions, and stores them in batches."""
+    """Collects content versions from many threads, drops most repetitions, and stores them in batches.
+
+    The same version may come with the time of the commit that put it, and from a listing of contents without one. The
+    time decides which version is the newest (S7), so versions without one wait until the others are stored.
+    """
 
     def __init__(
         self, store: Callable[[Sequence[ContentVersion]], None], *, batch_size: int = 1000, remembered: int = 1_000_000
@@ -120,6 +128,7 @@ class BatchingContents:
         self._remembered = remembered
         self._seen: set[bytes] = set()
         self._batch: list[ContentVersion] = []
+        self._untimed: dict[bytes, ContentVersion] = {}
         self._lock = threading.Lock()
 
     def __call__(self, versions: Sequence[ContentVersion]) -> None:
@@ -129,16 +138,28 @@ class BatchingContents:
                 key = xxhash.xxh3_128_digest(repr((version.identity, version.location)).encode())
                 if key in self._seen:
                     continue
+                if version.commit_time is None:
+                    self._untimed.setdefault(key, version)
+                    continue
+                self._untimed.pop(key, None)
                 if len(self._seen) < self._remembered:
                     self._seen.add(key)
                 self._batch.append(version)
             if len(self._batch) >= self._batch_size:
                 self._flush()
+            if len(self._untimed) > MAX_UNTIMED:
+                self._flush_untimed()
 
     def flush(self) -> None:
         """Stores what is left."""
         with self._lock:
             self._flush()
+            self._flush_untimed()
+
+    def _flush_untimed(self) -> None:
+        waiting, self._untimed = list(self._untimed.values()), {}
+        for start in range(0, len(waiting), self._batch_size):
+            self._store(waiting[start : start + self._batch_size])
 
     def _flush(self) -> None:
         if self._batch:
