@@ -82,7 +82,7 @@ def _rows(*numbers: int) -> pa.Table:
 
 @pytest.mark.server
 def test_only_what_no_reference_needs_leaves_the_bucket(lake: Lake) -> None:
-    lake.catalog.create_namespace("db")
+    lake.catalog.create_namespace_if_not_exists("db")
     table = lake.catalog.create_table("db.t", schema=_rows(1).schema)
     table.append(_rows(1, 2))
     table.overwrite(_rows(3))
