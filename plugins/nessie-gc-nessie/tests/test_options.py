@@ -110,7 +110,7 @@ def test_two_options_that_contradict_each_other_are_refused() -> None:
         {"page_size": 1.5},
         {"read_timeout_seconds": 0},
         {"tls_ca_file": "/no/such/file.pem"},
-        {"nessie_options": "a=b"},
+        {"nessie_options": "no pairs"},
         {"tokn": "s3cret"},
     ],
 )
