@@ -159,6 +159,15 @@ class PluginRegistry:
             return None
         return cast("type[ContentToFiles]", self._only(claims, f"content type {content_type!r}").connector)
 
+    def readers_of(self, content_types: Iterable[str]) -> list[type[ContentToFiles]]:
+        """The distinct readers of some content types; types that no plugin reads are left out.
+
+        Raises:
+            PluginError: two plugins claim one of them.
+        """
+        found = (self.reader_of(content_type) for content_type in sorted(set(content_types)))
+        return list(dict.fromkeys(reader for reader in found if reader is not None))
+
     def for_scheme(self, contract: type[C], scheme: str, *, preferred: str | None = None) -> type[C] | None:
         """The lister or deleter that claims a URI scheme, or the preferred one of those that do.
 

@@ -140,8 +140,7 @@ class _DeferredDeletion:
     def _readers(self) -> list[type[ContentToFiles]]:
         """The readers of what the live set holds."""
         types = {version.content_type for version in self.store.content_versions(self.live_set.id)}
-        found = (installed().reader_of(type_) for type_ in sorted(types))
-        readers = list(dict.fromkeys(reader for reader in found if reader is not None))
+        readers = installed().readers_of(types)
         check_executors(self.engine, *readers)
         return readers
 

@@ -105,9 +105,8 @@ class Recheck:
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
 
     def _readers_of(self, versions: Iterable[ContentVersion]) -> list[type[ContentToFiles]]:
-        types = sorted({version.content_type for version in versions})
-        found = (installed().reader_of(type_) for type_ in types)
-        return list(dict.fromkeys([*self.readers, *(reader for reader in found if reader is not None)]))
+        found = installed().readers_of(version.content_type for version in versions)
+        return list(dict.fromkeys([*self.readers, *found]))
 
     def _freeze_unread(self, version: ContentVersion) -> None:
         raw = version.location or (home_of_metadata(version.metadata_location) if version.metadata_location else None)

@@ -185,8 +185,7 @@ class _Sweep:
 
     def _readers(self, types: frozenset[str]) -> list[type[ContentToFiles]]:
         """The readers of the types that occur."""
-        found = (installed().reader_of(type_) for type_ in sorted(types))
-        readers = list(dict.fromkeys(reader for reader in found if reader is not None))
+        readers = installed().readers_of(types)
         check_executors(self.engine, *readers)
         return readers
 
