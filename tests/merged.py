@@ -32,6 +32,7 @@ class SceneResult:
     outcomes: Mapping[str, str]
     """Path to outcome, checksum sidecars included."""
     unknown: Mapping[str, str]
+    unreadable: Mapping[str, str]
     unread: Mapping[str, str]
     lost: set[str]
 
@@ -65,6 +66,7 @@ class Merged:
             },
             outcomes={row["path"]: row["outcome"] for row in self.rows if row["path"].startswith(home)},
             unknown=_within(home, self.readable(self.report.unknown)),
+            unreadable=_within(home, self.readable(self.report.unreadable)),
             unread=self.readable(self.report.unread),
             lost={self.in_memory(file.path) for file in self.report.lost_files if f"/wh/{name}/" in file.path},
         )

@@ -16,7 +16,7 @@ from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ContentVersion, Reference
 
-Identity = tuple[str, str, str | None, int | None]
+Identity = tuple[str, str, str | None, int | None, str | None]
 
 
 def live_versions(repository: RepositoryConnector, policies: ReferencePolicies) -> dict[Identity, ContentVersion]:

@@ -167,8 +167,11 @@ def three_verdicts(scene: Scene) -> None:
 
 def corrupt_metadata(scene: Scene) -> None:
     fine = scene.table("fine").append("a.parquet")
-    broken = scene.table("broken").append("b.parquet")
-    scene.commit(fine, broken)
+    older = scene.table("broken").append("b.parquet")
+    broken = older.append("c.parquet")
+    scene.commit(fine, older)
+    scene.commit(broken)
+    scene.cutoffs.append(f"{scene.ref()}=NONE")
     scene.lake.put(broken.metadata_location, b"\x00 no JSON")
     scene.leave("db/fine/data/nobody.parquet")
     scene.leave("db/broken/data/nobody.parquet")
@@ -176,9 +179,11 @@ def corrupt_metadata(scene: Scene) -> None:
 
 
 def missing_metadata_of_the_head(scene: Scene) -> None:
-    gone = scene.table("gone").append("a.parquet")
-    older = scene.table("gone2", "db/gone").append("b.parquet")
-    scene.commit(gone, older)
+    older = scene.table("gone").append("a.parquet")
+    gone = older.append("b.parquet")
+    scene.commit(older)
+    scene.commit(gone)
+    scene.cutoffs.append(f"{scene.ref()}=NONE")
     scene.lose(gone.metadata_location)
     scene.leave("db/gone/data/nobody.parquet")
     scene.frozen("db/gone")

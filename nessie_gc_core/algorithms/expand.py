@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.units import UnitIndex
+from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
@@ -16,7 +16,7 @@ from nessie_gc_core.errors import MissingFileError, UnknownLocationError, Unread
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, VERSION_FILES
+from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, SPELLING, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class ReadVersions:
         for version in (version for batch in batches for version in _by_metadata(batch)):
             type_, id_ = version.content_type, version.content_id
             try:
-                for named in connectors.reader(type_).files(_to_open(version, rules)):
+                for named in connectors.reader(type_).files(to_open(version, rules)):
                     file = checked(named, version.metadata_location or version.content_key)
                     yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
             except MissingFileError as error:
@@ -86,7 +86,8 @@ class ReadVersions:
                 yield (path, PROBLEM, type_, None, None, id_, why_unreadable(error), False)
 
 
-def _to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
+def to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
+    """The version with its metadata location as connectors can open it."""
     location = version.metadata_location
     return version if location is None else replace(version, metadata_location=rules.to_open(location))
 
@@ -108,7 +109,7 @@ class KeyVersionFiles:
         """Looks each path up."""
         rows = (row for batch in batches for row in to_rows(batch, *_TO_EXPAND) if row[1] != PROBLEM)
         files = ((_file(*row), str(row[2])) for row in rows)
-        yield from to_batches((keyed(self._index, file, type_) for file, type_ in files), self.schema)
+        yield from to_batches((row for file, type_ in files for row in keyed(self._index, file, type_)), self.schema)
 
 
 class ExpandFiles:
@@ -126,18 +127,18 @@ class ExpandFiles:
             yield from to_batches(self._rows(batches, connectors), self.schema)
 
     def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
-        seen: set[str] = set()
+        seen: set[tuple[str, str]] = set()
         for row in (row for batch in batches for row in to_rows(batch, *_TO_EXPAND)):
             file, type_ = _file(*row), str(row[2])
             try:
                 opened = replace(file, path=self._index.rules.to_open(file.path))
                 for child in connectors.reader(type_).expand(opened):
-                    if child.path in seen:
+                    if (child.path, child.kind) in seen:
                         continue
-                    row = keyed(self._index, checked(child, file.path), type_)
+                    rows = keyed(self._index, checked(child, file.path), type_)
                     if len(seen) < REMEMBERED_CHILDREN:
-                        seen.add(child.path)
-                    yield row
+                        seen.add((child.path, child.kind))
+                    yield from rows
             except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
                 yield (file.path, PROBLEM, type_, None, None, None, why_unreadable(error))
 
@@ -147,14 +148,15 @@ def _file(path: object, kind: object, content_type: object, length: object) -> R
     return ReachableFile(path=str(path), kind=str(kind), length=length if isinstance(length, int) else None)
 
 
-def keyed(index: UnitIndex, file: ReachableFile, content_type: str) -> Row:
-    """A row of :data:`EXPANDED_FILES`; a path that cannot be compared is a PROBLEM (S3)."""
+def keyed(index: UnitIndex, file: ReachableFile, content_type: str) -> list[Row]:
+    """Rows of :data:`EXPANDED_FILES`, one for each place; a path that cannot be compared is a PROBLEM (S3, S24)."""
     try:
-        found = index.find(file.path)
+        places = index.find_all(file.path)
     except UnknownLocationError as error:
-        return (file.path, PROBLEM, content_type, None, None, None, str(error))
-    unit, key = found if found is not None else (None, None)
-    return (file.path, file.kind, content_type, file.length, unit, key, None)
+        return [(file.path, PROBLEM, content_type, None, None, None, str(error))]
+    unit, key = places[0] if places else (None, None)
+    others = [(file.path, SPELLING, content_type, None, unit, key, None) for unit, key in places[1:]]
+    return [(file.path, file.kind, content_type, file.length, unit, key, None), *others]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +169,20 @@ class Expansion:
     """How many distinct files were expanded."""
 
     def reachable(self) -> Dataset:
-        """The files inside sweep units (:data:`REACHABLE_FILES`), with duplicates."""
+        """The files inside sweep units (:data:`REACHABLE_FILES`), with duplicates, under every spelling."""
         return self.files.where("kind", [PROBLEM], negate=True).present("unit").select(REACHABLE_FILES)
+
+    def spellings(self) -> Dataset:
+        """Those of them that say where a file may lie as well."""
+        return self.files.where("kind", [SPELLING]).present("unit").select(REACHABLE_FILES)
+
+    def written(self) -> Dataset:
+        """Those of them that say where a file lies as it is written."""
+        return self.files.where("kind", [PROBLEM, SPELLING], negate=True).present("unit").select(REACHABLE_FILES)
+
+    def expanded(self) -> Dataset:
+        """What was read to its end, by path, kind and content type (:data:`EXPANDED_FILES`)."""
+        return self.files.anti_join(self.problems(), ["path"])
 
     def problems(self) -> Dataset:
         """The rows of kind PROBLEM."""
@@ -190,7 +204,8 @@ def expand(
         index: the sweep units, for the keys.
         choice: the connectors' options.
         readers: the readers whose contents occur.
-        known: :data:`EXPANDED_FILES` of an earlier expansion; what it expanded is not expanded again.
+        known: :data:`EXPANDED_FILES` of an earlier expansion (:meth:`Expansion.expanded`); what was expanded there, as
+            the same kind and to its end, is not expanded again.
     """
     files = version_files.flat_map(KeyVersionFiles(index)).checkpoint()
     files_read = 0
@@ -198,7 +213,7 @@ def expand(
         for kind in reader.expandable_kinds:
             frontier = _frontier(files, reader, kind)
             if known is not None:
-                frontier = frontier.anti_join(known, ["path"])
+                frontier = frontier.anti_join(known, ["path", "kind", "content_type"])
             frontier = frontier.checkpoint()
             count = frontier.count()
             if count == 0:

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 import pyarrow as pa
 import xxhash
 
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.batches import file_reference, to_batches, to_micros
+from nessie_gc_core.model.batches import Row, file_reference, to_batches, to_micros
+from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME, VERDICTS
 from nessie_gc_core.plugins import installed
 
@@ -53,13 +55,32 @@ class AgeLimit:
                 "add --no-age-floor if nobody writes to this lake"
             )
 
-    def newest_deletable(self, references_listed: datetime, clock_offset: timedelta) -> datetime:
-        """The latest modification time, by the store's clock, at which a file may go."""
+    def newest_deletable(self, references_listed: datetime, store_now: datetime, *others_now: datetime) -> datetime:
+        """The latest modification time, by a store's clock, at which a file may go.
+
+        Args:
+            references_listed: when the mark listed the references, by its clock or an earlier one.
+            store_now: the store's time now.
+            others_now: the time now by the clocks of which one may be that of the mark.
+
+        The age counts back from the earliest instant that may be right, so that no wrong clock makes a file older:
+        ``references_listed`` itself, what the store's clock showed then if it is as far from one of the other clocks
+        as now, and the store's time now.
+        """
         try:
-            limit = references_listed + clock_offset - self.min_age
+            listed = [references_listed, *(references_listed + (store_now - now) for now in others_now), store_now]
+            limit = min(listed) - self.min_age
         except OverflowError:  # an age from before the calendar: nothing is that old
             limit = datetime.min.replace(tzinfo=UTC)
         return limit if self.max_file_modification is None else min(limit, self.max_file_modification)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAges:
+    """What a store's clock says about ages."""
+
+    newest_deletable: datetime
+    now: datetime
 
 
 class JudgeFiles:
@@ -67,17 +88,18 @@ class JudgeFiles:
 
     schema = VERDICTS
 
-    def __init__(self, limits: Mapping[str, datetime], now: Mapping[str, datetime]) -> None:
-        """Takes, for every unit, the newest deletable time and the store's time now."""
-        self._limits = {unit: to_micros(limit) for unit, limit in limits.items()}
-        self._now = {unit: to_micros(time) for unit, time in now.items()}
+    def __init__(self, ages: Mapping[str, StoreAges] | None) -> None:
+        """Takes the ages of every store (:func:`store_of`); none where the age was judged before."""
+        self._ages: dict[str, tuple[int, int]] | None = None
+        if ages is not None:
+            self._ages = {s: (to_micros(found.newest_deletable), to_micros(found.now)) for s, found in ages.items()}
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Judges by age first, then asks the vetoes about what is left."""
         registry = installed()
         for batch in batches:
             rows = batch.to_pylist()
-            verdicts = [self._by_age(row["unit"], row["modified"]) for row in rows]
+            verdicts = [self._by_age(row["location"], row["modified"]) for row in rows]
             if registry.has_vetoes:
                 _ask_vetoes(rows, verdicts)
             values = (
@@ -86,12 +108,15 @@ class JudgeFiles:
             )
             yield from to_batches(values, self.schema)
 
-    def _by_age(self, unit: str, modified: int) -> tuple[Verdict, str | None]:
+    def _by_age(self, location: str, modified: int) -> tuple[Verdict, str | None]:
         if modified == UNKNOWN_TIME:
             return Verdict.TOO_YOUNG, "its modification time is unknown"
-        if modified > self._now[unit]:
+        if self._ages is None:
+            return Verdict.UNREFERENCED, None
+        newest_deletable, now = self._ages[store_of(location)]
+        if modified > now:
             return Verdict.TOO_YOUNG, "its modification time lies in the future"
-        if modified > self._limits[unit]:
+        if modified > newest_deletable:
             return Verdict.TOO_YOUNG, None
         return Verdict.UNREFERENCED, None
 
@@ -118,9 +143,30 @@ def bucket_of(key: str) -> int:
     return xxhash.xxh3_64_intdigest(key.encode()) % BUCKETS
 
 
-def judge(candidates: Dataset, limits: Mapping[str, datetime], now: Mapping[str, datetime]) -> Dataset:
-    """Judges all candidates, once."""
-    return candidates.select(CANDIDATES).flat_map(JudgeFiles(limits, now)).checkpoint()
+def judge(candidates: Dataset, ages: Mapping[str, StoreAges] | None) -> Dataset:
+    """Judges all candidates, once; by their age only where ``ages`` has that of every store."""
+    return candidates.select(CANDIDATES).flat_map(JudgeFiles(ages)).checkpoint()
+
+
+class SpareLocations:
+    """Verdicts to verdicts: everything that was found in one of some raw locations is spared (S13)."""
+
+    schema = VERDICTS
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        """Takes raw locations with the reasons why nothing in them may go."""
+        self._reasons = dict(reasons)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Goes by the location of the row itself: another spelling of the same unit may well be allowed."""
+        rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
+        yield from to_batches((self._judged(row) for row in rows), self.schema)
+
+    def _judged(self, row: dict[str, Any]) -> Row:
+        reason = self._reasons.get(row["location"])
+        if reason is None:
+            return tuple(row.values())
+        return tuple({**row, "verdict": Verdict.SPARED.value, "reason": f"its location {reason}"}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
-from nessie_gc_core.algorithms.units import UnitIndex
+from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.dataset import Dataset, Engine

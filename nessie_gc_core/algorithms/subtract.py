@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import rbloom
 import xxhash
 
+from nessie_gc_core.algorithms.listing import sidecar_owner
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.relations import CANDIDATES, FILE_KEYS, STORED_FILES
@@ -76,6 +76,27 @@ class _UnderOwner:
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
+def with_owners(reachable: Dataset) -> Dataset:
+    """Reachable files by their key (:data:`FILE_KEYS`), and those named like a sidecar by their owner's as well.
+
+    A candidate that looks like a checksum sidecar carries the key of its owner; nothing that is live may be missed
+    for that.
+    """
+    keys = reachable.select(FILE_KEYS)
+    return keys.union(keys.flat_map(_Owners()))
+
+
+class _Owners:
+    """Keys of files that are named like a sidecar to the keys of the files whose sidecars they would be."""
+
+    schema = FILE_KEYS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = ((unit, sidecar_owner(str(key))) for unit, key in to_rows(batch, *_KEYS))
+            yield from to_batches((row for row in rows if row[1] is not None), self.schema)
+
+
 class _NotInBloom:
     """Keeps the stored files that the filter does not know."""
 
@@ -100,28 +121,16 @@ def stable_hash(text: object) -> int:
     return int.from_bytes(xxhash.xxh3_128_digest(str(text).encode()), "big", signed=True)
 
 
-def lost(stored: Dataset, reachable: Dataset) -> Dataset:
-    """Distinct reachable files that are not stored (:data:`REACHABLE_FILES`)."""
-    return reachable.distinct(_KEYS).anti_join(stored, _KEYS)
+def lost(stored: Dataset, written: Dataset, spellings: Dataset) -> Dataset:
+    """Distinct reachable files that are not stored (:data:`REACHABLE_FILES`), under no spelling.
 
-
-def misspelled(lost_files: Dataset, stored: Dataset) -> Dataset:
-    """Lost files that are stored under the key without doubled slashes and dots (:data:`FILE_KEYS`).
-
-    Some writers clean a path before they write the file, and keep the path as it was in the metadata.
+    Args:
+        stored: what is there.
+        written: the reachable files as they are written.
+        spellings: where some of them may lie as well.
     """
-    return lost_files.select(FILE_KEYS).flat_map(_Cleaned()).semi_join(stored, _KEYS)
-
-
-class _Cleaned:
-    """Keys that have doubled slashes or dots, without them."""
-
-    schema = FILE_KEYS
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = [(unit, key, posixpath.normpath(f"/{key}").lstrip("/")) for unit, key in to_rows(batch, *_KEYS)]
-            yield from to_batches(((unit, clean) for unit, key, clean in rows if clean != key), self.schema)
+    missing = written.anti_join(stored, _KEYS)
+    return missing.anti_join(spellings.semi_join(stored, _KEYS), ["path"]).distinct(_KEYS)
 
 
 def count_by_unit(dataset: Dataset) -> dict[str, int]:

@@ -1,15 +1,17 @@
-"""Sweep units: the prefixes that are swept, and what keeps a prefix from being swept (S1, S2, S6, S13, S23)."""
+"""Sweep units: the prefixes that are swept, and what keeps a prefix from being swept (S1, S2, S6, S13, S23, S24)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from nessie_gc_core.algorithms.disk import FILE, SameFolders, real_place
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules, depth, outermost, scheme_of, with_slash
 
-REMEMBERED_FOLDERS = 50_000
-"""For how many folders an index remembers in which unit they lie."""
+log = logging.getLogger(__name__)
+
 DEFAULT_DEPTH = 2
 """Least number of path elements below a bucket, where no allow-list is configured."""
 DEFAULT_FILE_DEPTH = 3
@@ -21,7 +23,8 @@ class AllowedLocations:
     """What the configuration allows to be swept (S13)."""
 
     prefixes: tuple[str, ...] = ()
-    """Canonical warehouses; empty: any location that is deep enough."""
+    """Warehouses by their exact form (``LocationRules.exact``), local ones without links; empty: any location that is
+    deep enough."""
     min_depth: int | None = None
     """Least path depth; ``None``: the defaults."""
     stores: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -36,19 +39,24 @@ class AllowedLocations:
         """
         stores: dict[str, set[str]] = {}
         for raw in raw_prefixes:
-            stores.setdefault(rules.canonical_prefix(raw), set()).add(rules.left_out(raw))
+            exact = rules.exact_prefix(raw)
+            place = real_place(exact) if exact.startswith(FILE) else exact
+            stores.setdefault(place, set()).add(rules.left_out(raw))
         named = {prefix: frozenset(found) for prefix, found in stores.items() if "" not in found}
         return cls(prefixes=tuple(stores), min_depth=min_depth, stores=named)
 
-    def refusal(self, canonical: str, store: str = "") -> str | None:
-        """Why a location may not be swept; ``None``: it may. ``store`` is what its canonical form leaves out."""
-        around = [prefix for prefix in self.prefixes if canonical.startswith(prefix)]
+    def refusal(self, exact: str, store: str = "") -> str | None:
+        """Why a location, by its exact form, may not be swept; ``None``: it may.
+
+        ``store`` is what the canonical form leaves out.
+        """
+        around = [prefix for prefix in self.prefixes if exact.startswith(prefix)]
         if self.prefixes and not any(not store or store in self.stores.get(prefix, {store}) for prefix in around):
             return "is outside the allowed locations"
         least = self.min_depth
         if least is None:
-            least = 0 if self.prefixes else DEFAULT_FILE_DEPTH if canonical.startswith("file:") else DEFAULT_DEPTH
-        if depth(canonical) < least:
+            least = 0 if self.prefixes else DEFAULT_FILE_DEPTH if exact.startswith("file:") else DEFAULT_DEPTH
+        if depth(exact) < least:
             return f"is less than {least} levels deep; allow it with --allow if it is to be swept"
         return None
 
@@ -60,7 +68,7 @@ class SweepUnit:
     root: str
     """Canonical, with a slash at its end."""
     locations: tuple[str, ...]
-    """Raw locations to list: the root in one spelling, or several where they may be different stores."""
+    """Raw locations to list: the root in one spelling, or several where they may be different places."""
 
 
 @dataclass(slots=True)
@@ -72,16 +80,31 @@ class SweepPlan:
     """Location or unit root to the reason why nothing can be said about it (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the content there that no installed plugin reads (S23)."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Raw path of a file that could not be read to the reason why, as far as they are named."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Location to the reason why the configuration keeps it from being swept (S13)."""
+    """Raw location to the reason why the configuration keeps it from being swept (S13)."""
+    rules: LocationRules = field(default_factory=LocationRules)
+    """The rules of the run, and the links that locations were found to lie behind."""
 
     def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
-        """Takes out every unit that overlaps one of the canonical prefixes."""
+        """Takes out every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
         frozen = self.unread if unread else self.unknown
-        for prefix in set(prefixes):
-            for unit in [u for u in self.units if u.root.startswith(prefix) or prefix.startswith(u.root)]:
+        for form in {form for prefix in set(prefixes) for form in self._forms(prefix)}:
+            for unit in [u for u in self.units if u.root.startswith(form) or form.startswith(u.root)]:
                 self.units.remove(unit)
                 frozen[unit.root] = reason
+
+    def _forms(self, prefix: str) -> Iterator[str]:
+        """A canonical prefix as it is written, without links, and with every ``..`` taken as a step up."""
+        yield prefix
+        try:
+            other = real_place(prefix) if prefix.startswith(FILE) else self.rules.climbed(prefix)
+        except UnknownLocationError as error:
+            log.warning("%s", error)
+            return
+        if other is not None:
+            yield other
 
     def freeze_all(self, reason: str) -> None:
         """Takes out every unit."""
@@ -99,74 +122,62 @@ class SweepPlan:
 
 def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:
     """Merges raw base locations into sweep units."""
-    plan = SweepPlan()
-    raw_by_canonical: dict[str, list[str]] = {}
-    for raw in locations:
+    plan, folders = SweepPlan(rules=rules), SameFolders()
+    places: dict[str, list[_Place]] = {}
+    for raw in sorted(set(locations)):
         try:
-            canonical = rules.canonical_prefix(raw)
+            place = _place_of(raw, rules, folders)
         except UnknownLocationError as error:
             plan.unknown[raw] = str(error)
             continue
-        refusal = allowed.refusal(canonical, rules.left_out(raw))
+        refusal = allowed.refusal(place.exact, rules.left_out(raw))
         if refusal is not None:
             plan.refused[raw] = refusal
             continue
-        raw_by_canonical.setdefault(canonical, []).append(with_slash(rules.to_open(raw)))
-    for root in outermost(raw_by_canonical):
-        inside = [(c, raw) for c, raws in raw_by_canonical.items() if c.startswith(root) for raw in raws]
+        places.setdefault(place.canonical, []).append(place)
+    links = {p.written: p.canonical for found in places.values() for p in found if p.written != p.canonical}
+    plan.rules = replace(rules, path_aliases={**rules.path_aliases, **links})
+    for root in outermost(places):
+        inside = [place for canonical, found in places.items() if canonical.startswith(root) for place in found]
         plan.units.append(SweepUnit(root=root, locations=_spellings(inside, rules)))
     return plan
 
 
-def _spellings(inside: Sequence[tuple[str, str]], rules: LocationRules) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A raw base location, and what it is."""
+
+    raw: str
+    """As it is listed: with a slash at its end."""
+    written: str
+    """Canonical."""
+    canonical: str
+    """Canonical, without links of a local disk."""
+    exact: str
+    """What an object store itself tells apart; the same as ``canonical`` on a local disk."""
+
+
+def _place_of(raw: str, rules: LocationRules, folders: SameFolders) -> _Place:
+    written = rules.canonical_prefix(raw)
+    to_list = with_slash(rules.to_open(raw))
+    if not written.startswith(FILE):
+        if rules.climbed(raw) is not None:
+            raise UnknownLocationError(f"{raw!r} has '..' in it: stores and clients take that in different ways")
+        return _Place(to_list, written, written, rules.exact_prefix(raw))
+    real = with_slash(FILE + folders.first("/" + real_place(written).removeprefix(FILE)).lstrip("/"))
+    return _Place(to_list if real == written else real, written, real, real)
+
+
+def _spellings(inside: Sequence[_Place], rules: LocationRules) -> tuple[str, ...]:
     """For every store the outermost raw locations, in one spelling each: files would else count twice."""
     aliases = rules.authority_aliases
     by_authority: dict[str, dict[str, str]] = {}
-    for canonical, raw in sorted(inside, key=lambda pair: (pair[0], _authority(pair[1]) in aliases, pair[1])):
-        authority = _authority(raw)
-        by_authority.setdefault(aliases.get(authority, authority), {}).setdefault(canonical, raw)
-    return tuple(
-        by_canonical[canonical]
-        for _, by_canonical in sorted(by_authority.items())
-        for canonical in outermost(by_canonical)
-    )
+    for place in sorted(inside, key=lambda place: (place.exact, _authority(place.raw) in aliases, place.raw)):
+        authority = _authority(place.raw)
+        by_authority.setdefault(aliases.get(authority, authority), {}).setdefault(place.exact, place.raw)
+    return tuple(by_exact[exact] for _, by_exact in sorted(by_authority.items()) for exact in outermost(by_exact))
 
 
 def _authority(raw: str) -> str:
     """The authority as it is written; local files have none, whatever host they name."""
     return "" if scheme_of(raw) == "file" else raw.partition("://")[2].partition("/")[0]
-
-
-class UnitIndex:
-    """Finds the sweep unit of a path; files of one folder are looked up once. Travels to executors."""
-
-    def __init__(self, roots: Iterable[str], rules: LocationRules) -> None:
-        self.rules = rules
-        self._roots = frozenset(roots)
-        self._lengths = sorted({len(root) for root in self._roots})
-        self._folders: dict[str, tuple[str, str] | None] = {}
-
-    def find(self, raw: str) -> tuple[str, str] | None:
-        """Unit and key of a raw path; ``None`` where it lies in no unit.
-
-        Raises:
-            UnknownLocationError: the path cannot be made canonical, so it may lie anywhere (S3).
-        """
-        folder, _, name = raw.rpartition("/")
-        if "://" not in folder or name in ("", ".", ".."):
-            return self._look_up(self.rules.canonical(raw))
-        if folder not in self._folders:
-            if len(self._folders) >= REMEMBERED_FOLDERS:
-                self._folders.clear()
-            self._folders[folder] = self._look_up(self.rules.canonical(folder + "/"))
-        found = self._folders[folder]
-        return None if found is None else (found[0], found[1] + name)
-
-    def _look_up(self, canonical: str) -> tuple[str, str] | None:
-        for length in self._lengths:
-            if length > len(canonical):
-                break
-            root = canonical[:length]
-            if root in self._roots:
-                return root, canonical[length:]
-        return None

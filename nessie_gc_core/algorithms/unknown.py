@@ -10,15 +10,17 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.expand import Expansion, expand
-from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex
+from nessie_gc_core.algorithms.expand import Expansion
+from nessie_gc_core.algorithms.touched import TouchedFinder
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
-from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
-from nessie_gc_core.model.locations import LocationRules, with_slash
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import PARENTS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 
@@ -28,7 +30,6 @@ MAX_PROBLEMS = 10_000
 """More unreadable files than this freeze everything: then it is not the files that are broken."""
 MAX_NAMED = 100
 """Unreadable files that a plan names, beside the units that are frozen for them."""
-_UNITS = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
 
 
 @dataclass(slots=True)
@@ -59,6 +60,7 @@ class Problems:
 class UnknownFinder:
     """Finds what is unknown in one expansion of a live set."""
 
+    engine: Engine
     store: LiveSetStore
     versions_of: Callable[[str], Iterable[ContentVersion]]
     """The live versions of a content id."""
@@ -88,16 +90,32 @@ class UnknownFinder:
     def freeze(
         self, problems: Problems, version_files: Dataset, index: UnitIndex, plan: SweepPlan, *, strict: bool
     ) -> None:
-        """Takes every unit out of the plan that unknown contents touch."""
+        """Takes every unit out of the plan that unknown contents touch; all, where nothing says what one touches."""
         if not problems.content_ids and not problems.reasons:
             return
         for path in sorted(problems.reasons)[:MAX_NAMED]:
-            plan.unknown[path] = problems.reasons[path]
+            plan.unreadable[path] = problems.reasons[path]
         if strict or problems.too_many:
             plan.freeze_all(problems.example())
             return
-        for prefix in sorted(self._touched(problems, version_files, index)):
+        touched = self._touched_finder().find(problems.content_ids, version_files, index)
+        for prefix in sorted(touched.prefixes):
             plan.freeze([prefix], problems.example(functools.partial(self._is_below, prefix)))
+        if unplaced := sorted(problems.content_ids - touched.placed):
+            plan.freeze_all(
+                f"nothing tells where the files of content {unplaced[0]} are ({problems.example()}): "
+                "make its metadata readable, or drop it"
+            )
+
+    def _touched_finder(self) -> TouchedFinder:
+        return TouchedFinder(
+            engine=self.engine,
+            store=self.store,
+            repository=self.repository,
+            versions_of=self.versions_of,
+            choice=self.choice,
+            readers=self.readers,
+        )
 
     def _is_below(self, prefix: str, path: str) -> bool:
         try:
@@ -160,24 +178,6 @@ class UnknownFinder:
         contents = version_files.where("path", sorted(bad)).distinct(["content_id"]).head(MAX_PROBLEMS + 1)
         problems.content_ids |= {str(value) for value in contents.column("content_id").to_pylist()}
 
-    def _touched(self, problems: Problems, version_files: Dataset, index: UnitIndex) -> set[str]:
-        """Canonical prefixes that the unknown contents touch, or ever touched."""
-        mine = version_files.where("content_id", sorted(problems.content_ids)).checkpoint()
-        raw: set[str] = set()
-        homes = mine.distinct(["location"]).summary().column("location").to_pylist()
-        raw.update(str(location) for location in homes if location is not None)
-        for content_id in problems.content_ids:
-            for version in self.versions_of(content_id):
-                if version.metadata_location is not None:
-                    raw.add(home_of_metadata(version.metadata_location))
-        prefixes = set(_canonical(raw, self.rules))
-        for content_id in problems.content_ids:
-            prefixes.update(seen.location for seen in self.store.seen_contents(self.repository, content_id))
-        again = expand(mine, index, self.choice, self.readers)
-        units = again.reachable().aggregate(["unit"], {"files": ("count", "unit")}, _UNITS)
-        prefixes.update(str(row["unit"]) for row in units.summary().to_pylist())
-        return prefixes
-
 
 class _ParentsOf:
     """Expandable files to those of them that name one of some bad files (:data:`PARENTS`)."""
@@ -206,31 +206,3 @@ class _ParentsOf:
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this file
             log.debug("%s is itself unreadable: %s", file.path, error)
             return True
-
-
-def home_of_metadata(metadata_location: str) -> str:
-    """The parent of the folder in which a metadata file lies: where its content most likely has its home."""
-    return with_slash(metadata_location.rpartition("/")[0].rpartition("/")[0] or metadata_location)
-
-
-def _canonical(locations: Iterable[str], rules: LocationRules) -> Iterator[str]:
-    for location in locations:
-        try:
-            yield rules.canonical_prefix(location)
-        except UnknownLocationError as error:
-            log.warning("%s", error)
-
-
-def unread_contents(versions: Dataset, read_types: Iterable[str]) -> dict[str, str]:
-    """Locations of live contents that no installed plugin reads, with what they are (S23).
-
-    Where neither location nor metadata location is known the content itself is named; nothing can be frozen.
-    """
-    frozen: dict[str, str] = {}
-    for batch in versions.where("content_type", sorted(read_types), negate=True).batches():
-        for type_, key, location, metadata in to_rows(
-            batch, "content_type", "content_key", "location", "metadata_location"
-        ):
-            raw = location or (home_of_metadata(str(metadata)) if metadata else f"content {key}")
-            frozen[str(raw)] = f"holds a content of type {type_}, which no installed plugin reads"
-    return frozen

@@ -184,6 +184,7 @@ def connector_choice(given: Given) -> ConnectorChoice:
         deleter=given.text("deleter"),
         scheme_aliases=_scheme_aliases(given.pairs("scheme_alias")),
         authority_aliases=given.pairs("authority_alias"),
+        path_aliases=given.pairs("path_alias"),
     )
 
 

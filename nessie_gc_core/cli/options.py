@@ -188,6 +188,15 @@ FILES = (
         metavar="NAME=NAME",
         help="A bucket or host that is the same as another, such as an access point and its bucket.",
     ),
+    GcOption(
+        "--path-alias",
+        section=_FILES,
+        type=KeyValues(r"[^,=]+"),
+        multiple=True,
+        metavar="LOCATION=LOCATION",
+        help="A location that is the same as another, such as a mount and what is mounted there; links on a local "
+        "disk are found without it.",
+    ),
     _hinted(
         "--hadoop",
         "-H",

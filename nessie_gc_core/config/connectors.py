@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
-from nessie_gc_core.errors import ConfigurationError, PluginError
+from nessie_gc_core.errors import ConfigurationError, PluginError, UnknownLocationError
 from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules, scheme_of
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
@@ -34,6 +34,8 @@ class ConnectorChoice:
     """More URI schemes and what they are the same as."""
     authority_aliases: Mapping[str, str] = field(default_factory=dict)
     """Authorities and what they are the same as, such as an access point and its bucket."""
+    path_aliases: Mapping[str, str] = field(default_factory=dict)
+    """Locations and what they are the same as, such as a gateway's mount and the bucket behind it."""
 
     def rules(self) -> LocationRules:
         """How raw locations become canonical: known aliases, schemes of installed listers, configuration."""
@@ -41,11 +43,12 @@ class ConnectorChoice:
         configured = {key.lower(): value.lower() for key, value in self.scheme_aliases.items()}
         aliases = {**own, **configured, **SCHEME_ALIASES}
         scheme_aliases = {alias: _end(alias, aliases) for alias in aliases}
-        return LocationRules(
+        rules = LocationRules(
             scheme_aliases=scheme_aliases,
             declared_schemes={alias: scheme_aliases[alias] for alias in configured if alias not in own},
             authority_aliases={alias: _end(alias, self.authority_aliases) for alias in self.authority_aliases},
         )
+        return replace(rules, path_aliases=_path_aliases(self.path_aliases, rules))
 
     def spec(self, connector: type[Connector]) -> ConnectorSpec:
         """The spec of a connector class with its options of this run."""
@@ -55,6 +58,19 @@ class ConnectorChoice:
             options["properties"] = self.properties
         options.update(self.options.get((kind, connector.name), {}))
         return ConnectorSpec(kind=kind, name=connector.name, options=options)
+
+
+def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str, str]:
+    """Aliases of locations by their canonical forms.
+
+    Raises:
+        ConfigurationError: one is no location, or they go round in a circle.
+    """
+    try:
+        canonical = {rules.canonical_prefix(alias): rules.canonical_prefix(name) for alias, name in aliases.items()}
+    except UnknownLocationError as error:
+        raise ConfigurationError(f"--path-alias: {error}") from error
+    return {alias: _end(alias, canonical) for alias in canonical}
 
 
 def _end(alias: str, aliases: Mapping[str, str]) -> str:

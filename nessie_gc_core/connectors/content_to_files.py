@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from nessie_gc_core.connectors.base import Connector
@@ -43,6 +43,14 @@ class ContentToFiles(Connector):
             MissingFileError: the file does not exist.
             UnreadableFileError: it cannot be read to its end, or makes no sense.
         """
+
+    def named_places(self, version: ContentVersion) -> Iterable[str] | None:
+        """Every absolute path and location that stands in a version's metadata, whether it is understood or not.
+
+        Asked of contents of which something cannot be read: whatever is named is left alone (S6). ``None``: not even
+        the text can be read. The default says that nothing can.
+        """
+        return None
 
     def may_be_root(self, path: str) -> bool:
         """Whether a raw path could be what a content version points to (its metadata file).

@@ -44,7 +44,10 @@ class LiveSet:
     created: datetime
     status: LiveSetStatus
     references_listed: datetime | None = None
-    """When the references were listed, by the local clock: the instant from which files age (S8)."""
+    """When the references were listed: the instant from which files age (S8).
+
+    By the clock of the mark's machine or of the repository, whichever shows less.
+    """
     identify_completed: datetime | None = None
     expiry_started: datetime | None = None
     expiry_completed: datetime | None = None

@@ -1,9 +1,10 @@
-"""Canonical locations: when two raw paths name the same place (S2, S3, S4).
+"""Canonical locations: when two raw paths may name the same place (S2, S3, S4, S24).
 
-A canonical path is ``scheme://authority/key``. Aliases of a scheme become one scheme; the key stays raw.
-Where two spellings of an authority may or may not be the same store (an Azure account that is left out, an
-HDFS name node that is left out), the canonical form drops the doubtful part: two different places may then
-compare as equal, which keeps a file too many and never deletes one too many (S11).
+A canonical path is ``scheme://authority/key``. Aliases of a scheme become one scheme; the key is never decoded.
+Where two spellings may or may not be the same place (an Azure account or an HDFS name node that is left out, doubled
+slashes and ``.`` elements in a key, which many stores and clients drop), the canonical form drops the doubtful part:
+two different places may then compare as equal, which keeps a file too many and never deletes one too many (S11).
+What is listed, deleted and reported is always the raw path; what is allowed is decided by the exact form.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class LocationRules:
 
     declared_schemes: Mapping[str, str] = field(default_factory=dict)
     """Schemes that only the configuration knows, and what connectors know them as."""
+    path_aliases: Mapping[str, str] = field(default_factory=dict)
+    """Canonical prefix, with its slash, to the canonical prefix that is the same place (a link, a mount)."""
 
     def to_open(self, raw: str) -> str:
         """The raw path as connectors can open it: a declared scheme is written as what it is the same as."""
@@ -51,16 +54,52 @@ class LocationRules:
         return raw if match is None or declared is None else f"{declared}{raw[match.end() - 1 :]}"
 
     def canonical(self, raw: str) -> str:
-        """The canonical form of a raw absolute path.
+        """The canonical form of a raw absolute path; ``..`` stays in keys of object stores (:meth:`climbed`).
 
         Raises:
             UnknownLocationError: the scheme is not known, or the path is relative.
         """
+        scheme, start, key = self._parts(raw)
+        if scheme not in HADOOP_FILE_SYSTEMS:
+            key = _object_key(key.replace("\\", "/") if scheme == "abfs" else key)
+        return self._aliased(start + key)
+
+    def exact(self, raw: str) -> str:
+        """The canonical form with the key exactly as it is written: what an object store itself tells apart.
+
+        Raises:
+            UnknownLocationError: as for :meth:`canonical`.
+        """
+        _, start, key = self._parts(raw)
+        return self._aliased(start + key)
+
+    def climbed(self, raw: str) -> str | None:
+        """The canonical form with every ``..`` taken as a step up, as clients do; ``None`` where there is none.
+
+        Raises:
+            UnknownLocationError: as for :meth:`canonical`.
+        """
+        canonical = self.canonical(raw)
+        if "/.." not in canonical:
+            return None
+        start, _, key = canonical.partition("://")
+        authority, _, key = key.partition("/")
+        elements: list[str] = []
+        for element in key.split("/"):
+            if element != "..":
+                elements.append(element)
+            elif elements:
+                elements.pop()
+        climbed = f"{start}://{authority}/{'/'.join(elements)}"
+        return None if climbed == canonical else climbed
+
+    def _parts(self, raw: str) -> tuple[str, str, str]:
+        """Canonical scheme, everything up to the key, and the key: raw, but for file systems cleaned."""
         match = _SCHEME.match(raw)
         if match is None:
             if not raw.startswith("/"):
                 raise UnknownLocationError(f"{raw!r} is neither absolute nor has it a scheme")
-            return "file:///" + _file_key(raw, raw)
+            return "file", "file:///", _file_key(raw, raw)
         scheme = self.scheme_aliases.get(match[1].lower())
         if scheme is None:
             raise UnknownLocationError(
@@ -68,14 +107,22 @@ class LocationRules:
             )
         rest = raw[match.end() :]
         if scheme == "file":
-            return "file:///" + _file_key(_local_path(raw, rest), raw)
+            return "file", "file:///", _file_key(_local_path(raw, rest), raw)
         if not rest.startswith("//"):
             raise UnknownLocationError(f"{raw!r} has no authority after its scheme")
-        authority, slash, key = rest[2:].partition("/")
+        authority, _, key = rest[2:].partition("/")
         authority = _canonical_authority(scheme, self.authority_aliases.get(authority, authority))
-        if scheme == "hdfs":
-            key = _file_key("/" + key, raw)
-        return f"{scheme}://{authority}/{key}" if slash or key else f"{scheme}://{authority}/"
+        return scheme, f"{scheme}://{authority}/", _file_key("/" + key, raw) if scheme == "hdfs" else key
+
+    def _aliased(self, canonical: str) -> str:
+        """With the longest alias of its prefix replaced."""
+        if not self.path_aliases:
+            return canonical
+        around = [prefix for prefix in self.path_aliases if with_slash(canonical).startswith(prefix)]
+        if not around:
+            return canonical
+        prefix = max(around, key=len)
+        return self.path_aliases[prefix] + canonical[len(prefix) :]
 
     def left_out(self, raw: str) -> str:
         """What the canonical form leaves out of the authority: an Azure account, an HDFS name node; empty: nothing.
@@ -93,6 +140,10 @@ class LocationRules:
         """The canonical form of a raw location, with a slash at its end (S2)."""
         return with_slash(self.canonical(raw))
 
+    def exact_prefix(self, raw: str) -> str:
+        """:meth:`exact` of a raw location, with a slash at its end."""
+        return with_slash(self.exact(raw))
+
 
 def with_slash(location: str) -> str:
     """A location that ends in a slash, so that a prefix test cannot mistake ``t2`` for ``t``."""
@@ -103,6 +154,12 @@ def scheme_of(raw: str) -> str:
     """The lower-cased scheme of a raw path; ``file`` for an absolute path without one."""
     match = _SCHEME.match(raw)
     return match[1].lower() if match else "file"
+
+
+def store_of(raw: str) -> str:
+    """The store of a raw location, as it is written: its scheme and bucket or container; one clock each."""
+    scheme = scheme_of(raw)
+    return "file://" if scheme == "file" else f"{scheme}://{raw.partition('://')[2].partition('/')[0]}"
 
 
 def depth(canonical: str) -> int:
@@ -137,6 +194,17 @@ def _local_path(raw: str, rest: str) -> str:
     return rest
 
 
+def _object_key(key: str) -> str:
+    """A key without doubled slashes and ``.`` elements."""
+    if "//" not in key and "/." not in key and not key.startswith(("/", ".")):
+        return key
+    return _joined([element for element in key.split("/") if element not in ("", ".")], key)
+
+
+def _joined(elements: list[str], path: str) -> str:
+    return "/".join(elements) + ("/" if path.endswith("/") and elements else "")
+
+
 def _file_key(path: str, raw: str) -> str:
     """The key of a path on a file system, where doubled slashes and ``.`` elements mean nothing."""
     if "//" not in path and "/." not in path:
@@ -144,4 +212,4 @@ def _file_key(path: str, raw: str) -> str:
     elements = [element for element in path.split("/") if element not in ("", ".")]
     if ".." in elements:
         raise UnknownLocationError(f"{raw!r} has '..' in it")
-    return "/".join(elements) + ("/" if path.endswith("/") and elements else "")
+    return _joined(elements, path)

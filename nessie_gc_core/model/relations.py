@@ -25,7 +25,7 @@ CONTENT_VERSIONS = pa.schema(
         pa.field("location", pa.string()),
     ]
 )
-"""Live content versions, distinct by the first four columns. Written by mark, read by expand."""
+"""Live content versions, distinct by the first four columns and the location. Written by mark, read by expand."""
 
 VERSION_FILES = pa.schema(
     [
@@ -57,11 +57,14 @@ EXPANDED_FILES = pa.schema(
 )
 """All reachable files: raw path, kind, reader's content type, and their key where they lie inside a sweep unit.
 
-Rows of kind :data:`PROBLEM` as above.
+A path that may mean more than one place has one more row, of kind :data:`SPELLING`, for each of them. Rows of kind
+:data:`PROBLEM` as above.
 """
 
 PROBLEM = "PROBLEM"
 """Kind of the rows that name a file that could not be read."""
+SPELLING = "SPELLING"
+"""Kind of the rows that say where a file may lie as well: behind a link, or where ``..`` leads to (S24)."""
 
 PARENTS = pa.schema(
     [

@@ -33,8 +33,8 @@ class Reference:
 class ContentVersion:
     """One state of one content.
 
-    Two versions are the same when content id, type, metadata location and snapshot id are; the other
-    fields say where the state was seen.
+    Two versions are the same when content id, type, metadata location, snapshot id and storage location are; the
+    other fields say where the state was seen.
     """
 
     content_id: str
@@ -55,9 +55,9 @@ class ContentVersion:
     """Storage location, where the repository knows it (used for types that no plugin reads)."""
 
     @property
-    def identity(self) -> tuple[str, str, str | None, int | None]:
-        """What makes two versions the same."""
-        return (self.content_id, self.content_type, self.metadata_location, self.snapshot_id)
+    def identity(self) -> tuple[str, str, str | None, int | None, str | None]:
+        """What makes two versions the same; the location too, for that of an unread content is frozen (S23)."""
+        return (self.content_id, self.content_type, self.metadata_location, self.snapshot_id, self.location)
 
 
 class OperationKind(StrEnum):

@@ -6,16 +6,16 @@ import logging
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.defer import file_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
-from nessie_gc_core.algorithms.guard import BUCKETS, Verdict, judge
+from nessie_gc_core.algorithms.guard import BUCKETS, SpareLocations, Verdict, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
-from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex, plan_units
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.algorithms.unknown import UnknownFinder
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, RepositoryConnector
@@ -28,6 +28,7 @@ from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.bury import bury
+from nessie_gc_core.services.clocks import repository_time
 from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
 from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
@@ -44,7 +45,6 @@ _PLANNED = pa.schema(
         *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
     ]
 )
-_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,8 @@ class DeferredDeletionService:
         """
         identity = self.repository.identity()
         found = self.store.get(live_set_id)
-        live_set = check_live_set(found, identity, self.clock(), self.settings.max_live_set_age)
+        now = max(self.clock(), repository_time(self.repository, self.clock, report))
+        live_set = check_live_set(found, identity, now, self.settings.max_live_set_age)
         check_swept(live_set)
         report.repository, report.live_set_id = identity, str(live_set_id)
         report.engine, report.started = self.engine.name, report.started or self.clock()
@@ -108,8 +109,9 @@ class _DeferredDeletion:
         """Reads what was recorded, and takes it part by part to its outcome."""
         report, settings = self.report, self.settings
         plan = self._plan()
+        self.rules = plan.rules
         index = UnitIndex(plan.roots, self.rules)
-        spared = {**plan.unknown, **plan.refused}
+        spared = dict(plan.unknown)
         self._freeze_unusable(plan, spared)
         verdicts = self._verdicts(index, plan)
         counts = verdicts.where("sidecar_only", [False]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
@@ -121,12 +123,9 @@ class _DeferredDeletion:
         for reason in set(over.values()):
             report.warn(reason)
         recheck = self._recheck(plan, index, {**spared, **over})
-        report.locations, report.unknown, report.unread, report.refused = (
-            len(plan.units),
-            plan.unknown,
-            plan.unread,
-            plan.refused,
-        )
+        report.locations = len(plan.units)
+        report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
+        report.unreadable = plan.unreadable
         parts = min(max(-(-sum(doomed.values()) // settings.files_per_step), 1), BUCKETS)
         with OutcomeFile(settings.outcomes_to) as outcome_file:
             for part in range(parts):
@@ -167,8 +166,8 @@ class _DeferredDeletion:
         files = self.engine.dataset(recorded, STORED_FILES)
         sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
         candidates = subtract.unreferenced(files, lambda stored: stored, sidecars=sidecars)
-        always = dict.fromkeys([*plan.roots, *plan.unknown, *plan.refused], _END_OF_TIME)
-        return judge(candidates, always, always)
+        verdicts = judge(candidates, None)
+        return verdicts.flat_map(SpareLocations(plan.refused)).checkpoint() if plan.refused else verdicts
 
     def _rows(self, index: UnitIndex) -> Iterator[Row]:
         for deletion in self.store.file_deletions(self.live_set.id):
@@ -187,6 +186,7 @@ class _DeferredDeletion:
     # ---- what becomes of it ----------------------------------------------------------------------------
     def _recheck(self, plan: SweepPlan, index: UnitIndex, spared: dict[str, str]) -> Recheck:
         finder = UnknownFinder(
+            engine=self.engine,
             store=self.store,
             versions_of=lambda content_id: self.store.content_versions(self.live_set.id, content_id),
             repository=self.live_set.repository,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.clocks import repository_time
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, no_progress
 
@@ -50,7 +51,7 @@ class MarkService:
         return id_
 
     def _mark(self, id_: uuid.UUID, report: GcReport) -> None:
-        listed = self.clock()
+        listed = min(self.clock(), repository_time(self.repository, self.clock, report))
         references = list(self.repository.references())
         report.references = len(references)
         batches = BatchingContents(lambda versions: _ignore(self.store.add_content_versions(id_, versions)))

@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.guard import Verdict
 from nessie_gc_core.algorithms.recheck import HeadsMoved, expand_moved, find_moved
-from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex
-from nessie_gc_core.algorithms.unknown import UnknownFinder, home_of_metadata
+from nessie_gc_core.algorithms.subtract import with_owners
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.algorithms.unknown import UnknownFinder
+from nessie_gc_core.algorithms.unread import UnreadContents
 from nessie_gc_core.connectors import ContentToFiles, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.live_sets import LiveSet, ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
@@ -42,7 +44,7 @@ class Recheck:
     readers: Sequence[type[ContentToFiles]]
     finder: UnknownFinder
     known: Dataset
-    """:data:`EXPANDED_FILES` that were expanded before."""
+    """:data:`EXPANDED_FILES` that were expanded before, to their end."""
     spared_units: dict[str, str] = field(default_factory=dict)
     """Units of which nothing may go any more, with the reason."""
     _newly_live: Dataset | None = None
@@ -93,32 +95,21 @@ class Recheck:
         """Expands what became live, and remembers its files; what cannot be read freezes its units."""
         before = set(self.plan.roots)
         readers = self._readers_of(moved.versions)
-        newly = expand_moved(
-            self.engine, moved, self.index, self.settings.choice, readers, self.known, self._freeze_unread
-        )
+        unread = UnreadContents()
+        newly = expand_moved(self.engine, moved, self.index, self.settings.choice, readers, self.known, unread.add)
+        for warning in unread.freeze(self.plan):
+            self.report.warn(warning)
         finder = self.finder.with_versions(moved.versions)
         problems = finder.find(newly.version_files, newly.expansion)
         finder.freeze(problems, newly.version_files, self.index, self.plan, strict=self.settings.strict_unknown)
         for unit in before - set(self.plan.roots):
             self.spared_units[unit] = self.plan.why(unit)
-        keys = newly.expansion.reachable().select(FILE_KEYS).distinct(list(FILE_KEYS.names)).checkpoint()
+        keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
 
     def _readers_of(self, versions: Iterable[ContentVersion]) -> list[type[ContentToFiles]]:
         found = installed().readers_of(version.content_type for version in versions)
         return list(dict.fromkeys([*self.readers, *found]))
-
-    def _freeze_unread(self, version: ContentVersion) -> None:
-        raw = version.location or (home_of_metadata(version.metadata_location) if version.metadata_location else None)
-        if raw is None:
-            return
-        try:
-            prefix = self.finder.rules.canonical_prefix(raw)
-        except UnknownLocationError as error:
-            self.report.warn(str(error))
-            return
-        reason = f"holds a content of type {version.content_type}, which no installed plugin reads"
-        self.plan.freeze([prefix], reason, unread=True)
 
 
 class _Spare:

@@ -67,6 +67,8 @@ class GcReport:
     """Checksum sidecars that went (or would go) with their files; in no other figure."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Location to the reason why nothing in it was touched (S6)."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Raw path of a file that could not be read to the reason why (S6); what hangs on it is unknown."""
     unread: dict[str, str] = field(default_factory=dict)
     """Location to the content there that no installed plugin reads; it is live as a whole (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
@@ -93,7 +95,7 @@ class GcReport:
     @property
     def exit_code(self) -> int:
         """1 where a deletion failed or something stayed unknown, else 0."""
-        return 1 if self.outcomes[Outcome.FAILED].files or self.unknown else 0
+        return 1 if self.outcomes[Outcome.FAILED].files or self.unknown or self.unreadable else 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

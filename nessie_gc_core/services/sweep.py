@@ -12,27 +12,29 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.delete import DeleteMode
-from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand, one_line
-from nessie_gc_core.algorithms.guard import judge
+from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
+from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
-from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex, plan_units
-from nessie_gc_core.algorithms.unknown import UnknownFinder, unread_contents
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import SweepPlan, plan_units
+from nessie_gc_core.algorithms.unknown import UnknownFinder
+from nessie_gc_core.algorithms.unread import UnreadContents
 from nessie_gc_core.config.connectors import OpenConnectors
-from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, RepositoryConnector, SupportsStoreClock
+from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import (
     ConfigurationError,
     LiveSetStateError,
-    NessieGcError,
     SafetyError,
     UnknownLocationError,
 )
 from nessie_gc_core.model.batches import to_rows, version_rows
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import CONTENT_VERSIONS
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.clocks import TOLERANCE, repository_time, store_ages
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
 from nessie_gc_core.services.lease import Lease, hold_lease
@@ -66,7 +68,8 @@ class SweepService:
         """
         self.settings.check()
         identity = self.repository.identity()
-        live_set = check_live_set(self.store.get(live_set_id), identity, self.clock(), self.settings.max_live_set_age)
+        now = max(self.clock(), repository_time(self.repository, self.clock, report))
+        live_set = check_live_set(self.store.get(live_set_id), identity, now, self.settings.max_live_set_age)
         report.repository, report.live_set_id = identity, str(live_set_id)
         report.engine, report.started = self.engine.name, report.started or self.clock()
         with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
@@ -102,7 +105,7 @@ class SweepService:
 
 
 def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> LiveSet:
-    """Refuses a live set of another repository, or one that is too old (S10).
+    """Refuses a live set of another repository, one that is too old (S10), and one from the future (S8).
 
     Raises:
         SafetyError: the message names what was found and what was expected.
@@ -110,6 +113,12 @@ def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: t
     if live_set.repository != repository:
         raise SafetyError(
             f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository"
+        )
+    newest = max(live_set.created, live_set.references_listed or live_set.created)
+    if newest - now > TOLERANCE:
+        raise SafetyError(
+            f"live set {live_set.id} is from the future: made at {newest}, and now it is {now}; "
+            "correct the clock that is wrong and mark again"
         )
     if now - live_set.created > max_age:
         raise SafetyError(
@@ -136,7 +145,11 @@ class _Sweep:
             readers = self._readers(types)
             read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
             version_files = self._read_versions(versions, read_types)
-            plan = self._plan(version_files, unread_contents(versions, read_types) if types - read_types else {})
+            unread = UnreadContents()
+            if types - read_types:
+                unread.find(versions, read_types)
+            plan = self._plan(version_files, unread)
+            self.rules = plan.rules
             index = UnitIndex(plan.roots, self.rules)
             expansion = expand(version_files, index, self.settings.choice, readers)
             finder = self._finder(readers)
@@ -146,6 +159,7 @@ class _Sweep:
             report.files_expanded += report.content_versions + expansion.files_read
         verdicts, stored = self._subtract(plan, expansion)
         report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
+        report.unreadable = plan.unreadable
         recheck = Recheck(
             engine=self.engine,
             repository=self.service.repository,
@@ -157,7 +171,7 @@ class _Sweep:
             index=index,
             readers=readers,
             finder=finder,
-            known=expansion.files,
+            known=expansion.expanded(),
         )
         Deletion(
             service=self.service,
@@ -194,19 +208,15 @@ class _Sweep:
         readable = versions.where("content_type", sorted(read_types)).spread(["metadata_location"])
         return readable.flat_map(ReadVersions(self.settings.choice)).checkpoint()
 
-    def _plan(self, version_files: Dataset, unread: dict[str, str]) -> SweepPlan:
+    def _plan(self, version_files: Dataset, unread: UnreadContents) -> SweepPlan:
         """Sweep units of all base locations, which are remembered; what no plugin reads is frozen (S23)."""
         homes = _homes(version_files)
         plan = plan_units(_raw_locations(homes), self.rules, self.settings.allowed)
-        self._remember(homes)
+        self._remember(homes, plan.rules)
         if not self.settings.allowed.prefixes:
             self.report.warn("no allowed locations are configured (--allow): any location that is deep enough is swept")
-        for raw, reason in unread.items():
-            plan.unread[raw] = reason
-            try:
-                plan.freeze([self.rules.canonical_prefix(raw)], reason, unread=True)
-            except UnknownLocationError as error:
-                self.report.warn(str(error))
+        for warning in unread.freeze(plan):
+            self.report.warn(warning)
         for unit in list(plan.units):
             problem = self._no_lister(unit.locations)
             if problem is not None:
@@ -224,7 +234,7 @@ class _Sweep:
                 check_executors(self.engine, type(lister), type(deleter))
         return None
 
-    def _remember(self, homes: pa.Table) -> None:
+    def _remember(self, homes: pa.Table, rules: LocationRules) -> None:
         """Records base locations in the live set, and contents in the register that outlives it."""
         now = self.service.clock()
         for batch in homes.to_batches(max_chunksize=1000):
@@ -233,7 +243,7 @@ class _Sweep:
                 if location is None:
                     continue
                 self.store.add_base_locations(self.live_set.id, str(content_id), [str(location)])
-                canonical = _canonical_or_raw(self.rules, str(location))
+                canonical = _canonical_or_raw(rules, str(location))
                 seen.append(
                     SeenContent(
                         content_id=str(content_id),
@@ -247,6 +257,7 @@ class _Sweep:
 
     def _finder(self, readers: list[type[ContentToFiles]]) -> UnknownFinder:
         return UnknownFinder(
+            engine=self.engine,
             store=self.store,
             versions_of=lambda content_id: self.store.content_versions(self.live_set.id, content_id),
             repository=self.live_set.repository,
@@ -258,7 +269,7 @@ class _Sweep:
     def _subtract(self, plan: SweepPlan, expansion: Expansion) -> tuple[Dataset, dict[str, int]]:
         """Lists the units, and judges what is stored and not reachable; also how many files each unit holds."""
         report = self.report
-        limits, now = self._limits(plan)
+        ages = self._ages(plan)
         self.service.progress("list", 0, None)
         with report.phase("list"):
             stored = list_units(self.engine, plan.units, self.settings.choice, self.rules)
@@ -268,12 +279,12 @@ class _Sweep:
         self.service.progress("subtract", 0, None)
         with report.phase("subtract"):
             reachable = expansion.reachable()
-            self._find_lost(stored.where("unit", sorted(plan.roots)), reachable, plan)
+            self._find_lost(stored.where("unit", sorted(plan.roots)), expansion, plan)
             stored = stored.where("unit", sorted(plan.roots))
             report.locations = len(plan.units)
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
-            verdicts = judge(self._candidates(stored, reachable, sidecars=counts.sidecars > 0), limits, now)
+            verdicts = judge(self._candidates(stored, reachable, sidecars=counts.sidecars > 0), ages)
         return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
 
     def _candidates(self, stored: Dataset, reachable: Dataset, *, sidecars: bool) -> Dataset:
@@ -286,10 +297,10 @@ class _Sweep:
             )
         return subtract.unreferenced(stored, membership, sidecars=sidecars)
 
-    def _find_lost(self, stored: Dataset, reachable: Dataset, plan: SweepPlan) -> None:
+    def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan) -> None:
         """Reports reachable files that are not stored; freezes units in which none was found."""
-        mine = reachable.where("unit", sorted(plan.roots)).distinct(["unit", "key"])
-        lost = subtract.lost(stored, mine).checkpoint()
+        mine = expansion.written().where("unit", sorted(plan.roots)).distinct(["unit", "key"])
+        lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
         self.report.lost.files = sum(lost_by_unit.values())
         for row in lost.head(MAX_NAMES).to_pylist():
@@ -299,25 +310,19 @@ class _Sweep:
             for unit, missing in lost_by_unit.items():
                 if missing == needed[unit]:
                     plan.freeze([unit], "the listing shows none of the files that should be there")
-            for unit in subtract.count_by_unit(subtract.misspelled(lost, stored)):
-                plan.freeze([unit], "files that are needed are stored under another spelling (doubled slashes, dots)")
 
-    def _limits(self, plan: SweepPlan) -> tuple[dict[str, datetime], dict[str, datetime]]:
-        """For every unit the newest deletable time and the time now, by its store's clock (S8)."""
-        listed = self.live_set.references_listed or self.live_set.created
-        limits, now = {}, {}
-        with OpenConnectors(self.settings.choice) as connectors:
-            for unit in plan.units:
-                lister, local = connectors.lister(unit.locations[0]), self.service.clock()
-                store_time = local
-                if isinstance(lister, SupportsStoreClock):
-                    try:
-                        store_time = lister.store_time(unit.locations[0])
-                    except (NessieGcError, OSError) as error:
-                        self.report.warn(f"the clock of {unit.root} is not known, ours is used: {one_line(error)}")
-                limits[unit.root] = self.settings.age.newest_deletable(listed, store_time - local)
-                now[unit.root] = store_time
-        return limits, now
+    def _ages(self, plan: SweepPlan) -> dict[str, StoreAges]:
+        """What the clock of every store says about ages (S8)."""
+        service = self.service
+        return store_ages(
+            (location for unit in plan.units for location in unit.locations),
+            self.settings.choice,
+            self.settings.age,
+            references_listed=self.live_set.references_listed or self.live_set.created,
+            repository_now=repository_time(service.repository, service.clock, self.report),
+            clock=service.clock,
+            report=self.report,
+        )
 
 
 def check_executors(engine: Engine, *connectors: type[object]) -> None:
@@ -334,7 +339,7 @@ def check_executors(engine: Engine, *connectors: type[object]) -> None:
 
 def _homes(version_files: Dataset) -> pa.Table:
     """Distinct content, type and raw base location."""
-    return version_files.select(_HOMES).distinct(list(_HOMES.names)).summary()
+    return version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
 
 
 def _raw_locations(homes: pa.Table) -> Iterator[str]:

@@ -21,7 +21,7 @@ from nessie_gc_core.model.repository import (
     ReferenceKind,
 )
 
-Identity = tuple[str, str, str | None, int | None]
+Identity = tuple[str, str, str | None, int | None, str | None]
 
 
 class RepositoryConnectorContract:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from collecting import Collector, on_disk
+from lakes_by_hand import respell
 from merged import Merged
 from nessie_gc_memory import MemoryFileDeleter, MemoryFileLister, MemoryLake, put
 from scenes import START
@@ -52,19 +52,6 @@ class Buckets:
     @hookimpl
     def nessie_gc_register_file_deleter(self) -> type[FileDeleter]:
         return BucketDeleter
-
-
-def respell(lake: MemoryLake, path: str, change: Callable[[str], str]) -> None:
-    """Writes every path in a metadata file differently; the file itself stays where it is."""
-    stored = lake.objects.get(path)
-    assert stored is not None and stored.data is not None
-    value = json.loads(stored.data)
-    for name in ("location", "files"):
-        if isinstance(value.get(name), str):
-            value[name] = change(value[name])
-        elif name in value:
-            value[name] = [change(each) for each in value[name]]
-    lake.objects.put(path, json.dumps(value).encode(), modified=stored.modified)
 
 
 @pytest.fixture
@@ -111,7 +98,7 @@ def test_s03_a_data_file_with_an_unknown_scheme_freezes_its_content_and_is_repor
     assert not any("db/strange" in path for path in result.gone)
     assert result.scene.path("db/fine/data/nobody.parquet") in result.gone
     assert "cannot be read" in result.unknown[result.scene.path("db/strange/")]
-    assert "--scheme-alias" in merged.report.unknown["warp://bucket/c.parquet"]
+    assert "--scheme-alias" in merged.report.unreadable["warp://bucket/c.parquet"]
 
 
 def test_s03_a_location_with_an_unknown_scheme_is_reported(lake: MemoryLake, collector: Collector) -> None:

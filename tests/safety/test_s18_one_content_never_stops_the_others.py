@@ -26,22 +26,24 @@ def test_s18_metadata_that_is_nonsense_stops_its_content_only(merged: Merged) ->
 def test_s18_whatever_goes_wrong_at_any_level_stops_its_content_only(
     lake: MemoryLake, collector: Collector, level: str, error: Exception
 ) -> None:
-    broken = lake.table("db.broken", location="memory://wh/db/broken").append("a.parquet")
+    older = lake.table("db.broken", location="memory://wh/db/broken").append("a.parquet")
+    broken = older.append("c.parquet")
     fine = lake.table("db.fine", location="memory://wh/db/fine").append("b.parquet")
-    lake.commit("main", put(broken.version), put(fine.version))
+    lake.commit("main", put(older.version), put(fine.version))
+    lake.commit("main", put(broken.version))
     frozen = lake.put("memory://wh/db/broken/data/nobody.parquet")
     dead = lake.put("memory://wh/db/fine/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     path = {
         "metadata": broken.metadata_location,
-        "manifest list": broken.snapshots[1],
-        "manifest": broken.manifests[1][0],
+        "manifest list": broken.snapshots[2],
+        "manifest": broken.manifests[2][0],
     }[level]
     lake.faults.reading[path] = error
-    report = collector.collect("1")
+    report = collector.collect("NONE")
     assert (True, False) == (frozen in lake.paths(), dead in lake.paths())
     assert 1 == report.exit_code
-    assert path in report.unknown
+    assert path in report.unreadable
     assert broken.needed | fine.needed <= lake.paths()
 
 

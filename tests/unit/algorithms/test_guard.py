@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.algorithms.guard import BUCKETS, AgeLimit, DeletionCaps, JudgeFiles, bucket_of
+from nessie_gc_core.algorithms.guard import BUCKETS, AgeLimit, DeletionCaps, JudgeFiles, StoreAges, bucket_of
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import to_batches, to_micros
 from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME
@@ -17,16 +17,24 @@ offsets = st.timedeltas(timedelta(days=-3), timedelta(days=3))
 
 
 @given(st.timedeltas(timedelta(0), timedelta(days=60)), offsets)
-def test_the_newest_deletable_time_is_the_least_age_before_the_listing_by_the_stores_clock(
+def test_the_newest_deletable_time_is_the_least_age_before_the_listing_by_the_clock_that_shows_least(
     min_age: timedelta, offset: timedelta
 ) -> None:
-    assert NOW + offset - min_age == AgeLimit(min_age=min_age).newest_deletable(NOW, offset)
+    newest = AgeLimit(min_age=min_age).newest_deletable(NOW, NOW + offset, NOW)
+    assert min(NOW, NOW + offset) - min_age == newest
+
+
+@given(offsets, offsets, offsets)
+def test_no_clock_makes_a_file_older(listed: timedelta, store: timedelta, ours: timedelta) -> None:
+    """The references were listed at some time before now: every clock may be wrong but one."""
+    newest = AgeLimit(min_age=timedelta(0)).newest_deletable(NOW + listed, NOW + store, NOW + ours)
+    assert newest <= min(NOW + listed, NOW + store, NOW + listed + store - ours)
 
 
 @given(offsets, offsets)
 def test_a_newest_modification_only_moves_the_limit_back(latest: timedelta, offset: timedelta) -> None:
-    limit = AgeLimit(max_file_modification=NOW + latest).newest_deletable(NOW, offset)
-    assert min(NOW + latest, NOW + offset - timedelta(days=1)) == limit
+    limit = AgeLimit(max_file_modification=NOW + latest).newest_deletable(NOW, NOW + offset, NOW)
+    assert min(NOW + latest, NOW - timedelta(days=1), NOW + offset - timedelta(days=1)) == limit
 
 
 @pytest.mark.parametrize(
@@ -39,7 +47,7 @@ def test_a_least_age_that_is_too_short_is_refused(min_age: timedelta, floor: boo
 
 
 def test_with_a_least_age_from_before_the_calendar_nothing_is_old_enough() -> None:
-    limit = AgeLimit(min_age=timedelta(days=999_999)).newest_deletable(datetime(2026, 1, 1, tzinfo=UTC), timedelta(0))
+    limit = AgeLimit(min_age=timedelta(days=999_999)).newest_deletable(NOW, NOW)
     assert datetime.min.replace(tzinfo=UTC) == limit
 
 
@@ -61,7 +69,7 @@ def test_a_least_age_of_an_hour_is_accepted_and_a_shorter_one_on_request() -> No
 )
 def test_age_decides_to_the_microsecond(modified: int, verdict: str) -> None:
     unit = "s3://b/db/t/"
-    judge = JudgeFiles({unit: NOW - timedelta(days=1)}, {unit: NOW})
+    judge = JudgeFiles({"s3://b": StoreAges(newest_deletable=NOW - timedelta(days=1), now=NOW)})
     rows = [(unit, "x", unit, "x", 1, modified, None, 0)]
     (batch,) = judge(to_batches(rows, CANDIDATES))
     assert [verdict] == batch.column("verdict").to_pylist()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.algorithms.units import UnitIndex
+from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
 

@@ -26,7 +26,11 @@ def paths(draw: st.DrawFn) -> str:
         ("s3://b/k", "s3://b/k"),
         ("s3a://b/k", "s3://b/k"),
         ("S3N://b/k", "s3://b/k"),
-        ("s3://b//k", "s3://b//k"),
+        ("s3://b//k", "s3://b/k"),
+        ("s3://b/./a/.//k/", "s3://b/a/k/"),
+        ("s3://b/.hidden/..k/...", "s3://b/.hidden/..k/..."),
+        ("s3://b/a\\k", "s3://b/a\\k"),
+        ("abfs://c/a\\k", "abfs://c/a/k"),
         ("s3://b/a/../k", "s3://b/a/../k"),
         ("s3://b/%41 +#?", "s3://b/%41 +#?"),
         ("s3://b", "s3://b/"),
@@ -86,9 +90,44 @@ def test_what_lies_below_a_location_lies_below_its_canonical_form(location: str,
 
 
 @given(st.sampled_from(["s3", "gs", "abfs"]), keys, keys)
-def test_different_keys_of_an_object_store_are_different(scheme: str, one: str, other: str) -> None:
-    same = RULES.canonical(f"{scheme}://b/{one}") == RULES.canonical(f"{scheme}://b/{other}")
+def test_different_keys_of_an_object_store_have_different_exact_forms(scheme: str, one: str, other: str) -> None:
+    same = RULES.exact(f"{scheme}://b/{one}") == RULES.exact(f"{scheme}://b/{other}")
     assert same == (one == other)
+
+
+@given(st.sampled_from(["s3", "gs", "abfs"]), keys, keys)
+def test_keys_that_differ_in_more_than_slashes_and_dots_are_different(scheme: str, one: str, other: str) -> None:
+    same = RULES.canonical(f"{scheme}://b/{one}") == RULES.canonical(f"{scheme}://b/{other}")
+    assert same == (_plainly(scheme, one) == _plainly(scheme, other))
+
+
+def _plainly(scheme: str, key: str) -> tuple[list[str], bool]:
+    """The elements of a key that mean something, and whether it ends like a folder."""
+    key = key.replace("\\", "/") if scheme == "abfs" else key
+    elements = [element for element in key.split("/") if element not in ("", ".")]
+    return elements, key.endswith("/") and bool(elements)
+
+
+@pytest.mark.parametrize(
+    ("raw", "climbed"),
+    [
+        ("s3://b/a/../k", "s3://b/k"),
+        ("s3://b//a/./../../../k", "s3://b/k"),
+        ("s3://b/a/..", "s3://b/"),
+        ("abfs://c/a\\..\\k", "abfs://c/k"),
+        ("s3://b/a/..k", None),
+        ("s3://b/a//k", None),
+    ],
+)
+def test_steps_up_may_be_taken(raw: str, climbed: str | None) -> None:
+    assert climbed == RULES.climbed(raw)
+
+
+def test_a_prefix_may_have_aliases() -> None:
+    rules = LocationRules(path_aliases={"file:///tmp/": "file:///private/tmp/", "file:///tmp/t/": "file:///t/"})
+    spelled = ("/tmp/x", "file:/tmp//x", "/tmp/t/x", "/tmp2/x", "/tmp")
+    expected = ["private/tmp/x", "private/tmp/x", "t/x", "tmp2/x", "private/tmp/"]
+    assert [f"file:///{path}" for path in expected] == [rules.canonical(raw) for raw in spelled]
 
 
 def test_a_prefix_test_never_mistakes_one_table_for_another() -> None:

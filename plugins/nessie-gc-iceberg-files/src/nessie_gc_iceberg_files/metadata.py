@@ -132,7 +132,7 @@ def parse_view(path: str, data: bytes) -> Metadata:
 
 def _parse(path: str, data: bytes, versions: tuple[int, ...]) -> Metadata:
     try:
-        fields = json.loads(_plain(data))
+        fields = json.loads(plain(data))
     except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
         encrypted = data.startswith(_ENCRYPTED_MAGIC)
         raise UnreadableFileError(path, ENCRYPTED if encrypted else f"it is no whole JSON: {error}") from error
@@ -152,6 +152,6 @@ def _refuse(metadata: Metadata, names: tuple[str, ...], reason: str) -> None:
         raise UnreadableFileError(metadata.path, reason)
 
 
-def _plain(data: bytes) -> bytes:
+def plain(data: bytes) -> bytes:
     """Unpacked, whatever the name says: writers disagree on ``.gz.metadata.json`` and ``.metadata.json.gz``."""
     return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,13 @@ class MemoryContentToFiles(ContentToFiles):
         for path in found:
             yield ReachableFile(path=path, kind=kind)
 
+    def named_places(self, version: ContentVersion) -> Iterable[str] | None:
+        """Every absolute path in the metadata file, if it is JSON."""
+        try:
+            return list(_absolute(json.loads(self._data(version.metadata_location or ""))))
+        except (ValueError, UnreadableFileError):
+            return None
+
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one ending."""
         return path.endswith(".metadata.json")
@@ -99,6 +106,16 @@ class MemoryContentToFiles(ContentToFiles):
         if stored is None:
             raise MissingFileError(path, "it does not exist")
         return stored.data if stored.data is not None else b""
+
+
+def _absolute(value: object) -> Iterator[str]:
+    """The texts in a JSON value that name a place."""
+    if isinstance(value, str) and ("://" in value or value.startswith(("/", "file:/"))):
+        yield value
+    elif isinstance(value, dict):
+        yield from (place for each in value.values() for place in _absolute(each))
+    elif isinstance(value, list):
+        yield from (place for each in value for place in _absolute(each))
 
 
 def _read_local(path: str) -> bytes:

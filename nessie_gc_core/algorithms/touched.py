@@ -1,0 +1,153 @@
+"""Where the files of contents may lie of which something cannot be read (S6)."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.expand import expand, to_open
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
+from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, version_rows
+from nessie_gc_core.model.locations import with_slash
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
+from nessie_gc_core.model.repository import ContentVersion
+
+log = logging.getLogger(__name__)
+
+_UNITS = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
+_HOMES = pa.schema([pa.field("content_id", pa.string()), pa.field("location", pa.string())])
+_PLACES = pa.schema([pa.field("content_id", pa.string(), nullable=False), pa.field("unit", pa.string())])
+
+
+@dataclass(slots=True)
+class Touched:
+    """What some contents touch, or ever touched."""
+
+    prefixes: set[str] = field(default_factory=set)
+    """Canonical prefixes."""
+    placed: set[str] = field(default_factory=set)
+    """Ids of the contents of which something says where their files are; of the others nothing does."""
+
+    def add(self, content_id: str, raw: str, index: UnitIndex) -> None:
+        """Adds a raw location of a content."""
+        try:
+            self.prefixes.add(index.rules.canonical_prefix(raw))
+        except UnknownLocationError as error:
+            log.warning("%s", error)
+            return
+        self.placed.add(content_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TouchedFinder:
+    """Finds what contents touch: by their readable versions, the register, their metadata's text and its folder."""
+
+    engine: Engine
+    store: LiveSetStore
+    repository: str
+    versions_of: Callable[[str], Iterable[ContentVersion]]
+    choice: ConnectorChoice
+    readers: Sequence[type[ContentToFiles]]
+
+    def find(self, content_ids: Iterable[str], version_files: Dataset, index: UnitIndex) -> Touched:
+        """What the contents touch.
+
+        Args:
+            content_ids: the contents.
+            version_files: what all live versions name at first hand (:data:`VERSION_FILES`).
+            index: the sweep units.
+        """
+        touched, ids = Touched(), sorted(content_ids)
+        mine = version_files.where("content_id", ids).checkpoint()
+        homes = mine.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names))
+        for row in homes.summary().to_pylist():
+            if row["location"] is not None:
+                touched.add(row["content_id"], row["location"], index)
+        for content_id in ids:
+            for seen in self.store.seen_contents(self.repository, content_id):
+                touched.add(content_id, seen.location, index)
+        for row in self._named(ids, index).summary().to_pylist():
+            touched.placed.add(row["content_id"])
+            if row["unit"] is not None:
+                touched.prefixes.add(row["unit"])
+        again = expand(mine, index, self.choice, self.readers)
+        units = again.reachable().aggregate(["unit"], {"files": ("count", "unit")}, _UNITS)
+        touched.prefixes.update(str(row["unit"]) for row in units.summary().to_pylist())
+        touched.prefixes.update(self._folders(ids, index))
+        return touched
+
+    def _named(self, content_ids: Iterable[str], index: UnitIndex) -> Dataset:
+        """The units that the text of the contents' metadata names."""
+        read_types = {type_ for reader in self.readers for type_ in reader.content_types}
+        versions = itertools.chain.from_iterable(self.versions_of(content_id) for content_id in content_ids)
+        readable = (version for version in versions if version.content_type in read_types)
+        dataset = self.engine.dataset(version_rows(readable), CONTENT_VERSIONS)
+        named = dataset.spread(["metadata_location"]).flat_map(_NamedUnits(self.choice, index))
+        return named.distinct(list(_PLACES.names))
+
+    def _folders(self, content_ids: Iterable[str], index: UnitIndex) -> Iterator[str]:
+        """The places above the metadata files: likely ones, and no proof that there are no others."""
+        for content_id in content_ids:
+            for version in self.versions_of(content_id):
+                if version.metadata_location is None:
+                    continue
+                try:
+                    yield index.rules.canonical_prefix(home_of_metadata(version.metadata_location))
+                except UnknownLocationError as error:
+                    log.warning("%s", error)
+
+
+class _NamedUnits:
+    """Content versions to the units that their metadata names, understood or not."""
+
+    schema = _PLACES
+
+    def __init__(self, choice: ConnectorChoice, index: UnitIndex) -> None:
+        self._choice = choice
+        self._index = index
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with OpenConnectors(self._choice) as connectors:
+            versions = (version for batch in batches for version in rows_to_versions(batch))
+            yield from to_batches((row for version in versions for row in self._of(connectors, version)), self.schema)
+
+    def _of(self, connectors: OpenConnectors, version: ContentVersion) -> Iterator[Row]:
+        """A row without unit says that the text could be read; then one for each unit that it names."""
+        try:
+            opened = to_open(version, self._index.rules)
+            named = connectors.reader(version.content_type).named_places(opened)
+        except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this version
+            log.debug("nothing is known of %s: %s", version.metadata_location, error)
+            return
+        if named is None:
+            return
+        yield version.content_id, None
+        units = {unit for place in set(named) for unit in self._units_of(place)}
+        yield from ((version.content_id, unit) for unit in units)
+
+    def _units_of(self, place: str) -> Iterator[str]:
+        try:
+            yield from self._index.around(place)
+        except UnknownLocationError as error:
+            log.debug("no place of ours: %s", error)
+
+
+def home_of_metadata(metadata_location: str) -> str:
+    """The parent of the folder in which a metadata file lies: where its content most likely has its home.
+
+    For a file in a bucket's root, or one folder below it, the bucket.
+    """
+    folder = metadata_location.rpartition("/")[0]
+    start, slashes, rest = folder.partition("://")
+    if slashes and "/" not in rest:
+        return f"{start}://{rest}/"
+    parent = folder.rpartition("/")[0]
+    return with_slash(parent) if "/" in folder else f"{folder}/"

@@ -1,0 +1,51 @@
+"""Unread: contents of types that no installed plugin reads are live as a whole, and so is their location (S23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from nessie_gc_core.algorithms.touched import home_of_metadata
+from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.repository import ContentVersion
+
+
+@dataclass(slots=True)
+class UnreadContents:
+    """The contents that nobody reads, by where they are."""
+
+    located: dict[str, str] = field(default_factory=dict)
+    """Raw location to what is there."""
+    unlocated: dict[str, str] = field(default_factory=dict)
+    """Name of a content whose location is not known to what it is; nothing can be frozen for it."""
+
+    def find(self, versions: Dataset, read_types: Iterable[str]) -> None:
+        """Adds those of content versions (:data:`CONTENT_VERSIONS`) whose type is none of the read ones."""
+        columns = ("content_type", "content_key", "location", "metadata_location")
+        for batch in versions.where("content_type", sorted(read_types), negate=True).batches():
+            for type_, key, location, metadata in to_rows(batch, *columns):
+                self._add(str(type_), str(key), location, metadata)
+
+    def add(self, version: ContentVersion) -> None:
+        """Adds one content version."""
+        self._add(version.content_type, version.content_key, version.location, version.metadata_location)
+
+    def freeze(self, plan: SweepPlan) -> Iterator[str]:
+        """Takes out every unit that a content touches, and names all in the plan; gives what to warn of."""
+        for raw, reason in self.located.items():
+            plan.unread[raw] = reason
+            try:
+                plan.freeze([plan.rules.canonical_prefix(raw)], reason, unread=True)
+            except UnknownLocationError as error:
+                yield f"{raw} {reason}, and cannot be left alone for sure: {error}"
+        plan.unread.update(self.unlocated)
+
+    def _add(self, type_: str, key: str, location: object, metadata: object) -> None:
+        if location or metadata:
+            raw = str(location) if location else home_of_metadata(str(metadata))
+            self.located[raw] = f"holds a content of type {type_}, which no installed plugin reads"
+        else:
+            self.unlocated[f"content {key}"] = f"is of type {type_}, which no installed plugin reads"

@@ -1,0 +1,269 @@
+"""S24: a live file is kept under every spelling of its place, in every unit, at every step."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from collecting import Collector, on_disk
+from lakes_by_hand import respell
+from nessie_gc_memory import MemoryLake, TableState, put
+from scenes import START
+
+from nessie_gc_core.algorithms.delete import DeleteMode
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import AllowedLocations, plan_units
+from nessie_gc_core.dataset import Engine
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.services.settings import SweepSettings
+
+SPELLINGS = {
+    "doubled slash": ("memory://wh/", "memory://wh//"),
+    "dot": ("memory://wh/", "memory://wh/./"),
+    "step up": ("memory://wh/", "memory://wh/x/../"),
+}
+
+
+def moved_table(lake: MemoryLake, spelling: tuple[str, str]) -> tuple[TableState, set[str]]:
+    """A table whose location was corrected; its older files are live by the paths of before, in the odd spelling.
+
+    The store keeps clean keys, as many do. Gives the table, and a dead file of each location.
+    """
+    before = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    after = before.move_to("memory://wh/db/elsewhere").append("b.parquet")
+    lake.commit("main", put(after.version))
+    clean, odd = spelling
+    for manifest in after.manifests[2]:
+        respell(lake, manifest, lambda path: path.replace(clean, odd) if "db/t/" in path else path)
+    other = lake.table("db.u", location="memory://wh/db/t").append("c.parquet")
+    lake.commit("main", put(other.version))
+    dead = {lake.put(f"memory://wh/db/{name}/data/nobody.parquet") for name in ("t", "elsewhere")}
+    lake.advance(timedelta(days=3))
+    return after, dead
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
+def test_s24_a_live_path_in_an_odd_spelling_is_kept_in_whatever_unit_it_lies(
+    lake: MemoryLake, collector: Collector, spelling: tuple[str, str]
+) -> None:
+    table, dead = moved_table(lake, spelling)
+    report = collector.collect("1")
+    assert table.needed <= lake.paths()
+    assert not dead & lake.paths()
+    assert ({}, 0, 0) == (report.unknown, report.lost.files, report.exit_code)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
+def test_s24_the_re_check_knows_odd_spellings_too(
+    lake: MemoryLake, collector: Collector, spelling: tuple[str, str]
+) -> None:
+    table, _ = moved_table(lake, spelling)
+    lake.tag("old", "main")
+    lake.commit("main", put(lake.table("db.t", location="memory://wh/db/t").append("new.parquet").version))
+    old = lake.drop("old").commit_id
+    assert old is not None
+    collector.collect("1", between=lambda: lake.tag("again", old))
+    assert table.needed <= lake.paths()
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
+def test_s24_deferred_deletion_knows_odd_spellings_too(
+    lake: MemoryLake, collector: Collector, spelling: tuple[str, str]
+) -> None:
+    table, dead = moved_table(lake, spelling)
+    lake.tag("old", "main")
+    lake.commit("main", put(lake.table("db.t", location="memory://wh/db/t").append("new.parquet").version))
+    old = lake.drop("old").commit_id
+    assert old is not None
+    live_set = collector.mark("1")
+    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    lake.tag("again", old)
+    collector.delete_deferred(live_set)
+    assert table.needed <= lake.paths()
+    assert "memory://wh/db/t/data/nobody.parquet" in dead - lake.paths()
+
+
+def test_s24_two_spellings_of_one_location_are_one_unit(lake: MemoryLake, collector: Collector) -> None:
+    one = lake.table("db.one", location="memory://wh/db/t").append("a.parquet")
+    two = lake.table("db.two", location="memory://wh/db/t").append("b.parquet")
+    lake.commit("main", put(one.version), put(two.version))
+    respell(lake, two.metadata_location, lambda path: path.replace("memory://wh/", "memory://wh//"))
+    dead = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    report = collector.collect("1")
+    assert one.needed | two.needed <= lake.paths()
+    assert dead not in lake.paths()
+    assert ({}, 1) == (report.unknown, report.locations)
+
+
+def test_s24_an_allowed_warehouse_allows_no_other_spelling() -> None:
+    """Object stores may keep both spellings apart; what is allowed is decided by what the store is asked for."""
+    rules = LocationRules()
+    allowed = AllowedLocations.of(["s3://lake/wh"], rules)
+    plan = plan_units(["s3://lake//wh/db/t", "s3://lake/wh/./db/t", "s3://lake/wh//db/t"], rules, allowed)
+    assert {"s3://lake//wh/db/t"} == set(plan.refused)
+    locations = {location for unit in plan.units for location in unit.locations}
+    assert {"s3://lake/wh/./db/t/", "s3://lake/wh//db/t/"} == locations
+    assert ("s3://lake/wh/db/t/",) == plan.roots
+
+
+def test_s24_a_location_that_steps_up_is_not_swept() -> None:
+    plan = plan_units(["s3://lake/wh/x/../t"], LocationRules(), AllowedLocations())
+    assert [] == plan.units
+    assert "'..'" in plan.unknown["s3://lake/wh/x/../t"]
+
+
+def test_s24_a_backslash_of_azure_is_a_slash() -> None:
+    index = UnitIndex(["abfs://c/wh/t/"], LocationRules())
+    assert ("abfs://c/wh/t/", "data/a") == index.find("abfss://c@a.dfs.core.windows.net/wh\\t\\data\\a")
+
+
+# ---- a local disk ---------------------------------------------------------------------------------------
+@contextmanager
+def linked(target: Path, link: Path) -> Iterator[None]:
+    link.symlink_to(target, target_is_directory=True)
+    yield
+
+
+@contextmanager
+def mounted(target: Path, mount: Path) -> Iterator[None]:
+    """The folder at a second path without a link; needs the right to mount."""
+    mount.mkdir()
+    made = subprocess.run(["mount", "--bind", target, mount], capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"a mount of a folder at a second path needs the right to mount: {made.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+@pytest.fixture(params=[linked, mounted], ids=["link", "mount"])
+def second_path(request: pytest.FixtureRequest) -> Callable[[Path, Path], object]:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_s24_one_folder_by_two_paths_is_one_location(
+    tmp_path: Path, engine: Engine, second_path: Callable[[Path, Path], Iterator[None]]
+) -> None:
+    lake, folder, link = two_tables(tmp_path)
+    one, two = (lake.table(f"db.{name}", location="memory://wh/db/t") for name in ("one", "two"))
+    one, two = one.append("a.parquet", "b.parquet"), two.append("c.parquet", "d.parquet")
+    lake.commit("main", put(one.version), put(two.version))
+    lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    collector = on_disk(lake, folder, engine)
+    for path in two.needed:
+        if path.endswith(".json"):
+            rewrite(folder, path, lambda text: text.replace(f"file://{folder}/", f"file://{link}/"))
+    with second_path(folder, link):
+        report = collector.collect("1")
+        left = stored(folder)
+    assert one.needed | two.needed <= left
+    assert "memory://wh/db/t/data/nobody.parquet" not in left
+    assert ({}, 0, 1) == (report.unknown, report.lost.files, report.locations)
+
+
+def test_s24_files_that_are_named_by_a_second_path_of_a_swept_folder_stay(
+    tmp_path: Path, engine: Engine, second_path: Callable[[Path, Path], Iterator[None]]
+) -> None:
+    """No location is spelled like that: only the paths in the manifest are."""
+    lake, folder, link = two_tables(tmp_path)
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet", "b.parquet")
+    lake.commit("main", put(table.version))
+    lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    collector = on_disk(lake, folder, engine)
+    rewrite(folder, table.manifests[1][0], lambda text: text.replace(f"file://{folder}/wh/db/t", f"file://{link}"))
+    with second_path(folder / "wh/db/t", link):
+        report = collector.collect("1")
+        left = stored(folder)
+    assert table.needed == left & (table.needed | {"memory://wh/db/t/data/nobody.parquet"})
+    assert ({}, 0) == (report.unknown, report.lost.files)
+
+
+def test_s24_what_a_live_link_to_a_file_leads_to_stays(tmp_path: Path, engine: Engine) -> None:
+    lake, folder, _ = two_tables(tmp_path)
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    lake.commit("main", put(table.version))
+    lake.put("memory://wh/db/t/data/target.parquet")
+    lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    collector = on_disk(lake, folder, engine)
+    data = folder / "wh/db/t/data"
+    (data / "a.parquet").unlink()
+    (data / "a.parquet").symlink_to("target.parquet")
+    collector.collect("1")
+    assert {"a.parquet", "target.parquet"} == {path.name for path in data.iterdir()}
+    assert (data / "a.parquet").exists()
+
+
+def test_s24_a_location_that_cannot_be_resolved_is_frozen(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to(tmp_path / "two")
+    (tmp_path / "two").symlink_to(tmp_path / "one")
+    raw = f"file://{tmp_path}/one/db/t"
+    plan = plan_units([raw, f"file://{tmp_path}/fine/db/t"], LocationRules(), AllowedLocations())
+    assert [raw] == list(plan.unknown)
+    assert "cannot be resolved" in plan.unknown[raw]
+    assert 1 == len(plan.units)
+    with pytest.raises(UnknownLocationError, match="cannot be resolved"):
+        UnitIndex(plan.roots, LocationRules()).find(f"{raw}/data/a.parquet")
+
+
+def test_s24_an_allowed_warehouse_is_what_it_is_on_the_disk(tmp_path: Path) -> None:
+    real, outside = tmp_path.resolve() / "real", tmp_path.resolve() / "outside"
+    for path in (real / "db/t", outside / "t"):
+        path.mkdir(parents=True)
+    link = tmp_path.resolve() / "link"
+    link.symlink_to(real)
+    (real / "way-out").symlink_to(outside)
+    rules = LocationRules()
+    for warehouse in (real, link):
+        allowed = AllowedLocations.of([f"file://{warehouse}"], rules)
+        plan = plan_units([f"file://{link}/db/t", f"file://{link}/way-out/t"], rules, allowed)
+        assert (f"file://{real}/db/t/",) == plan.roots
+        assert [f"file://{link}/way-out/t"] == list(plan.refused)
+
+
+def test_s24_a_path_alias_says_what_links_do_not(lake: MemoryLake, collector: Collector) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    lake.commit("main", put(table.version))
+    for manifest in table.manifests[1]:
+        respell(lake, manifest, lambda path: path.replace("memory://wh/db/", "memory://gateway/share/"))
+    dead = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    aliases = {"memory://gateway/share": "memory://wh/db"}
+    report = replace(collector, choice=replace(collector.choice, path_aliases=aliases)).collect("1")
+    assert table.needed <= lake.paths()
+    assert dead not in lake.paths()
+    assert ({}, 0) == (report.unknown, report.lost.files)
+
+
+def two_tables(tmp_path: Path) -> tuple[MemoryLake, Path, Path]:
+    """An empty lake, the folder for it, and the second path of something in it."""
+    root = tmp_path.resolve()
+    lake = MemoryLake(f"s24-{root}")
+    lake.now = START
+    return lake, root / "a" / "lake", root / "second"
+
+
+def rewrite(folder: Path, path: str, change: Callable[[str], str]) -> None:
+    """Changes a metadata file of the disk, which keeps its times."""
+    file = folder / path.removeprefix("memory://")
+    times = file.stat()
+    text = change(file.read_text(encoding="utf-8"))
+    json.loads(text)
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def stored(folder: Path) -> set[str]:
+    return {f"memory://{path.relative_to(folder)}" for path in (folder / "wh").rglob("*") if path.is_file()}
