@@ -75,6 +75,18 @@ def test_age_decides_to_the_microsecond(modified: int, verdict: str) -> None:
     assert [verdict] == batch.column("verdict").to_pylist()
 
 
+def test_each_store_of_a_unit_has_its_own_limit() -> None:
+    """Accounts that may be the same are one unit; a file is as old as its own store says."""
+    unit, day = "abfs://c/db/t/", timedelta(days=1)
+    ages = {
+        "abfs://c@one": StoreAges(newest_deletable=NOW - day, now=NOW),
+        "abfs://c@two": StoreAges(newest_deletable=NOW - 3 * day, now=NOW - 2 * day),
+    }
+    rows = [(unit, "x", f"{store}/db/t/", "x", 1, to_micros(NOW - 2 * day), None, 0) for store in ages]
+    (batch,) = JudgeFiles(ages)(to_batches(rows, CANDIDATES))
+    assert ["UNREFERENCED", "TOO_YOUNG"] == batch.column("verdict").to_pylist()
+
+
 @given(st.text(st.characters(codec="utf-8")))
 def test_a_bucket_is_one_of_all_buckets(key: str) -> None:
     assert 0 <= bucket_of(key) < BUCKETS
