@@ -62,3 +62,19 @@ def test_s23_an_older_version_of_such_a_type_counts_as_long_as_it_is_live(
     lake.drop("tag")
     collector.collect("1")
     assert dead not in lake.paths()
+
+
+def test_s23_locations_of_one_content_are_all_frozen(lake: MemoryLake, collector: Collector) -> None:
+    """Its versions differ in nothing but where they are."""
+    tables = [lake.table(f"db.{name}", location=f"memory://wh/db/{name}").append("a.parquet") for name in ("t", "u")]
+    lake.commit("main", *(put(table.version) for table in tables))
+    for name in ("t", "u"):
+        location = f"memory://wh/db/{name}/strange"
+        lake.commit("main", put(content("db.s", metadata_location=None, content_type="STRANGE", location=location)))
+    for name in ("t", "u"):
+        lake.put(f"memory://wh/db/{name}/strange/part-0")
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    report = collector.collect("NONE")
+    assert before == lake.paths()
+    assert {f"memory://wh/db/{name}/strange" for name in ("t", "u")} <= set(report.unread)

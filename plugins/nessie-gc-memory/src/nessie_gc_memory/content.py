@@ -113,7 +113,7 @@ def _absolute(value: object) -> Iterator[str]:
     if isinstance(value, str) and ("://" in value or value.startswith(("/", "file:/"))):
         yield value
     elif isinstance(value, dict):
-        yield from (place for each in value.values() for place in _absolute(each))
+        yield from (place for each in (*value, *value.values()) for place in _absolute(each))
     elif isinstance(value, list):
         yield from (place for each in value for place in _absolute(each))
 

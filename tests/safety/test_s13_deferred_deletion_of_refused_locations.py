@@ -1,0 +1,33 @@
+"""S13: a deferred deletion from a location that is not allowed is refused, by the location of its own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from collecting import Collector
+from nessie_gc_memory import MemoryLake, put
+
+from nessie_gc_core.algorithms.delete import DeleteMode
+from nessie_gc_core.algorithms.units import AllowedLocations
+from nessie_gc_core.services.settings import SweepSettings
+
+
+def test_s13_a_location_that_another_spelling_of_its_unit_allows_is_refused(
+    lake: MemoryLake, collector: Collector
+) -> None:
+    """Both spellings are one unit, since they may be one place; a store may keep them apart all the same."""
+    locations = ("memory://wh/db/t", "memory://wh//db/t")
+    tables = [lake.table(f"db.t{n}", location=location).append("a") for n, location in enumerate(locations)]
+    lake.commit("main", *(put(table.version) for table in tables))
+    allowed, refused = (lake.put(f"{location}/data/nobody-{n}") for n, location in enumerate(locations))
+    lake.advance(timedelta(days=3))
+    live_set = collector.mark("1")
+    deferred = collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    assert deferred.outcomes["deferred"].files >= 2
+    only = AllowedLocations.of(["memory://wh/db"], collector.choice.rules())
+    report = collector.delete_deferred(live_set, SweepSettings(allowed=only))
+    assert (False, True) == (allowed in lake.paths(), refused in lake.paths())
+    assert "is outside the allowed locations" in report.refused["memory://wh//db/t/"]
+    spared = {file.path: file.reason for file in report.spared_files}
+    assert "is outside the allowed locations" in (spared[refused] or "")
+    assert refused in {d.location + d.path for d in collector.store.file_deletions(live_set)}
