@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
 from nessie_gc_memory import MemoryLake, TableState, delete, put
@@ -17,13 +18,21 @@ LOCATIONS = ("wh/db/a", "wh/db/ab", "wh/db/a/inner", "wh/db/b", "wh2/db/shared")
 NAMES = ("x.parquet", "p=a%20b/ü.parquet", "p=1:2/a#b?c.parquet", ".hidden/-.parquet", "a b.parquet", ".odd.crc")
 """Names that survive only where keys stay raw (S4)."""
 _names = itertools.count()
+_T = TypeVar("_T")
+
+
+class Choose(Protocol):
+    """Chooses one of several."""
+
+    def __call__(self, options: Sequence[_T], /) -> _T: ...
 
 
 class Author:
     """Writes a history, one random step at a time; steps that make no sense where they come do nothing."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
-        self._draw = draw
+    def __init__(self, choose: Choose, *, names: Sequence[str] = NAMES) -> None:
+        self._choose = choose
+        self._names = names
         self.lake = MemoryLake.named(f"history-{next(_names)}")
         self.lake.now = START
         self._states: dict[str, TableState] = {}
@@ -31,23 +40,21 @@ class Author:
 
     def step(self) -> None:
         """Some time, then one thing that happens."""
-        self.lake.advance(timedelta(hours=self._draw(st.sampled_from([0, 1, 5, 30]))))
+        self.lake.advance(timedelta(hours=self._choose([0, 1, 5, 30])))
         happenings: list[Callable[[], None]] = [
             self._change, self._change, self._change, self._create, self._rename, self._drop_table,
             self._make_reference, self._drop_reference, self._assign, self._merge, self._leave_garbage,
         ]  # fmt: skip
-        self._draw(st.sampled_from(happenings))()
+        self._choose(happenings)()
 
     def _branch(self) -> str:
-        return self._draw(
-            st.sampled_from([r.name for r in self.lake.history.references() if r.kind is ReferenceKind.BRANCH])
-        )
+        return self._choose([r.name for r in self.lake.history.references() if r.kind is ReferenceKind.BRANCH])
 
     def _table(self, branch: str) -> TableState | None:
         visible = self.lake.history.state_at(self.lake.history.reference(branch).commit_id)
         if not visible:
             return None
-        version = visible[self._draw(st.sampled_from(sorted(visible)))]
+        version = visible[self._choose(sorted(visible))]
         assert version.metadata_location is not None
         return self._states[version.metadata_location].renamed(version.content_key)
 
@@ -57,11 +64,11 @@ class Author:
         self.lake.commit(branch, *(put(state.version) for state in states))
 
     def _new_name(self) -> str:
-        return f"{self.lake.next_number()}/{self._draw(st.sampled_from(NAMES))}"
+        return f"{self.lake.next_number()}/{self._choose(self._names)}"
 
     def _create(self) -> None:
         number = self.lake.next_number()
-        location = f"memory://{self._draw(st.sampled_from(LOCATIONS))}"
+        location = f"memory://{self._choose(LOCATIONS)}"
         table = self.lake.table(f"db.t{number}", location=location, content_id=f"id-{number}")
         self._put(self._branch(), table.append(self._new_name()))
 
@@ -75,10 +82,10 @@ class Author:
             lambda: state.overwrite(self._new_name()),
             lambda: state.hold(min(state.snapshots)) if state.snapshots else state,
             lambda: state.hold(),
-            lambda: state.move_to(f"memory://{self._draw(st.sampled_from(LOCATIONS))}"),
+            lambda: state.move_to(f"memory://{self._choose(LOCATIONS)}"),
             lambda: state.expire(*(set(state.snapshots) - {state.current} - state.held)),
         ]
-        self._put(branch, self._draw(st.sampled_from(changes))())
+        self._put(branch, self._choose(changes)())
 
     def _rename(self) -> None:
         branch = self._branch()
@@ -95,21 +102,21 @@ class Author:
 
     def _make_reference(self) -> None:
         at = self._commit()
-        make = self._draw(st.sampled_from([self.lake.branch, self.lake.tag]))
+        make = self._choose([self.lake.branch, self.lake.tag])
         make(f"r{self.lake.next_number()}", at)
 
     def _commit(self) -> str:
-        return self._draw(st.sampled_from([commit.commit_id for commit in self.lake.history.commits()]))
+        return self._choose([commit.commit_id for commit in self.lake.history.commits()])
 
     def _drop_reference(self) -> None:
         names = [r.name for r in self.lake.history.references() if r.name != "main"]
         if names:
-            self.lake.drop(self._draw(st.sampled_from(names)))
+            self.lake.drop(self._choose(names))
 
     def _assign(self) -> None:
         names = [r.name for r in self.lake.history.references() if r.name != "main"]
         if names:
-            self.lake.assign(self._draw(st.sampled_from(names)), self._commit())
+            self.lake.assign(self._choose(names), self._commit())
 
     def _merge(self) -> None:
         source, into = self._branch(), self._branch()
@@ -117,14 +124,14 @@ class Author:
             self.lake.merge(source, into=into)
 
     def _leave_garbage(self) -> None:
-        location = self._draw(st.sampled_from(LOCATIONS))
+        location = self._choose(LOCATIONS)
         self.lake.put(f"memory://{location}/data/{self._new_name()}")
 
 
 @st.composite
 def lakes(draw: st.DrawFn, max_steps: int = 25) -> MemoryLake:
     """A lake with a random history; its clock stands some time after the last step."""
-    author = Author(draw)
+    author = Author(lambda options: draw(st.sampled_from(options)))
     for _ in range(draw(st.integers(1, max_steps))):
         author.step()
     author.lake.advance(timedelta(hours=draw(st.sampled_from([0, 12, 25, 100]))))

@@ -151,11 +151,11 @@ def _file(path: object, kind: object, content_type: object, length: object) -> R
 def keyed(index: UnitIndex, file: ReachableFile, content_type: str) -> list[Row]:
     """Rows of :data:`EXPANDED_FILES`, one for each place; a path that cannot be compared is a PROBLEM (S3, S24)."""
     try:
-        places = index.find_all(file.path)
+        places = index.places(file.path)
     except UnknownLocationError as error:
         return [(file.path, PROBLEM, content_type, None, None, None, str(error))]
-    unit, key = places[0] if places else (None, None)
-    others = [(file.path, SPELLING, content_type, None, unit, key, None) for unit, key in places[1:]]
+    unit, key = places.written or (None, None)
+    others = [(file.path, SPELLING, content_type, None, *other, None) for other in places.others]
     return [(file.path, file.kind, content_type, file.length, unit, key, None), *others]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.expand import one_line
 from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import FileLister, SupportsSplitListing
+from nessie_gc_core.connectors import FileLister, SupportsLeftAlone, SupportsSplitListing
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
@@ -49,8 +50,11 @@ class ListFiles:
             for file in _files(lister, location, part):
                 key = self._key(file, location, unit, prefix)
                 yield stored_row(unit, key, file, sidecar_owner(key) if hadoop else None)
+            if isinstance(lister, SupportsLeftAlone):
+                left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1)
+                yield from itertools.repeat(left_alone, lister.take_left_alone())
         except Exception as error:  # noqa: BLE001 - a listing that breaks off must not look like an empty one
-            yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error))
+            yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
 
     def _key(self, file: FileReference, location: str, unit: str, prefix: str) -> str:
         """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
@@ -85,8 +89,8 @@ def stored_row(unit: str, key: str, file: FileReference, owner: str | None) -> R
     size = file.size or 0
     modified = to_micros(file.modified)
     if owner is None:
-        return (unit, key, file.location, file.path, size, modified, None, 0, False, None, None)
-    return (unit, key, file.location, None, 0, modified, file.path, size, True, owner, None)
+        return (unit, key, file.location, file.path, size, modified, None, 0, False, None, None, 0)
+    return (unit, key, file.location, None, 0, modified, file.path, size, True, owner, None, 0)
 
 
 def listing_tasks(

@@ -17,10 +17,30 @@ UnitKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
-    """What is remembered of a folder: where it lies, and its path where it lies on this disk."""
+class Places:
+    """Where a raw path may lie."""
 
-    keys: tuple[UnitKey, ...]
+    written: UnitKey | None = None
+    """Where it lies as it is written; a listing of that unit shows it under this key, if it is there."""
+    others: tuple[UnitKey, ...] = ()
+    """Where it may lie as well: behind links, or where a store or client that cleans paths put it."""
+
+    @property
+    def all(self) -> tuple[UnitKey, ...]:
+        """All of them."""
+        return self.others if self.written is None else (self.written, *self.others)
+
+    def named(self, name: str) -> Places:
+        """The same for a file with this name in the folder."""
+        written = None if self.written is None else (self.written[0], self.written[1] + name)
+        return Places(written, tuple((unit, key + name) for unit, key in self.others))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What is remembered of a folder: where it may lie, and its path where it lies on this disk."""
+
+    places: Places
     path: str | None
 
 
@@ -55,16 +75,15 @@ class UnitIndex:
         self._forget()
 
     def find(self, raw: str) -> UnitKey | None:
-        """Unit and key of a raw path by its first spelling that lies in a unit; ``None`` where none does.
+        """One unit and key of a raw path, as it is written where that lies in a unit; ``None`` where nothing does.
 
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved, so it may lie anywhere (S3).
         """
-        found = self.find_all(raw)
-        return found[0] if found else None
+        return next(iter(self.places(raw).all), None)
 
-    def find_all(self, raw: str) -> tuple[UnitKey, ...]:
-        """Every unit and key that a raw path may mean, the one that it is written as first.
+    def places(self, raw: str) -> Places:
+        """Every unit and key that a raw path may mean.
 
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved, so it may lie anywhere (S3).
@@ -78,32 +97,39 @@ class UnitIndex:
                 self._forget()
             self._folders[folder] = _Folder(self._look_up_all(folder + "/"), self._on_this_disk(folder + "/"))
         remembered = self._folders[folder]
-        found = tuple((unit, key + name) for unit, key in remembered.keys)
+        found = remembered.places.named(name)
         if remembered.path is not None and is_link(remembered.path + name):  # reading it needs what it leads to, too
-            found += self._look_up_all(real_place(FILE + remembered.path[1:] + name))
+            target = self._look_up_all(real_place(FILE + remembered.path[1:] + name))
+            found = Places(found.written, found.others + target.all)
         return found
 
     def around(self, raw: str) -> Iterator[str]:
         """The roots of the units in which a raw path or location lies, and of those that lie in it.
 
         Raises:
-            UnknownLocationError: as for :meth:`find_all`.
+            UnknownLocationError: as for :meth:`places`.
         """
-        yield from (unit for unit, _ in self.find_all(raw))
+        yield from (unit for unit, _ in self.places(raw).all)
         prefix = self.rules.canonical_prefix(raw)
         for position in range(bisect.bisect_left(self._roots, prefix), len(self._roots)):
             if not self._roots[position].startswith(prefix):
                 return
             yield self._roots[position]
 
-    def _look_up_all(self, raw: str) -> tuple[UnitKey, ...]:
+    def _look_up_all(self, raw: str) -> Places:
         canonical = self.rules.canonical(raw)
-        forms = [canonical]
+        forms: list[str] = []
         if canonical.startswith(FILE) and self._has_local_roots:
             forms.extend(self._on_disk(canonical))
         elif (climbed := self.rules.climbed(raw)) is not None:
             forms.append(climbed)
-        return tuple(dict.fromkeys(found for form in forms if (found := self._look_up(form)) is not None))
+        others = dict.fromkeys(found for form in forms if (found := self._look_up(form)) is not None)
+        written = self._look_up(canonical)
+        if written is not None:
+            others.pop(written, None)
+            if not self.rules.exact(raw).startswith(written[0]):
+                return Places(None, (written, *others))
+        return Places(written, tuple(others))
 
     def _on_this_disk(self, folder: str) -> str | None:
         canonical = self.rules.canonical(folder)

@@ -147,6 +147,9 @@ class _Page:
         self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")
         if report.references_moved:
             self._line(f"{_plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
+        if report.left_alone:
+            names = _plural(report.left_alone, "name")
+            self._line(f"left alone: {names} that are no files, such as links to folders, or names that are not text")
         if report.tolerated_missing:
             count = _plural(report.tolerated_missing, "missing metadata file")
             self._line(f"{count} of older versions had been deleted by an earlier run")

@@ -61,6 +61,18 @@ class SupportsSplitListing(Protocol):
 
 
 @runtime_checkable
+class SupportsLeftAlone(Protocol):
+    """A lister that can tell how many names it leaves out because they are no files of anybody's."""
+
+    def take_left_alone(self) -> int:
+        """How many names its listings have left out since this was asked last; asked in the thread that listed.
+
+        Such as links to folders, and names that are not text. Directory markers do not count; what was looked at to
+        split a listing may.
+        """
+
+
+@runtime_checkable
 class SupportsStoreClock(Protocol):
     """A lister that can tell the time by the store's own clock (S8)."""
 

@@ -64,7 +64,7 @@ A path that may mean more than one place has one more row, of kind :data:`SPELLI
 PROBLEM = "PROBLEM"
 """Kind of the rows that name a file that could not be read."""
 SPELLING = "SPELLING"
-"""Kind of the rows that say where a file may lie as well: behind a link, or where ``..`` leads to (S24)."""
+"""Kind of the rows that say where a file may lie as well: behind a link, or under a cleaned key (S24)."""
 
 PARENTS = pa.schema(
     [
@@ -113,10 +113,12 @@ STORED_FILES = pa.schema(
         pa.field("sidecar", pa.bool_(), nullable=False),
         pa.field("owner", pa.string()),
         pa.field("problem", pa.string()),
+        pa.field("left_alone", pa.int64(), nullable=False),
     ]
 )
 """Listed files, a file and its sidecar as two rows yet; ``owner`` is the key of the file whose sidecar a row is.
 
+A row with ``left_alone`` 1 (else 0) stands for a name that is no file of ours, such as a link to a folder.
 A row with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty.
 """
 

@@ -24,6 +24,7 @@ _STORED = pa.schema(
         pa.field("files", pa.int64()),
         pa.field("bytes", pa.int64()),
         pa.field("problem", pa.string()),
+        pa.field("left_alone", pa.int64()),
     ]
 )
 _GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
@@ -54,17 +55,27 @@ def name_files(outcomes: Dataset, report: GcReport) -> None:
 
 
 class StoredCounts:
-    """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted."""
+    """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted.
+
+    ``left_alone`` counts the names in all of them that are no files of ours.
+    """
 
     def __init__(self, stored: Dataset) -> None:
-        measures = {"files": ("count", "key"), "bytes": ("sum", "size"), "problem": ("max", "problem")}
+        measures = {
+            "files": ("count", "key"),
+            "bytes": ("sum", "size"),
+            "problem": ("max", "problem"),
+            "left_alone": ("sum", "left_alone"),
+        }
         self.files: dict[str, tuple[int, int]] = {}
         self.problems: dict[str, str] = {}
         self.sidecars = 0
+        self.left_alone = 0
         for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
             if row["problem"] is not None:
                 self.problems[row["unit"]] = row["problem"]
             if row["sidecar"]:
                 self.sidecars += row["files"]
             else:
-                self.files[row["unit"]] = (row["files"], row["bytes"])
+                self.left_alone += row["left_alone"]
+                self.files[row["unit"]] = (row["files"] - row["left_alone"], row["bytes"])

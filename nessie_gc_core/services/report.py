@@ -60,6 +60,8 @@ class GcReport:
     files_expanded: int = 0
     """Metadata files, manifest lists and manifests that were read, each counted once."""
     files_listed: Tally = field(default_factory=Tally)
+    left_alone: int = 0
+    """Names in the listings that are no files of ours, such as links to folders."""
     locations: int = 0
     """Sweep units that were listed."""
     outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
@@ -127,6 +129,7 @@ class GcReport:
             "content_versions": self.content_versions,
             "files_expanded": self.files_expanded,
             "files_listed": self.files_listed.to_dict(),
+            "left_alone": self.left_alone,
             "locations": self.locations,
             "unreferenced": self.unreferenced.to_dict(),
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},

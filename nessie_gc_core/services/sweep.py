@@ -274,6 +274,8 @@ class _Sweep:
         with report.phase("list"):
             stored = list_units(self.engine, plan.units, self.settings.choice, self.rules)
             counts = StoredCounts(stored)
+            report.left_alone = counts.left_alone
+            stored = stored.where("left_alone", [0])
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
         self.service.progress("subtract", 0, None)

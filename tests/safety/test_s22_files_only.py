@@ -18,3 +18,8 @@ def test_s22_a_link_to_a_directory_stays_and_so_does_what_it_leads_to(merged: Me
     assert (home / "db/t/link-to-folder").is_symlink()
     assert (home / "elsewhere/precious.parquet").is_file()
     assert not any("precious" in path for path in merged.result("folders_and_links").outcomes)
+
+
+def test_s22_names_that_are_left_alone_are_counted(merged: Merged) -> None:
+    assert 1 == merged.report.left_alone
+    assert 1 == merged.report.to_dict()["left_alone"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nessie_gc_iceberg_files import IcebergFileDeleter, IcebergFileLister
 
-from nessie_gc_core.connectors import SupportsSplitListing, SupportsStoreClock
+from nessie_gc_core.connectors import SupportsLeftAlone, SupportsSplitListing, SupportsStoreClock
 from nessie_gc_core.errors import AccessDeniedError, ListingError
 from nessie_gc_core.model.files import FileReference
 
@@ -251,3 +251,20 @@ def test_files_of_another_location_are_refused(deleter, location):
     kept = put(location, "a")
     assert {"a": "FAILED"} == outcomes(deleter.delete_files(location, references("/elsewhere/", "a")))
     assert kept.exists()
+
+
+def test_names_that_are_left_alone_are_counted_once(lister, location, tmp_path):
+    folder = Path(location)
+    folder.joinpath("sub").mkdir()
+    folder.joinpath("sub", "link").symlink_to(tmp_path, target_is_directory=True)
+    os.mkfifo(folder / "pipe")
+    Path(os.fsdecode(os.fsencode(location) + b"sub/\xff.parquet")).touch()
+    folder.joinpath("a.parquet").touch()
+    assert isinstance(lister, SupportsLeftAlone)
+    parts = lister.split_listing(location, 4)
+    lister.take_left_alone()
+    for part in parts:
+        list(lister.list_part(location, part))
+    assert 3 == lister.take_left_alone()
+    list(lister.list_files(location))
+    assert [3, 0] == [lister.take_left_alone() for _ in range(2)]

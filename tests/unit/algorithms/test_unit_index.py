@@ -17,9 +17,11 @@ _paths = st.builds(lambda start, rest: "/".join([start, *rest]), st.sampled_from
 
 
 def _slowly(rules: LocationRules, raw: str) -> tuple[str, str] | None:
-    canonical = rules.canonical(raw)
-    inside = [root for root in sorted(ROOTS, key=len) if canonical.startswith(root)]
-    return (inside[0], canonical[len(inside[0]) :]) if inside else None
+    for form in (rules.canonical(raw), rules.climbed(raw)):
+        inside = [root for root in sorted(ROOTS, key=len) if form is not None and form.startswith(root)]
+        if form is not None and inside:
+            return inside[0], form[len(inside[0]) :]
+    return None
 
 
 @given(st.lists(_paths, min_size=1, max_size=6))
@@ -34,3 +36,21 @@ def test_an_index_finds_what_the_canonical_path_says(raw_paths: list[str]) -> No
                 index.find(raw)
         else:
             assert expected == index.find(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "written", "others"),
+    [
+        ("s3://b/db/t/a//b", ("s3://b/db/t/", "a/b"), ()),
+        ("s3://b//db/t/a", None, (("s3://b/db/t/", "a"),)),
+        ("s3://b/x/../db/t/a", None, (("s3://b/db/t/", "a"),)),
+        ("s3://b/db/t/../u/a", ("s3://b/db/t/", "../u/a"), (("s3://b/db/u/", "a"),)),
+        ("s3://b/db/t/a/../b", ("s3://b/db/t/", "a/../b"), (("s3://b/db/t/", "b"),)),
+        ("s3://b/other/a", None, ()),
+    ],
+)
+def test_a_path_lies_where_it_is_written_and_maybe_elsewhere(
+    raw: str, written: tuple[str, str] | None, others: tuple[tuple[str, str], ...]
+) -> None:
+    found = UnitIndex(["s3://b/db/t/", "s3://b/db/u/"], LocationRules()).places(raw)
+    assert (written, others) == (found.written, found.others)

@@ -56,6 +56,10 @@ class IcebergFileLister(FileLister):
         store, prefix = self._base(location)
         return store.now(prefix)
 
+    def take_left_alone(self) -> int:
+        """Links to folders, special files, and names that are not text, on local disks."""
+        return self._stores.take_left_alone()
+
     def close(self) -> None:
         """Closes the clients."""
         self._stores.close()

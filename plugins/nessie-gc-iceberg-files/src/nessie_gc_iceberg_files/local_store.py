@@ -26,6 +26,9 @@ class LocalStore(Store):
     belongs to another location. A link to a file is a file (deleting it removes the link).
     """
 
+    def __init__(self) -> None:
+        self._left_alone = 0
+
     def read(self, key: str) -> bytes:
         """The whole file."""
         try:
@@ -40,24 +43,29 @@ class LocalStore(Store):
         pending = [prefix]
         while pending:
             directory = pending.pop()
-            for entry in _entries(directory, is_base=directory == prefix):
+            for entry in self._entries(directory, is_base=directory == prefix):
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path + "/")
-                elif (file := _stored(entry)) is not None:
+                elif (file := self._stored(entry)) is not None:
                     yield file
 
     def level(self, prefix: str, limit: int | None) -> Level | None:
         """One directory."""
         files: list[StoredFile] = []
         prefixes: list[str] = []
-        for entry in _entries(prefix, is_base=True):
+        for entry in self._entries(prefix, is_base=True):
             if limit is not None and len(files) + len(prefixes) >= limit:
                 return None
             if entry.is_dir(follow_symlinks=False):
                 prefixes.append(entry.path + "/")
-            elif (file := _stored(entry)) is not None:
+            elif (file := self._stored(entry)) is not None:
                 files.append(file)
         return Level(files, prefixes)
+
+    def take_left_alone(self) -> int:
+        """Links to folders, special files, and names that are not UTF-8."""
+        taken, self._left_alone = self._left_alone, 0
+        return taken
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """Unlinks the files, one directory after the other."""
@@ -80,47 +88,56 @@ class LocalStore(Store):
         """This machine's clock, by which its file systems stamp files."""
         return datetime.now(UTC)
 
+    def _entries(self, directory: str, *, is_base: bool) -> Iterator[os.DirEntry[str]]:
+        try:
+            if is_base:
+                _check_base(directory)
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if _is_text(entry.name):
+                        yield entry
+                    else:
+                        self._leave_alone(entry, "has a name that is not UTF-8, which no metadata can hold")
+        except FileNotFoundError:
+            return  # it does not exist, or went while the listing ran
+        except PermissionError as error:
+            raise AccessDeniedError(f"cannot list {directory}: {_reason(error)}") from error
+        except (OSError, ValueError) as error:
+            if isinstance(error, ListingError):
+                raise
+            raise ListingError(f"cannot list {directory}: {_reason(error)}") from error
 
-def _entries(directory: str, *, is_base: bool) -> Iterator[os.DirEntry[str]]:
-    try:
-        if is_base and Path(directory.rstrip("/") or "/").is_symlink():
-            raise ListingError(f"{directory} is a symbolic link: use the location that it points to")
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if _has_text_name(entry):
-                    yield entry
-    except FileNotFoundError:
-        return  # it does not exist, or went while the listing ran
-    except PermissionError as error:
-        raise AccessDeniedError(f"cannot list {directory}: {_reason(error)}") from error
-    except (OSError, ValueError) as error:
-        if isinstance(error, ListingError):
-            raise
-        raise ListingError(f"cannot list {directory}: {_reason(error)}") from error
+    def _stored(self, entry: os.DirEntry[str]) -> StoredFile | None:
+        try:
+            status = entry.stat(follow_symlinks=False)
+            regular = stat.S_ISREG(status.st_mode) or (stat.S_ISLNK(status.st_mode) and entry.is_file())
+        except FileNotFoundError:
+            return None  # it went while the listing ran
+        except OSError as error:
+            raise ListingError(f"cannot list {entry.path}: {_reason(error)}") from error
+        if not regular:
+            self._leave_alone(entry, "is a link to something else than a file, or a special file")
+            return None
+        return StoredFile(entry.path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+    def _leave_alone(self, entry: os.DirEntry[str], reason: str) -> None:
+        _LOG.info("left alone: %r %s", entry.path, reason)
+        self._left_alone += 1
 
 
-def _has_text_name(entry: os.DirEntry[str]) -> bool:
-    if entry.name.isascii():
+def _check_base(directory: str) -> None:
+    if Path(directory.rstrip("/") or "/").is_symlink():
+        raise ListingError(f"{directory} is a symbolic link: use the location that it points to")
+
+
+def _is_text(name: str) -> bool:
+    if name.isascii():
         return True
     try:
-        entry.name.encode()
+        name.encode()
     except UnicodeEncodeError:
-        _LOG.warning("left alone: %r has a name that is not UTF-8, which no metadata can hold", entry.path)
         return False
     return True
-
-
-def _stored(entry: os.DirEntry[str]) -> StoredFile | None:
-    try:
-        status = entry.stat(follow_symlinks=False)
-        regular = stat.S_ISREG(status.st_mode) or (stat.S_ISLNK(status.st_mode) and entry.is_file())
-    except FileNotFoundError:
-        return None  # it went while the listing ran
-    except OSError as error:
-        raise ListingError(f"cannot list {entry.path}: {_reason(error)}") from error
-    if not regular:
-        return None
-    return StoredFile(entry.path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def _open_parent(prefix: str, parent: str, stack: ExitStack) -> int:

@@ -66,6 +66,10 @@ class Store(ABC):
     def now(self, prefix: str) -> datetime:
         """The time by the store's clock, UTC; asking may list below the prefix, and writes nothing."""
 
+    def take_left_alone(self) -> int:
+        """How many names its listings have left out since this was asked last."""
+        return 0
+
     def close(self) -> None:  # noqa: B027 - some stores hold nothing open
         """Releases what it holds."""
 
@@ -89,6 +93,11 @@ class Stores:
             if identity not in self._open:
                 self._open[identity] = _open(place, dict(self._properties))
             return self._open[identity]
+
+    def take_left_alone(self) -> int:
+        """How many names the listings of all stores have left out since this was asked last."""
+        with self._lock:
+            return sum(store.take_left_alone() for store in self._open.values())
 
     def close(self) -> None:
         """Closes all stores."""
