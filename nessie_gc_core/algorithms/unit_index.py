@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.disk import FILE, FolderId, SameFolders, folder_id, is_link, real_place
+from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.model.locations import LocationRules
 
 REMEMBERED_FOLDERS = 50_000
@@ -51,8 +52,12 @@ class UnitIndex:
     disk a path lies where it is written, and where its links and mounts lead to.
     """
 
-    def __init__(self, roots: Iterable[str], rules: LocationRules) -> None:
+    def __init__(
+        self, roots: Iterable[str], rules: LocationRules, *, listed: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
+        """Takes the units' roots, and where one is not listed as a whole the exact prefixes that are."""
         self.rules = rules
+        self._listed = dict(listed or {})
         self._roots = sorted(roots)
         self._known = frozenset(self._roots)
         self._lengths = sorted({len(root) for root in self._roots})
@@ -60,13 +65,19 @@ class UnitIndex:
         self._folder_ids = tuple(_folder_ids(self._roots))
         self._forget()
 
+    @classmethod
+    def of(cls, plan: SweepPlan) -> UnitIndex:
+        """The index of a plan."""
+        exact = {unit.root: tuple(map(plan.rules.exact_prefix, unit.locations)) for unit in plan.units}
+        return cls(plan.roots, plan.rules, listed={root: found for root, found in exact.items() if root not in found})
+
     def _forget(self) -> None:
         self._folders: dict[str, _Folder] = {}
         self._same = SameFolders(self._folder_ids)
 
     def __getstate__(self) -> dict[str, object]:
         """Without what it remembers of the disk here, which may be another one there."""
-        kept = ("rules", "_roots", "_known", "_lengths", "_has_local_roots", "_folder_ids")
+        kept = ("rules", "_listed", "_roots", "_known", "_lengths", "_has_local_roots", "_folder_ids")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -127,7 +138,7 @@ class UnitIndex:
         written = self._look_up(canonical)
         if written is not None:
             others.pop(written, None)
-            if not self.rules.exact(raw).startswith(written[0]):
+            if not self.rules.exact(raw).startswith(self._listed.get(written[0], (written[0],))):
                 return Places(None, (written, *others))
         return Places(written, tuple(others))
 

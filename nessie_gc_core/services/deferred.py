@@ -110,7 +110,7 @@ class _DeferredDeletion:
         report, settings = self.report, self.settings
         plan = self._plan()
         self.rules = plan.rules
-        index = UnitIndex(plan.roots, self.rules)
+        index = UnitIndex.of(plan)
         spared = dict(plan.unknown)
         self._freeze_unusable(plan, spared)
         verdicts = self._verdicts(index, plan)

@@ -150,7 +150,7 @@ class _Sweep:
                 unread.find(versions, read_types)
             plan = self._plan(version_files, unread)
             self.rules = plan.rules
-            index = UnitIndex(plan.roots, self.rules)
+            index = UnitIndex.of(plan)
             expansion = expand(version_files, index, self.settings.choice, readers)
             finder = self._finder(readers)
             problems = finder.find(version_files, expansion)
