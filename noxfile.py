@@ -50,6 +50,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def thorough(session: nox.Session) -> None:
+    """The random tests, long: 10,000 odd lakes. Arguments go to pytest."""
+    _install_everything(session, "test")
+    session.run("pytest", "tests/property/test_odd_lakes.py", *session.posargs, env={"ODD_LAKES": "10000"})
+
+
+@nox.session
 @nox.parametrize("plugin", PLUGINS)
 def plugins(session: nox.Session, plugin: str) -> None:
     """Each plugin alone, as a wheel, against the built core."""

@@ -1,6 +1,6 @@
 """Whole lakes with odd spellings, links and names: nothing live is lost (S1 to S4, S9, S24).
 
-300 lakes in every run, by their seeds; ODD_LAKES says how many, and ``nox -s thorough`` takes 10,000.
+300 lakes in every run, each by its seed; ODD_LAKES says how many, and ``nox -s thorough`` takes 10,000.
 """
 
 from __future__ import annotations
