@@ -3,7 +3,12 @@
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.connectors.content_to_files import ContentToFiles
 from nessie_gc_core.connectors.file_deleter import FileDeleter
-from nessie_gc_core.connectors.file_lister import FileLister, SupportsSplitListing, SupportsStoreClock
+from nessie_gc_core.connectors.file_lister import (
+    FileLister,
+    SupportsSplitListing,
+    SupportsStoreClock,
+    SupportsVersioning,
+)
 from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema
 from nessie_gc_core.connectors.repository import RepositoryConnector
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
@@ -18,5 +23,6 @@ __all__ = [
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",
+    "SupportsVersioning",
     "VisitedDeduplicator",
 ]
