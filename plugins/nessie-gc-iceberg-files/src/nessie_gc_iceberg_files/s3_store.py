@@ -81,9 +81,9 @@ class S3Store(Store):
         return from_date_header(answer["ResponseMetadata"]["HTTPHeaders"].get("date"), f"s3://{self._bucket}/{prefix}")
 
     def keeps_versions(self) -> bool | None:
-        """GetBucketVersioning; a suspended one keeps the versions that it has, and makes no more."""
+        """GetBucketVersioning; suspended means that what was written before still leaves a version behind."""
         try:
-            return bool(self._client.get_bucket_versioning(Bucket=self._bucket).get("Status") == "Enabled")
+            return "Status" in self._client.get_bucket_versioning(Bucket=self._bucket)
         except (ClientError, BotoCoreError) as error:
             log.debug("the versioning of s3://%s cannot be read: %s", self._bucket, _reason(error))
             return None
