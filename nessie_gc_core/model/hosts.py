@@ -57,11 +57,22 @@ def _azure_refusal(authority: str, properties: Mapping[str, str]) -> str | None:
     if not _is_name(_CONTAINER, container):
         return f"{container!r} is not the name of a container"
     host = host.lower()
-    if not at or _AZURE_HOST.fullmatch(host) or host in set(_named_hosts(properties)):
+    if not at or host in set(_named_hosts(properties)):
         return None
+    if _AZURE_HOST.fullmatch(host):
+        return _token_refusal(host.partition(".")[0], properties)
     if _has_endpoint(properties) and host in set(_account_names(properties)):
         return None
     return _not_named(host)
+
+
+def _token_refusal(account: str, properties: Mapping[str, str]) -> str | None:
+    """A token is good for one account and shown to whoever has the account that it is sent to."""
+    if _SAS not in properties or f"{_SAS}.{account}" in properties:
+        return None
+    if _has_endpoint(properties) or set(_account_names(properties)):
+        return None
+    return f"{_SAS} does not say for which account it is: set adls.account-name, or {_SAS}.<account> instead"
 
 
 def _is_name(pattern: re.Pattern[str], text: str) -> bool:

@@ -91,6 +91,23 @@ def test_a_host_of_the_configuration_is_trusted(location: str, properties: dict[
 
 
 @pytest.mark.parametrize(
+    ("properties", "is_sent"),
+    [
+        ({"adls.sas-token": "secret"}, False),
+        ({"adls.sas-token": "secret", "adls.sas-token.ours": "secret"}, False),
+        ({"adls.sas-token.account": "secret", "adls.sas-token": "other"}, True),
+        ({"adls.sas-token": "secret", "adls.account-name": "account"}, True),
+        ({"adls.sas-token": "secret", "adls.account-host": "account.blob.core.windows.net"}, True),
+        ({"adls.account-key": "secret"}, True),
+    ],
+)
+def test_s28_a_token_goes_to_the_account_that_it_is_for(properties: dict[str, str], is_sent: bool) -> None:
+    refusal = host_refusal("abfss://c@account.dfs.core.windows.net/t/", properties)
+    assert is_sent is (refusal is None)
+    assert "secret" not in (refusal or "")
+
+
+@pytest.mark.parametrize(
     ("location", "properties"),
     [
         ("abfss://c@lake.corp.example:444/t/", {"adls.account-host": "lake.corp.example"}),
