@@ -45,11 +45,11 @@ class GuardedFileIO(FileIO):
         refusal = host_refusal(location, _texts(properties))
         if refusal is not None:
             raise ConfigurationError(f"{location!r} is not read: {refusal}")
+        store = _store_of(location)
         with self._lock:
-            scheme = scheme_of(location)
-            if scheme not in self._opened:
-                self._opened[scheme] = load_file_io(_inner(properties), location)
-        return self._opened[scheme].new_input(location)
+            if store not in self._opened:
+                self._opened[store] = load_file_io(_inner(properties), location)
+        return self._opened[store].new_input(location)
 
     def new_output(self, location: str) -> OutputFile:
         """Refused."""
@@ -77,6 +77,11 @@ def guard(catalog: Catalog, configured: Mapping[str, str]) -> None:
     # Some catalogs load a FileIO from their properties instead; those have no server that adds to them.
     named = {_INNER: configured[PY_IO_IMPL]} if PY_IO_IMPL in configured else {}
     catalog.properties = {**catalog.properties, **named, PY_IO_IMPL: _GUARDED}
+
+
+def _store_of(location: str) -> str:
+    """Scheme and authority; PyIceberg's FileIO remembers the first Azure account and takes it for the next."""
+    return "/".join(location.split("/")[:3]) if "://" in location else scheme_of(location)
 
 
 def _texts(properties: Mapping[str, Any]) -> dict[str, str]:
