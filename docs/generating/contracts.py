@@ -14,11 +14,17 @@ from nessie_gc_core.connectors import (
     SupportsSplitListing,
     SupportsSqlSchema,
     SupportsStoreClock,
+    SupportsVersioning,
 )
 from nessie_gc_core.plugins.registry import KINDS
 from nessie_gc_core.testing import __doc__ as kit
 
-ABILITIES = {SupportsSplitListing: FileLister, SupportsStoreClock: FileLister, SupportsSqlSchema: LiveSetStore}
+ABILITIES = {
+    SupportsSplitListing: FileLister,
+    SupportsStoreClock: FileLister,
+    SupportsVersioning: FileLister,
+    SupportsSqlSchema: LiveSetStore,
+}
 """Optional abilities and the contract to which each belongs."""
 _INTRO = """# Hooks and contracts
 

@@ -64,7 +64,10 @@ def report_page() -> str:
 
 _EXIT_CODES = (
     ("`0`", "done; files that are *lost*, *unread* or *refused* are reported and are no failure"),
-    ("`1`", "the run failed, or a file could not be deleted, or a location stayed *unknown*"),
+    (
+        "`1`",
+        "the run failed, or a file could not be deleted, or a location stayed *unknown*, or a file was *unreadable*",
+    ),
     ("`2`", "wrong usage: an option, a policy, a configuration, a plugin that is missing or broken"),
     (f"`{INTERRUPTED}`", "interrupted"),
     (f"`{TERMINATED}`", "terminated"),
@@ -77,7 +80,7 @@ def _fields() -> list[tuple[str, str]]:
     rows = []
     for name, value in GcReport().to_dict().items():
         text = texts.get(name, "") if name in known else ""
-        rows.append((code(name), " ".join([_MORE.get(name, text), _shape(value)]).strip()))
+        rows.append((code(name), " ".join([_MORE.get(name, text), _shape(name, value)]).strip()))
     return rows
 
 
@@ -102,7 +105,16 @@ _MORE = {
 }
 
 
-def _shape(value: object) -> str:
+_LISTS = {
+    **dict.fromkeys(("unknown", "unread", "refused"), "location"),
+    **dict.fromkeys(("unreadable", "failed_files", "spared_files"), "path"),
+}
+"""Fields that are lists of objects, and what each object names."""
+
+
+def _shape(name: str, value: object) -> str:
+    if name in _LISTS:
+        return f'`[{{"{_LISTS[name]}": "...", "reason": "..."}}]`'
     return '`{"files": n, "bytes": n}`' if isinstance(value, dict) and set(value) == {"files", "bytes"} else ""
 
 

@@ -138,6 +138,7 @@ class _Page:
         self._reasons(
             "unknown: nothing was deleted there; make it readable and run again", report.unknown.items(), "red"
         )
+        self._reasons("unreadable: files that decide what is live", report.unreadable.items(), "red")
         self._reasons(
             "unread: no installed plugin reads what lies there, so all of it stays", report.unread.items(), "yellow"
         )

@@ -8,6 +8,7 @@ from nessie_gc_core.connectors.file_lister import (
     SupportsLeftAlone,
     SupportsSplitListing,
     SupportsStoreClock,
+    SupportsVersioning,
 )
 from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema
 from nessie_gc_core.connectors.repository import RepositoryConnector, SupportsRepositoryClock
@@ -25,5 +26,6 @@ __all__ = [
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",
+    "SupportsVersioning",
     "VisitedDeduplicator",
 ]

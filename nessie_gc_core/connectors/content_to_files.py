@@ -27,6 +27,14 @@ class ContentToFiles(Connector):
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
         """The files that the version needs at first hand: its metadata file, and what that names.
 
+        Which snapshots are kept follows from the version's snapshot id:
+
+        - A version that names one keeps that snapshot, and those that the metadata holds for a reason of its own
+          (for Iceberg: tags, branches, staged snapshots). Others may go when no live version names them: a cut-off
+          policy gives up snapshots of versions that name a snapshot id, and no others.
+        - A version that names none (``None`` or negative) keeps **all** snapshots that its metadata lists, with
+          their statistics, and no option or policy gives them up (S25).
+
         Every file carries the content's base location; historic locations are sent along the same way, as
         files of those. May come twice, in any order.
 

@@ -78,3 +78,14 @@ class SupportsStoreClock(Protocol):
 
     def store_time(self, location: str) -> datetime:
         """The store's time now, UTC. Writes nothing."""
+
+
+@runtime_checkable
+class SupportsVersioning(Protocol):
+    """A lister that can tell whether a deletion leaves something behind in the store."""
+
+    def keeps_versions(self, location: str) -> bool | None:
+        """Whether the store of a location keeps older versions of what is deleted; asked once per bucket.
+
+        ``None``: it does not say, cannot be asked, or refuses. Never raises for a store that does not answer.
+        """

@@ -19,6 +19,9 @@ class RepositoryConnector(Connector):
 
     A catalog without a history of its own gives one reference per table and one log entry per state of the
     table that it keeps; its :meth:`contents` may then be empty, because the log already names every state.
+
+    A content version without a snapshot id keeps every snapshot that its metadata lists. A connector that wants
+    policies to give up older snapshots gives one version for each, with its snapshot id (S25).
     """
 
     @abstractmethod
@@ -50,8 +53,8 @@ class RepositoryConnector(Connector):
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
         """All contents visible at ``reference.commit_id``, in bulk: never one call per key.
 
-        Contents without files (namespaces) are left out; contents of unknown types are not (S23). A content
-        may come twice.
+        Contents without files (namespaces, functions that are only text) are left out; contents of unknown types
+        are not (S23). A content may come twice.
 
         Raises:
             ReferenceNotFoundError: the commit does not exist.

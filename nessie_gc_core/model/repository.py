@@ -44,7 +44,7 @@ class ContentVersion:
     metadata_location: str | None
     """Raw location of the metadata file; ``None`` only for types that have none."""
     snapshot_id: int | None
-    """Iceberg snapshot id of a table, version id of a view; negative or ``None``: the metadata's own."""
+    """Iceberg snapshot id of a table, version id of a view; negative or ``None``: all that the metadata lists (S25)."""
     content_key: str
     """Dotted name under which it was seen; for people, never for decisions."""
     commit_id: str

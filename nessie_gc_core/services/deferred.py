@@ -36,6 +36,7 @@ from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, Progress, SweepSettings, no_progress
 from nessie_gc_core.services.sweep import check_executors, check_live_set
+from nessie_gc_core.services.versioning import warn_of_versions
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +114,7 @@ class _DeferredDeletion:
         index = UnitIndex.of(plan)
         spared = dict(plan.unknown)
         self._freeze_unusable(plan, spared)
+        warn_of_versions(plan.units, settings.choice, report)
         verdicts = self._verdicts(index, plan)
         counts = verdicts.where("sidecar_only", [False]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
         doomed: dict[str, int] = {}

@@ -68,13 +68,13 @@ class GcReport:
     sidecars: Tally = field(default_factory=Tally)
     """Checksum sidecars that went (or would go) with their files; in no other figure."""
     unknown: dict[str, str] = field(default_factory=dict)
-    """Location to the reason why nothing in it was touched (S6)."""
+    """Locations that were left alone, each with the reason (S6)."""
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Raw path of a file that could not be read to the reason why (S6); what hangs on it is unknown."""
+    """Files that decide what is live and could not be read, each with the reason (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
-    """Location to the content there that no installed plugin reads; it is live as a whole (S23)."""
+    """Locations of contents that no installed plugin reads; they are live as a whole (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Location to the reason why the configuration keeps it from being swept (S13)."""
+    """Locations that the configuration keeps from being swept, each with the reason (S13)."""
     lost: Tally = field(default_factory=Tally)
     """Reachable files that are not stored; their bytes are not known."""
     lost_files: list[NamedFile] = field(default_factory=list)
@@ -96,7 +96,7 @@ class GcReport:
 
     @property
     def exit_code(self) -> int:
-        """1 where a deletion failed or something stayed unknown, else 0."""
+        """1 where a deletion failed, something stayed unknown or a file could not be read, else 0."""
         return 1 if self.outcomes[Outcome.FAILED].files or self.unknown or self.unreadable else 0
 
     @contextmanager
@@ -135,6 +135,7 @@ class GcReport:
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
             "sidecars": self.sidecars.to_dict(),
             "unknown": _named(self.unknown),
+            "unreadable": [{"path": path, "reason": reason} for path, reason in _first(self.unreadable)],
             "unread": _named(self.unread),
             "refused": _named(self.refused),
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
@@ -148,7 +149,11 @@ class GcReport:
 
 
 def _named(reasons: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"location": location, "reason": reason} for location, reason in list(reasons.items())[:MAX_NAMES]]
+    return [{"location": location, "reason": reason} for location, reason in _first(reasons)]
+
+
+def _first(reasons: Mapping[str, str]) -> list[tuple[str, str]]:
+    return list(reasons.items())[:MAX_NAMES]
 
 
 def _file(file: NamedFile) -> dict[str, str | None]:

@@ -41,6 +41,7 @@ from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.versioning import warn_of_versions
 
 log = logging.getLogger(__name__)
 
@@ -158,6 +159,7 @@ class _Sweep:
             report.tolerated_missing = problems.tolerated
             report.files_expanded += report.content_versions + expansion.files_read
         verdicts, stored = self._subtract(plan, expansion)
+        warn_of_versions(plan.units, self.settings.choice, report)
         report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
         report.unreadable = plan.unreadable
         recheck = Recheck(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -26,6 +26,9 @@ class WrittenContent:
     """Raw paths of every file that the version needs, its metadata file included."""
     dead: frozenset[str] = frozenset()
     """Raw paths of files near it that it does not need, and that can be told from those it needs."""
+    listed: frozenset[str] = frozenset()
+    """Raw paths of files of other snapshots that its metadata lists, with their statistics: needed by a version
+    without a snapshot id. Give some where a content type has snapshots."""
 
 
 class ContentToFilesContract:
@@ -91,6 +94,17 @@ class ContentToFilesContract:
     ) -> None:
         for content in contents:
             assert set() == content.dead & {file.path for file in walk(reader, content.version)}
+
+    def test_s25_a_version_without_a_snapshot_id_keeps_all_that_its_metadata_lists(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        if not any(content.listed for content in contents):
+            pytest.skip("the fixture contents: no content has several snapshots")
+        for content in contents:
+            for snapshot_id in (None, -1) if content.listed else ():
+                without = replace(content.version, snapshot_id=snapshot_id)
+                found = {file.path for file in walk(reader, without)}
+                assert content.needed | content.listed <= found
 
     def test_the_metadata_file_is_among_the_files(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]

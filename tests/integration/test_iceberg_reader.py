@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from spark_lakes import VIEWS, spark_files
@@ -77,14 +79,32 @@ def test_snapshots_held_by_iceberg_tags_and_branches_are_live(
     assert set() == {row[0] for row in held} - {file.path for file in reachable(reader, newest)}
 
 
-def reachable(reader: ContentToFiles, state: State) -> list[ReachableFile]:
+def test_s25_without_a_snapshot_id_a_table_keeps_every_snapshot_that_spark_lists(
+    written_lake: Lake, states: list[State], reader: ContentToFiles
+) -> None:
+    newest = next(state for state in states if state.key == "formats.v2")
+    listed = written_lake.spark.sql(f"SELECT manifest_list FROM {newest.sql_name}.snapshots").collect()
+    data = written_lake.spark.sql(f"SELECT file_path FROM {newest.sql_name}.all_files").collect()
+    assert len(listed) > 4
+    found = {file.path for file in reachable(reader, newest, names_snapshot=False)}
+    assert set() == {row[0] for row in (*listed, *data)} - found
+
+
+def current_snapshot(state: State) -> int | None:
+    """The snapshot that a table's metadata file calls the current one."""
+    metadata = json.loads(Path(state.metadata_location.removeprefix("file:")).read_text())
+    found = metadata.get("current-snapshot-id")
+    return None if found is None else int(found)
+
+
+def reachable(reader: ContentToFiles, state: State, *, names_snapshot: bool = True) -> list[ReachableFile]:
     """The state's files, expanded to the end."""
     is_view = state.key in VIEWS
     version = ContentVersion(
         content_id=state.key,
         content_type=ICEBERG_VIEW if is_view else ICEBERG_TABLE,
         metadata_location=state.metadata_location,
-        snapshot_id=None,
+        snapshot_id=None if is_view or not names_snapshot else current_snapshot(state),
         content_key=state.key,
         commit_id=state.commit,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -45,12 +47,28 @@ def orphan(table: Table) -> Path:
     return Path(table.location().removeprefix("file://"), "data", "orphan.parquet")
 
 
-def collect(folder: Path) -> GcReport:
+def rewrite(table: Table, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes the table's metadata file in its place."""
+    path = Path(table.metadata_location.removeprefix("file://"))
+    metadata = json.loads(path.read_text(encoding="utf-8"))
+    change(metadata)
+    path.write_text(json.dumps(metadata), encoding="utf-8")
+
+
+def stage_second_snapshot(metadata: dict[str, Any]) -> None:
+    """What write-audit-publish leaves: a snapshot that the table never showed."""
+    first, second, third, *_ = metadata["snapshots"]
+    second["summary"]["wap.id"] = "audit-me"
+    third["parent-snapshot-id"] = first["snapshot-id"]
+    metadata["snapshot-log"] = [e for e in metadata["snapshot-log"] if e["snapshot-id"] != second["snapshot-id"]]
+
+
+def collect(folder: Path, **more: bool) -> GcReport:
     """Ages every file, and collects with the policy that keeps least."""
     long_ago = time.time() - 30 * 86400
     for path in (folder / "warehouse").rglob("*"):
         os.utime(path, (long_ago, long_ago))
-    options = {"catalog_name": "prod", "uri": f"sqlite:///{folder}/catalog.db"}
+    options: dict[str, str | bool] = {"catalog_name": "prod", "uri": f"sqlite:///{folder}/catalog.db", **more}
     engine = LocalEngine(spill_directory=str(folder))
     with IcebergCatalogConnector.from_options(options) as repository, MemoryLiveSetStore.from_options({}) as store:
         policies = ReferencePolicies.parse("1", reference_time=utc_now())
@@ -116,3 +134,27 @@ def test_a_missing_file_of_the_metadata_log_stops_nothing(catalog: Catalog, tmp_
     assert not orphan(table).exists()
     assert {} == report.unknown
     assert 1 == report.lost.files
+
+
+def test_s25_a_staged_snapshot_stays_where_policies_give_up_listed_ones(catalog: Catalog, tmp_path: Path) -> None:
+    table = write(catalog, "orders", appends=4)
+    rewrite(table, stage_second_snapshot)
+
+    report = collect(tmp_path, keep_listed_snapshots=False)
+
+    lists = [Path(each.manifest_list.removeprefix("file://")) for each in table.metadata.snapshots]
+    assert [False, True, False, True] == [path.exists() for path in lists]
+    assert 4 == table.scan(snapshot_id=table.metadata.snapshots[1].snapshot_id).to_arrow().num_rows
+    assert 0 == report.exit_code
+
+
+def test_s25_a_table_without_a_current_snapshot_keeps_all_whatever_the_policy(catalog: Catalog, tmp_path: Path) -> None:
+    table = write(catalog, "orders", appends=4)
+    rewrite(table, lambda metadata: metadata.update({"current-snapshot-id": None, "refs": {}, "snapshot-log": []}))
+
+    report = collect(tmp_path, keep_listed_snapshots=False)
+
+    rows = [table.scan(snapshot_id=each.snapshot_id).to_arrow().num_rows for each in table.metadata.snapshots]
+    assert [2, 4, 6, 8] == rows
+    assert not orphan(table).exists()
+    assert 0 == report.exit_code

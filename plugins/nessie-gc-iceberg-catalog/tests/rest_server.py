@@ -26,6 +26,10 @@ class RestServer:
         """Name of a view in namespace ``sales`` to its metadata."""
         self.vanishing: list[str] = []
         """Names of tables of namespace ``sales`` that are listed once and then gone."""
+        self.config: dict[str, str] = {}
+        """What the answer for a table says of its storage."""
+        self.properties: dict[str, str] = {}
+        """What some committer wrote into the properties of every table."""
         self.uri = ""
 
     @contextmanager
@@ -85,7 +89,8 @@ class RestServer:
             return 404, {"error": {"message": "gone", "type": "NoSuchTableException", "code": 404}}
         table = self.catalog.load_table(identifier)
         metadata = json.loads(table.metadata.model_dump_json())
-        return 200, {"metadata-location": table.metadata_location, "metadata": metadata, "config": {}}
+        metadata["properties"] |= self.properties
+        return 200, {"metadata-location": table.metadata_location, "metadata": metadata, "config": self.config}
 
 
 ENDPOINTS = [

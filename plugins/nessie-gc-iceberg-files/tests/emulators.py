@@ -86,12 +86,18 @@ def gcs_emulator() -> Iterator[str]:
 
 @contextmanager
 def gcs_in_pages(names: Sequence[str], *, page: int) -> Iterator[str]:
-    """A GCS that only lists, and answers in pages of some names; any other bucket than ``lake`` is forbidden."""
+    """A GCS that only lists, and answers in pages of some names; any other bucket than ``lake`` is forbidden.
+
+    The bucket keeps noncurrent versions.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(asked.query).items()}
+            if asked.path.endswith("/b/lake"):
+                self._answer(200, {"versioning": {"enabled": True}})
+                return
             if not asked.path.endswith("/b/lake/o"):
                 self._answer(403, {"error": {"message": "not yours"}})
                 return

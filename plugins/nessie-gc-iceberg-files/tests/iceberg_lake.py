@@ -123,9 +123,13 @@ class Snapshot:
     snapshot_id: int
     manifest_list: str | None = None
     manifests: Sequence[str] | None = None
+    parent: int | None = None
+    summary: dict[str, str] = field(default_factory=dict)
 
     def fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"snapshot-id": self.snapshot_id, "timestamp-ms": 1, "summary": {}}
+        fields: dict[str, Any] = {"snapshot-id": self.snapshot_id, "timestamp-ms": 1, "summary": self.summary}
+        if self.parent is not None:
+            fields["parent-snapshot-id"] = self.parent
         if self.manifest_list is not None:
             fields["manifest-list"] = self.manifest_list
         if self.manifests is not None:

@@ -24,13 +24,6 @@ def test_a_version_needs_its_metadata_and_the_manifest_list_of_its_snapshot(read
     assert expected == found(reader, version_of(path, 1))
 
 
-@pytest.mark.parametrize("snapshot_id", [None, -1])
-def test_without_a_snapshot_id_the_metadata_names_the_snapshot(reader, put, version_of, snapshot_id):
-    path = put("v1.metadata.json", Table("/wh/t", snapshots=[S1, S2], current=2).bytes())
-    expected = {("METADATA", path), ("MANIFEST_LIST", S2.manifest_list)}
-    assert expected == found(reader, version_of(path, snapshot_id))
-
-
 @pytest.mark.parametrize("extra", [{}, {"current-snapshot-id": None}])
 def test_a_new_table_needs_its_metadata_only(reader, put, version_of, extra):
     path = put("v1.metadata.json", Table("/wh/t", extra=extra).bytes())

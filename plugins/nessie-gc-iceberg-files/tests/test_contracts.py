@@ -312,7 +312,9 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
         manifest = put("metadata/m.avro", manifest_bytes([live, dead]))
         snapshot = put("metadata/snap-1.avro", manifest_list_bytes([manifest]))
         old = put("metadata/snap-0.avro", manifest_list_bytes([]))
-        table = Table(base, snapshots=[Snapshot(0, old), Snapshot(1, snapshot)], current=1)
+        old_statistics = f"{base}/metadata/0.stats"
+        snapshots = [Snapshot(0, old), Snapshot(1, snapshot)]
+        table = Table(base, snapshots=snapshots, current=1, statistics={0: old_statistics})
         metadata = put("metadata/1.gz.metadata.json", table.bytes(packed=True))
         view = put("metadata/view.metadata.json", view_bytes(base))
         return [
@@ -320,7 +322,8 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
                 version=version_of(metadata, 1),
                 location=base,
                 needed=frozenset({metadata, snapshot, manifest, live.path}),
-                dead=frozenset({dead.path, old}),
+                dead=frozenset({dead.path, old, old_statistics}),
+                listed=frozenset({old, old_statistics}),
             ),
             WrittenContent(version=version_of(view, 1, ICEBERG_VIEW), location=base, needed=frozenset({view})),
         ]

@@ -51,6 +51,12 @@ def test_we_reach_the_files_that_pyiceberg_reaches(reader, table, version_of):
     expected = expected_files(table, table.current_snapshot())
     files = table.inspect.files()["file_path"].to_pylist()
     assert set(files) <= expected
+    assert expected == reached(reader, version_of(table.metadata_location, table.current_snapshot().snapshot_id))
+
+
+def test_s25_without_a_snapshot_id_we_reach_what_pyiceberg_says_of_all_snapshots(reader, table, version_of):
+    expected = set().union(*(expected_files(table, snapshot) for snapshot in table.snapshots()))
+    assert len(table.snapshots()) > 4
     assert expected == reached(reader, version_of(table.metadata_location))
 
 
@@ -79,7 +85,7 @@ def test_the_file_io_that_is_asked_for_is_used(table, version_of, implementation
     options = {"properties": {"py-io-impl": implementation}}
     with IcebergContentToFiles.from_options(options) as reader:
         expected = expected_files(table, table.current_snapshot())
-        assert expected == reached(reader, version_of(table.metadata_location))
+        assert expected == reached(reader, version_of(table.metadata_location, table.current_snapshot().snapshot_id))
 
 
 def test_a_file_io_of_the_users_own_reads_schemes_of_its_own(table, version_of):

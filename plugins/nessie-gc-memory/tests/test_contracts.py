@@ -179,8 +179,9 @@ def build_tables(lake):
         )
         for state in (*states, older)
     ]
-    current = replace(three.version, snapshot_id=None)
-    return [*contents, replace(contents[3], version=current)]
+    listed = one.needed | two.needed | three.needed
+    several = replace(contents[3], listed=frozenset(listed - {one.metadata_location, two.metadata_location}))
+    return [*contents[:3], several, *contents[4:]]
 
 
 class TestMemoryContentToFiles(ContentToFilesContract):
@@ -245,6 +246,7 @@ class TestMemoryContentToFilesOnADisk(TestMemoryContentToFiles):
                 location=moved(content.location),
                 needed=frozenset(map(moved, content.needed)),
                 dead=frozenset(map(moved, content.dead)),
+                listed=frozenset(map(moved, content.listed)),
             )
             for content in contents
         ]

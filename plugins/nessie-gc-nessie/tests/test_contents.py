@@ -20,6 +20,19 @@ def test_a_namespace_has_no_files() -> None:
 
 
 @pytest.mark.parametrize(
+    "fields", [{}, {"sqlText": "x + 1", "dialect": "SPARK"}, {"versionId": "1", "signatureId": "a"}]
+)
+def test_s23_a_function_that_is_only_text_has_no_files(fields: dict[str, object]) -> None:
+    assert parsed({"type": "UDF", "id": "1", **fields}) is None
+
+
+def test_s23_a_function_with_a_metadata_file_is_live_with_its_place() -> None:
+    version = parsed({"type": "UDF", "id": "1", "metadataLocation": "s3://b/f/metadata/1.json"})
+    assert version is not None
+    assert ("UDF", "s3://b/f/") == (version.content_type, version.location)
+
+
+@pytest.mark.parametrize(
     ("fields", "metadata_location", "location"),
     [
         ({"lastCheckpoint": "s3://b/d/_delta_log/9.parquet"}, "s3://b/d/_delta_log/9.parquet", "s3://b/d/"),

@@ -202,14 +202,17 @@ def test_odd_keys_and_locations_come_raw(connector: NessieConnector, writer: Nes
     assert [(key, location)] == [(v.content_key, v.metadata_location) for v in connector.contents(at(head))]
 
 
-def test_contents_of_other_types_are_kept_with_their_place(connector: NessieConnector, writer: NessieWriter) -> None:
+def test_s23_contents_of_other_types_are_kept_with_their_place_and_text_is_none(
+    connector: NessieConnector, writer: NessieWriter
+) -> None:
     delta = {
         "type": "DELTA_LAKE_TABLE",
         "metadataLocationHistory": ["s3://b/d/_delta_log/0.json", "s3://b/d/_delta_log/1.json"],
         "checkpointLocationHistory": [],
     }
     udf = {"type": "UDF", "metadataLocation": "s3://b/u/metadata/x.json", "versionId": "1", "signatureId": "a"}
-    head = writer.commit(writer.branch(), put(delta, "d"), put(udf, "u"))
+    text = {"type": "UDF", "sqlText": "x + 1", "dialect": "SPARK"}
+    head = writer.commit(writer.branch(), put(delta, "d"), put(udf, "u"), put(text, "t"))
 
     listed = {(v.content_type, v.metadata_location, v.location) for v in connector.contents(at(head))}
     log = next(connector.commit_log(at(head)))

@@ -28,6 +28,7 @@ def test_only_failed_deletions_and_what_is_unknown_give_exit_code_1() -> None:
     lossy.lost.add(3, 0)
     assert 0 == lossy.exit_code
     assert 1 == GcReport(unknown={"a": "b"}).exit_code
+    assert 1 == GcReport(unreadable={"a": "b"}).exit_code
     failed = GcReport()
     failed.outcomes[Outcome.FAILED].add(1, 1)
     assert 1 == failed.exit_code
@@ -58,3 +59,10 @@ def test_a_phase_adds_up_its_time_even_where_it_fails() -> None:
         except OSError:
             continue
     assert ["list"] == list(report.phases)
+
+
+def test_s06_locations_that_stay_and_files_that_cannot_be_read_are_two_lists() -> None:
+    report = GcReport(unknown={"s3://b/t/": "cannot read it"}, unreadable={"s3://b/t/1.avro": "it is cut off"})
+    shown = report.to_dict()
+    assert [{"location": "s3://b/t/", "reason": "cannot read it"}] == shown["unknown"]
+    assert [{"path": "s3://b/t/1.avro", "reason": "it is cut off"}] == shown["unreadable"]

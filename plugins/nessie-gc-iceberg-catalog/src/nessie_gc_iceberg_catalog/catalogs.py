@@ -60,7 +60,11 @@ class CatalogAddress:
             warnings.simplefilter("ignore", DeprecationWarning)
             from pyiceberg.catalog import load_catalog
 
-            return load_catalog(self.name, **self.properties)
+            from nessie_gc_iceberg_catalog.guarded_io import guard
+
+            catalog = load_catalog(self.name, **self.properties)
+        guard(catalog, self.properties)
+        return catalog
 
     def _type(self) -> str:
         given = self.properties.get("type")

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchTableError, NoSuchViewError
-from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 
 from nessie_gc_core.errors import NessieGcError, ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model import ICEBERG_VIEW
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.names import reference_name
 from nessie_gc_iceberg_catalog.states import (
@@ -76,7 +77,8 @@ class Loader:
         io = self._file_io(source)
         if listed.metadata_location is None:
             table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
-            io = io if table is None else table.io
+            if table is not None and isinstance(table.io, GuardedFileIO):
+                io = table.io.without(table.metadata.properties, table.config)
         try:
             return parse_states(name, source, _read(io, source))
         except FileNotFoundError as error:
@@ -118,7 +120,7 @@ class Loader:
             return unreadable_states(name, location, metadata_location)
 
     def _file_io(self, location: str) -> FileIO:
-        return load_file_io(dict(self._catalog.properties), location)
+        return self._catalog._load_file_io(location=location)
 
 
 def _read(io: FileIO, location: str) -> bytes:

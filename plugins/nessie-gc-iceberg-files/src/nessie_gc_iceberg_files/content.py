@@ -13,6 +13,7 @@ from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
 from nessie_gc_iceberg_files.naming import absolute_texts
 from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.reading import FileReader
+from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 
 _ROOT_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 
@@ -20,8 +21,9 @@ _ROOT_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 class IcebergContentToFiles(ContentToFiles):
     """Reads Iceberg tables (format versions 1, 2 and 3) and views.
 
-    A version needs its metadata file, the manifests of its snapshot and of every snapshot that Iceberg's own
-    branches and tags hold (S14), and the statistics of those snapshots. What cannot be read to its end is
+    A version needs its metadata file, the manifests of its snapshot, of every snapshot that Iceberg's own branches
+    and tags hold (S14) or that write-audit-publish staged (S25), and the statistics of those snapshots. A version
+    without a snapshot id needs every snapshot that its metadata lists. What cannot be read to its end is
     unreadable, never short. A file that is cut off exactly between two Avro blocks does not show it; for a
     manifest its list does (``manifest_length``), for a manifest list nothing does.
     """
@@ -34,6 +36,7 @@ class IcebergContentToFiles(ContentToFiles):
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)
         self._keep_refs = not options.ignore_snapshot_refs
+        self._keep_staged = not options.ignore_staged_snapshots
         self._reader = FileReader(options.properties)
         self._last: tuple[str, Metadata] | None = None
 
@@ -47,12 +50,21 @@ class IcebergContentToFiles(ContentToFiles):
             return
         metadata = self._table(path)
         yield metadata.file(path, FileKind.METADATA)
-        named = version.snapshot_id
-        snapshot_id = metadata.current_snapshot_id() if named is None or named < 0 else named
-        snapshot_ids = set() if snapshot_id is None else {snapshot_id}
+        yield from metadata.snapshot_files(self._snapshot_ids(metadata, version.snapshot_id))
+
+    def _snapshot_ids(self, metadata: Metadata, named: int | None) -> set[int]:
+        """The snapshots that a version keeps."""
+        kept: set[int] = set()
+        if named is not None and named >= 0:
+            kept.add(named)
+            if self._keep_staged:
+                kept.update(staged_snapshot_ids(metadata))
+        else:
+            current = metadata.current_snapshot_id()
+            kept.update(metadata.snapshots(), () if current is None else (current,))
         if self._keep_refs:
-            snapshot_ids.update(metadata.held_snapshot_ids())
-        yield from metadata.snapshot_files(snapshot_ids)
+            kept.update(metadata.held_snapshot_ids())
+        return kept
 
     def _table(self, path: str) -> Metadata:
         """The metadata of a table; the last one is remembered, for plain catalogs ask for each of its snapshots."""

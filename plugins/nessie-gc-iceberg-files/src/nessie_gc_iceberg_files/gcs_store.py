@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+
+log = logging.getLogger(__name__)
 
 _PROJECT = "gcs.project-id"
 _REQUESTER_PAYS = "gcs.requester-pays"
@@ -77,6 +80,15 @@ class GcsStore(Store):
         except Exception as error:
             raise _listing_error(where, error) from error
         return from_date_header(headers.get("Date"), where)
+
+    def keeps_versions(self) -> bool | None:
+        """The bucket's own settings."""
+        try:
+            bucket = self._fs.call("GET", "b/{}", self._bucket, fields="versioning", json_out=True)
+        except Exception as error:  # noqa: BLE001 - gcsfs raises many kinds, and whatever it is, it is not known
+            log.debug("the versioning of gs://%s cannot be read: %s", self._bucket, one_line(error))
+            return None
+        return bool((bucket.get("versioning") or {}).get("enabled"))
 
     def _pages(self, prefix: str, **more: str) -> Iterator[Mapping[str, Any]]:
         token: str | None = None

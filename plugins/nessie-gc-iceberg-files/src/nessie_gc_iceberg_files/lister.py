@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import cast
 
 from nessie_gc_core.connectors import FileLister
-from nessie_gc_core.errors import ListingError
+from nessie_gc_core.errors import ListingError, NessieGcError
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
 from nessie_gc_iceberg_files.splitting import Parts, split
-from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, Stores
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, Stores, one_line
+
+log = logging.getLogger(__name__)
 
 
 class IcebergFileLister(FileLister):
@@ -59,6 +62,15 @@ class IcebergFileLister(FileLister):
     def take_left_alone(self) -> int:
         """Links to folders, special files, and names that are not text, on local disks."""
         return self._stores.take_left_alone()
+
+    def keeps_versions(self, location: str) -> bool | None:
+        """Whether the bucket keeps noncurrent versions; S3 and GCS say so to whoever may read its settings."""
+        try:
+            store, _ = self._base(location)
+            return store.keeps_versions()
+        except (NessieGcError, OSError) as error:
+            log.debug("whether %r keeps versions is not known: %s", location, one_line(error))
+            return None
 
     def close(self) -> None:
         """Closes the clients."""

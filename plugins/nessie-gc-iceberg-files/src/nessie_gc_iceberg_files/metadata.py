@@ -45,6 +45,19 @@ class Metadata:
         for ref in refs.values():
             yield self._snapshot_id(ref)
 
+    def logged_snapshot_ids(self) -> Iterator[object]:
+        """The snapshots that were current at some time, as the snapshot log remembers them."""
+        for entry in self._list(self.fields, "snapshot-log"):
+            yield self._object(entry).get("snapshot-id")
+
+    def snapshots(self) -> Mapping[int, Mapping[str, object]]:
+        """All snapshots that are listed, by their ids."""
+        return {self._snapshot_id(found): self._object(found) for found in self._list(self.fields, "snapshots")}
+
+    def summary(self, snapshot: Mapping[str, object]) -> Mapping[str, object]:
+        """The summary of a snapshot; empty where it has none."""
+        return self._object(snapshot.get("summary") or {})
+
     def snapshot_files(self, snapshot_ids: set[int]) -> Iterator[ReachableFile]:
         """Manifest lists, embedded manifests and statistics of the snapshots.
 
@@ -52,7 +65,7 @@ class Metadata:
         """
         if not snapshot_ids:
             return
-        snapshots = {self._snapshot_id(snapshot): snapshot for snapshot in self._list(self.fields, "snapshots")}
+        snapshots = self.snapshots()
         for snapshot_id in snapshot_ids:
             if snapshot_id not in snapshots:
                 raise self._nonsense(f"it has no snapshot {snapshot_id}")
@@ -69,8 +82,7 @@ class Metadata:
         """A file of this content."""
         return ReachableFile(path=path, kind=kind, location=self.location)
 
-    def _manifests(self, snapshot: object) -> Iterator[ReachableFile]:
-        fields = self._object(snapshot)
+    def _manifests(self, fields: Mapping[str, object]) -> Iterator[ReachableFile]:
         if fields.get("manifest-list") is not None:
             yield self.file(self._text(fields, "manifest-list"), FileKind.MANIFEST_LIST)
             return

@@ -24,3 +24,6 @@ class ReaderOptions(StorageOptions):
     ignore_snapshot_refs: bool = option(
         False, help="give up the protection of snapshots that Iceberg's own branches and tags hold"
     )
+    ignore_staged_snapshots: bool = option(
+        False, help="give up the protection of snapshots that write-audit-publish staged and nobody published yet"
+    )

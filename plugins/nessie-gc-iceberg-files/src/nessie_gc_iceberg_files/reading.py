@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
+from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_iceberg_files.places import SCHEMES, place_of
 from nessie_gc_iceberg_files.stores import Stores, one_line
 
@@ -41,6 +42,9 @@ class FileReader:
             place = place_of(path)
         except ValueError as error:
             raise UnreadableFileError(path, str(error)) from error
+        refusal = host_refusal(path, self._properties)  # a FileIO would ask any host that a path names
+        if refusal is not None:
+            raise UnreadableFileError(path, refusal)
         try:
             if _FILE_IO in self._properties or place.scheme not in SCHEMES:
                 return self._read_through_file_io(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.s3_client import s3_client
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+
+log = logging.getLogger(__name__)
 
 _BATCH = 1000
 _NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
@@ -76,6 +79,14 @@ class S3Store(Store):
         except BotoCoreError as error:
             self._raise(prefix, error)
         return from_date_header(answer["ResponseMetadata"]["HTTPHeaders"].get("date"), f"s3://{self._bucket}/{prefix}")
+
+    def keeps_versions(self) -> bool | None:
+        """GetBucketVersioning; suspended means that what was written before still leaves a version behind."""
+        try:
+            return "Status" in self._client.get_bucket_versioning(Bucket=self._bucket)
+        except (ClientError, BotoCoreError) as error:
+            log.debug("the versioning of s3://%s cannot be read: %s", self._bucket, _reason(error))
+            return None
 
     def close(self) -> None:
         """Closes the connections."""

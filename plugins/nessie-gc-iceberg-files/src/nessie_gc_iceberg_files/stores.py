@@ -13,6 +13,7 @@ from datetime import datetime
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, SCHEMES, Place
 
 
@@ -62,6 +63,10 @@ class Store(ABC):
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """Deletes the files with the keys ``prefix + path``; one outcome for each, named by its path."""
 
+    def keeps_versions(self) -> bool | None:
+        """Whether a deletion leaves an older version behind; ``None``: the store does not say."""
+        return None
+
     @abstractmethod
     def now(self, prefix: str) -> datetime:
         """The time by the store's clock, UTC; asking may list below the prefix, and writes nothing."""
@@ -86,9 +91,13 @@ class Stores:
         """The store of a place.
 
         Raises:
-            ConfigurationError: the scheme is not known, its library is not installed, or a property is wrong.
+            ConfigurationError: the scheme is not known, its library is not installed, a property is wrong, or the
+                place names a host that the configuration does not (S28).
         """
         identity = (place.scheme, place.authority)
+        refusal = host_refusal(f"{place.scheme}://{place.authority}/", self._properties)
+        if refusal is not None:
+            raise ConfigurationError(f"nothing is sent for {place.scheme} locations of {place.authority!r}: {refusal}")
         with self._lock:
             if identity not in self._open:
                 self._open[identity] = _open(place, dict(self._properties))

@@ -44,7 +44,10 @@ class MemoryContentToFiles(ContentToFiles):
         self._lake_name = options.lake
 
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
-        """The metadata file, and the manifest lists of the version's snapshot and of those that tags hold."""
+        """The metadata file, and the manifest lists of the version's snapshot and of those that tags hold.
+
+        A version without a snapshot id needs the manifest lists of all snapshots.
+        """
         path = version.metadata_location
         if not path:
             raise UnreadableFileError(version.content_key, "it has no metadata location")
@@ -52,11 +55,11 @@ class MemoryContentToFiles(ContentToFiles):
         snapshots, location = _field(path, metadata, "snapshots", dict), _field(path, metadata, "location", str)
         for base in (location, *_texts(path, metadata, "historic-locations")):
             yield ReachableFile(path=path, kind=FileKind.METADATA, location=base)
-        wanted = set(_field(path, metadata, "held-snapshot-ids", list))
+        wanted = {str(held) for held in _field(path, metadata, "held-snapshot-ids", list)}
         named = version.snapshot_id
-        current = metadata.get("current-snapshot-id") if named is None or named < 0 else named
-        for snapshot_id in wanted | ({current} if current is not None else set()):
-            listed = snapshots.get(str(snapshot_id))
+        wanted.update(snapshots if named is None or named < 0 else (str(named),))
+        for snapshot_id in sorted(wanted):
+            listed = snapshots.get(snapshot_id)
             if not isinstance(listed, str):
                 raise UnreadableFileError(path, f"it does not list the snapshot {snapshot_id}")
             yield ReachableFile(path=listed, kind=FileKind.MANIFEST_LIST, location=location)

@@ -22,7 +22,9 @@ from nessie_gc_core.model.repository import (
 NO_COMMIT = hashlib.sha256(b"empty").hexdigest()
 """The hash that stands where there is no commit: the head of an empty branch, the parent of the first commit."""
 NAMESPACE = "NAMESPACE"
-"""The one content type that has no files."""
+"""The one content type that never has files."""
+UDF = "UDF"
+"""Functions: those of older clients are text in Nessie itself, newer ones have a metadata file."""
 DELTA_LAKE_TABLE = "DELTA_LAKE_TABLE"
 _VERSION_FIELDS = {ICEBERG_TABLE: "snapshotId", ICEBERG_VIEW: "versionId"}
 _T = TypeVar("_T")
@@ -68,7 +70,7 @@ def entry_of(answer: object, commit_id: str) -> ContentVersion | None:
 
 
 def content_of(answer: object, *, key: str, commit_id: str, commit_time: datetime | None) -> ContentVersion | None:
-    """A content as a content version; ``None`` for namespaces.
+    """A content as a content version; ``None`` for namespaces, and for functions that are only text.
 
     Of a type that is not Iceberg's, what is known of its place is kept: it is live as a whole (S23).
     """
@@ -78,6 +80,9 @@ def content_of(answer: object, *, key: str, commit_id: str, commit_time: datetim
         return None
     version_field = _VERSION_FIELDS.get(content_type)
     metadata_location = _field(found, "metadataLocation", str) if version_field else _foreign_metadata(found)
+    location = None if version_field else _foreign_location(found, metadata_location)
+    if content_type == UDF and metadata_location is None and location is None:
+        return None
     return ContentVersion(
         content_id=_field(found, "id", str),
         content_type=content_type,
@@ -86,7 +91,7 @@ def content_of(answer: object, *, key: str, commit_id: str, commit_time: datetim
         content_key=key,
         commit_id=commit_id,
         commit_time=commit_time,
-        location=None if version_field else _foreign_location(found, metadata_location),
+        location=location,
     )
 
 

@@ -1,0 +1,36 @@
+"""What stays in a store after a deletion: noncurrent versions, which nobody but the store itself can end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from nessie_gc_core.algorithms.units import SweepUnit
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.connectors import SupportsVersioning
+from nessie_gc_core.services.report import GcReport
+
+log = logging.getLogger(__name__)
+
+
+def warn_of_versions(units: Iterable[SweepUnit], choice: ConnectorChoice, report: GcReport) -> None:
+    """Says once per bucket that it keeps what is deleted, where the store tells; each bucket is asked once."""
+    locations: dict[str, str] = {}
+    for unit in units:
+        locations.setdefault("/".join(unit.root.split("/")[:3]), unit.locations[0])
+    with OpenConnectors(choice) as connectors:
+        for bucket, location in locations.items():
+            if _keeps_versions(connectors, location):
+                report.warn(
+                    f"{bucket} keeps noncurrent versions of what is deleted: space becomes free when a lifecycle rule "
+                    "of the bucket ends them (and unfinished multipart uploads, which no listing shows)"
+                )
+
+
+def _keeps_versions(connectors: OpenConnectors, location: str) -> bool:
+    try:
+        lister = connectors.lister(location)
+        return isinstance(lister, SupportsVersioning) and bool(lister.keeps_versions(location))
+    except Exception as error:  # noqa: BLE001 - a note for people must not end a run
+        log.debug("whether %r keeps versions is not known: %s", location, error)
+        return False

@@ -1,0 +1,102 @@
+"""The FileIO that all reading of a catalog's files goes through: it asks no host that a location names (S28)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest.auth import AUTH_MANAGER
+from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, OutputFile, load_file_io
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.hosts import host_refusal
+from nessie_gc_core.model.locations import scheme_of
+from nessie_gc_iceberg_catalog.storage_access import storage_properties
+
+_INNER = "nessie-gc.py-io-impl"
+"""Where the FileIO that the configuration names is kept, while ours stands in its place."""
+
+_GUARDED = "nessie_gc_iceberg_catalog.guarded_io.GuardedFileIO"
+
+
+class GuardedFileIO(FileIO):
+    """Reads through the FileIO that PyIceberg chooses, and writes nothing."""
+
+    def __init__(self, properties: Mapping[str, Any], said: Mapping[str, str] | None = None) -> None:
+        super().__init__(dict(properties))
+        self._said = dict(said or {})
+        self._opened: dict[str, FileIO] = {}
+        self._lock = threading.Lock()
+
+    def without(self, table_properties: Mapping[str, str], config: Mapping[str, str]) -> GuardedFileIO:
+        """The same, less what only the table's own properties said: any committer writes those."""
+        said = {name: value for name, value in self._said.items() if table_properties.get(name) != value}
+        return GuardedFileIO(self.properties, {**said, **config})
+
+    def new_input(self, location: str) -> InputFile:
+        """The file, where its host may be asked.
+
+        Raises:
+            ConfigurationError: the location, or the catalog, names a host that the configuration does not.
+        """
+        properties = storage_properties(self.properties, self._said)
+        refusal = host_refusal(location, _texts(properties))
+        if refusal is not None:
+            raise ConfigurationError(f"{location!r} is not read: {refusal}")
+        store = _store_of(location)
+        with self._lock:
+            if store not in self._opened:
+                self._opened[store] = load_file_io(_inner(properties), location)
+        return self._opened[store].new_input(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        """Refused."""
+        _refuse(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """Refused."""
+        _refuse(location)
+
+
+def guard(catalog: Catalog, configured: Mapping[str, str]) -> None:
+    """Makes a catalog read through a guarded FileIO, whatever tables say in their own properties.
+
+    PyIceberg would take endpoints from those, and even the class that reads.
+    """
+    from_server = {name: value for name, value in _texts(catalog.properties).items() if configured.get(name) != value}
+    own: dict[str, Any] = dict(configured)
+    if manager := getattr(catalog, "_auth_manager", None):
+        own[AUTH_MANAGER] = manager  # who signs requests for the catalog asks it for a token
+
+    def load(properties: Mapping[str, str] | None = None, location: str | None = None) -> FileIO:
+        return GuardedFileIO(own, {**from_server, **_texts(properties or {})})
+
+    catalog.__dict__["_load_file_io"] = load
+    # Some catalogs load a FileIO from their properties instead; those have no server that adds to them.
+    named = {_INNER: configured[PY_IO_IMPL]} if PY_IO_IMPL in configured else {}
+    catalog.properties = {**catalog.properties, **named, PY_IO_IMPL: _GUARDED}
+
+
+def _store_of(location: str) -> str:
+    """Scheme and authority; PyIceberg's FileIO remembers the first Azure account and takes it for the next."""
+    return "/".join(location.split("/")[:3]) if "://" in location else scheme_of(location)
+
+
+def _texts(properties: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in properties.items() if isinstance(value, str)}
+
+
+def _inner(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties with the FileIO that the configuration names, if any."""
+    made = dict(properties)
+    inner = made.pop(_INNER, None) or made.get(PY_IO_IMPL)
+    if inner is None or inner == _GUARDED:
+        made.pop(PY_IO_IMPL, None)
+        return made
+    return {**made, PY_IO_IMPL: inner}
+
+
+def _refuse(location: object) -> NoReturn:
+    raise ConfigurationError(f"the connector to catalogs reads only, and was asked to change {location}")

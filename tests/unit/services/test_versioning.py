@@ -1,0 +1,85 @@
+"""The report says where deleted files stay behind as noncurrent versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pytest
+
+from nessie_gc_core import hookimpl
+from nessie_gc_core.algorithms.units import SweepUnit
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.connectors import FileLister, SupportsVersioning
+from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.versioning import warn_of_versions
+
+
+class ShelfLister(FileLister):
+    name = "shelf"
+    schemes = frozenset({"shelf"})
+    asked: ClassVar[list[str]] = []
+
+    def list_files(self, location: str) -> Iterator[FileReference]:
+        yield from ()
+
+    def keeps_versions(self, location: str) -> bool | None:
+        self.asked.append(location)
+        if "broken" in location:
+            raise OSError("no answer")
+        return {"shelf://old/a/": True, "shelf://new/a/": False}.get(location)
+
+
+class SlateLister(FileLister):
+    name = "slate"
+    schemes = frozenset({"slate"})
+
+    def list_files(self, location: str) -> Iterator[FileReference]:
+        yield from ()
+
+
+class Plugin:
+    @hookimpl
+    def nessie_gc_register_file_lister(self) -> list[type[FileLister]]:
+        return [ShelfLister, SlateLister]
+
+
+@pytest.fixture(autouse=True)
+def plugin() -> Iterator[None]:
+    registry, found = installed(), Plugin()
+    registry.register(found, name="shelf")
+    yield
+    registry._manager.unregister(name="shelf")
+    for contract, claims in registry._claims.items():
+        registry._claims[contract] = [claim for claim in claims if claim.plugin != "shelf"]
+    ShelfLister.asked.clear()
+
+
+def unit(location: str) -> SweepUnit:
+    return SweepUnit(root=location, locations=(location,))
+
+
+def test_each_bucket_is_asked_once_and_those_that_keep_versions_are_named() -> None:
+    report = GcReport()
+    names = (
+        "shelf://old/a/",
+        "shelf://old/b/",
+        "shelf://new/a/",
+        "shelf://silent/a/",
+        "shelf://broken/a/",
+        "slate://x/a/",
+    )
+    warn_of_versions(map(unit, names), ConnectorChoice(), report)
+    assert [name for name in names[:-1] if name != "shelf://old/b/"] == ShelfLister.asked
+    (warning,) = report.warnings
+    assert warning.startswith("shelf://old keeps noncurrent versions")
+    assert "lifecycle rule" in warning
+    assert "multipart uploads" in warning
+    assert 0 == report.exit_code
+
+
+def test_the_ability_is_a_choice_of_the_lister() -> None:
+    assert isinstance(ShelfLister.from_options({}), SupportsVersioning)
+    assert not isinstance(SlateLister.from_options({}), SupportsVersioning)
