@@ -5,7 +5,7 @@ from nessie_gc_core.connectors.content_to_files import ContentToFiles
 from nessie_gc_core.connectors.file_deleter import FileDeleter
 from nessie_gc_core.connectors.file_lister import FileLister, SupportsSplitListing, SupportsStoreClock
 from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema
-from nessie_gc_core.connectors.repository import RepositoryConnector
+from nessie_gc_core.connectors.repository import RepositoryConnector, SupportsFormerIdentities
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "FileLister",
     "LiveSetStore",
     "RepositoryConnector",
+    "SupportsFormerIdentities",
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
@@ -21,7 +22,16 @@ class RepositoryConnector(Connector):
 
     @abstractmethod
     def identity(self) -> str:
-        """What tells this repository from any other: for instance its URI, without credentials."""
+        """What tells this repository from any other, without credentials; the same for every spelling of its address.
+
+        Under it the store keeps leases, live sets, tombstones and the register of contents, so two collectors that
+        reach one repository by two addresses must get the same text: what the server says of itself where that is
+        stable, else a name that the configuration gives, else the address in one spelling
+        (:func:`nessie_gc_core.model.urls.comparable`). It may ask the server; while a connector is open it stays.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
+        """
 
     @abstractmethod
     def references(self) -> Iterator[Reference]:
@@ -55,3 +65,11 @@ class RepositoryConnector(Connector):
             ReferenceNotFoundError: the commit does not exist.
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
         """
+
+
+@runtime_checkable
+class SupportsFormerIdentities(Protocol):
+    """A repository that knows under which other identities its records may stand."""
+
+    def former_identities(self) -> Sequence[str]:
+        """Identities that it had, or would have by another configuration; a mark that finds records there says so."""
