@@ -29,7 +29,7 @@ from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
-from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import GcReport
@@ -61,6 +61,7 @@ class DeferredDeletionService:
     settings: SweepSettings
     clock: Clock
     progress: Progress = no_progress
+    elapsed: Elapsed = elapsed_seconds
 
     def run(self, live_set_id: uuid.UUID, report: GcReport) -> None:
         """Deletes, and fills in its part of the report.
@@ -77,7 +78,7 @@ class DeferredDeletionService:
         report.repository, report.live_set_id = identity, str(live_set_id)
         report.engine, report.started = self.engine.name, report.started or self.clock()
         report.dry_run = self.settings.mode is DeleteMode.DRY_RUN
-        with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+        with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
             _DeferredDeletion(self, live_set, report, lease).run()
         report.finished = self.clock()
 

@@ -35,7 +35,7 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
-from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepSettings, no_progress
@@ -55,6 +55,7 @@ class SweepService:
     settings: SweepSettings
     clock: Clock
     progress: Progress = no_progress
+    elapsed: Elapsed = elapsed_seconds
 
     def run(self, live_set_id: uuid.UUID, report: GcReport) -> None:
         """Sweeps, and fills in its part of the report.
@@ -69,7 +70,7 @@ class SweepService:
         live_set = check_live_set(self.store.get(live_set_id), identity, self.clock(), self.settings.max_live_set_age)
         report.repository, report.live_set_id = identity, str(live_set_id)
         report.engine, report.started = self.engine.name, report.started or self.clock()
-        with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+        with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
             if self.settings.mode is DeleteMode.DRY_RUN:
                 self._check_status(live_set)
                 _Sweep(self, live_set, report, lease).run()

@@ -144,8 +144,8 @@ def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
     def stand_still(phase: str, done: int, total: int | None) -> None:
         if (phase, done) == ("delete", 1):
             now = lake.advance(timedelta(minutes=5))
-            until = now + timedelta(minutes=5)
-            collector.store.acquire_lease(collector.repository.identity(), "another", now=now, until=until)
+            repository, duration = collector.repository.identity(), timedelta(minutes=5)
+            collector.store.acquire_lease(repository, "another", host="elsewhere", process=1, duration=duration)
             collector.store.start_expire(live_set, at=now, resume=True)
 
     with pytest.raises(SafetyError, match="lease"):
