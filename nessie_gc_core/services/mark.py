@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, no_progress
 
@@ -36,6 +37,9 @@ class MarkService:
         """
         id_ = uuid.uuid4()
         report.repository, report.live_set_id = self.repository.identity(), str(id_)
+        warning = left_behind(self.repository, report.repository, self.store)
+        if warning is not None:
+            report.warn(warning)
         created = self.clock()
         report.started = report.started or created
         texts = self.settings.policies.to_texts()

@@ -127,14 +127,14 @@ def test_identities_tell_catalogs_apart_and_hold_no_credentials(lake: Lake, conn
         ("thrift://b:9083,thrift://a:9083", "thrift://A:9083, thrift://B:9083"),
     ],
 )
-def test_s13_spellings_of_one_address_are_one_catalog(spellings: tuple[str, ...]) -> None:
+def test_s15_spellings_of_one_address_are_one_catalog(spellings: tuple[str, ...]) -> None:
     types = {"postgres": "sql", "postgresql": "sql"}
     found = {connector(uri=uri, type=types.get(uri.partition(":")[0])).identity() for uri in spellings}
 
     assert 1 == len(found)
 
 
-def test_s13_a_database_file_is_one_catalog_by_every_path(lake: Lake, tmp_path: Path) -> None:
+def test_s15_a_database_file_is_one_catalog_by_every_path(lake: Lake, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(Path(lake.uri.removeprefix("sqlite:///")).parent)
     spelled = f"sqlite:///{link}/./{lake.uri.rpartition('/')[2]}"
@@ -148,7 +148,7 @@ def test_databases_that_their_parameters_choose_stay_apart() -> None:
     assert 3 == len({connector(uri=uri).identity() for uri in uris})
 
 
-def test_s13_a_configured_name_is_the_identity_and_the_others_are_known() -> None:
+def test_s15_a_configured_name_is_the_identity_and_the_others_are_known() -> None:
     named = connector(uri="http://localhost:80/x/", type="rest", identity="lake-1")
 
     assert "lake-1" == named.identity()
