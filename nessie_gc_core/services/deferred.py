@@ -129,7 +129,10 @@ class _DeferredDeletion:
             plan.refused,
         )
         parts = min(max(-(-sum(doomed.values()) // settings.files_per_step), 1), BUCKETS)
-        with OutcomeFile(settings.outcomes_to) as outcome_file:
+        real = settings.mode is not DeleteMode.DRY_RUN
+        with OutcomeFile(
+            settings.outcomes_to, live_set_id=self.live_set.id, clock=self.service.clock, deletes=real
+        ) as outcome_file:
             for part in range(parts):
                 self.service.progress("delete", part, parts)
                 recheck.run_if_due()
@@ -224,11 +227,11 @@ class _DeferredDeletion:
         mode = DeleteMode.DELETE if real else DeleteMode.DRY_RUN
         function = DeleteFiles(settings.choice, mode, recheck.spared_units)
         outcomes = mine.spread(["location", "key"]).flat_map(function).checkpoint()
-        if real:
+        outcome_file.write(outcomes)
+        if real:  # what is not forgotten is named again by the next run, which finds it gone
             self._forget(outcomes)
         count_outcomes(outcomes, self.report)
         name_files(outcomes, self.report)
-        outcome_file.write(outcomes)
 
     def _forget(self, outcomes: Dataset) -> None:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""
