@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
+from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.records import left_behind
@@ -48,7 +49,7 @@ class MarkService:
             with report.phase("mark"):
                 self._mark(id_, report)
         except BaseException as error:
-            self.store.finish_identify(id_, at=self.clock(), failure=f"{type(error).__name__}: {error}")
+            self.store.finish_identify(id_, at=self.clock(), failure=failure_text(error))
             raise
         report.finished = self.clock()
         return id_

@@ -15,6 +15,7 @@ from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand, one_line
 from nessie_gc_core.algorithms.guard import judge
 from nessie_gc_core.algorithms.listing import list_units
+from nessie_gc_core.algorithms.storable import failure_text, unknown_type
 from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex, plan_units
 from nessie_gc_core.algorithms.unknown import UnknownFinder, unread_contents
 from nessie_gc_core.config.connectors import OpenConnectors
@@ -82,7 +83,7 @@ class SweepService:
                 lease.check()
             except BaseException as error:
                 if lease.is_held:  # else the live set may be somebody else's by now
-                    self.store.finish_expire(live_set_id, at=self.clock(), failure=f"{type(error).__name__}: {error}")
+                    self.store.finish_expire(live_set_id, at=self.clock(), failure=failure_text(error))
                 raise
             self.store.finish_expire(live_set_id, at=self.clock())
         report.finished = self.clock()
@@ -136,6 +137,7 @@ class _Sweep:
             versions, types = self._versions()
             readers = self._readers(types)
             read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
+            read_types |= {type_ for type_ in types if unknown_type(type_)}
             version_files = self._read_versions(versions, read_types)
             plan = self._plan(version_files, unread_contents(versions, read_types) if types - read_types else {})
             index = UnitIndex(plan.roots, self.rules)
