@@ -33,6 +33,10 @@ class RepositoryConnector(Connector):
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
         """
 
+    def address(self) -> str:
+        """Where it is, as reports show it to people; without credentials, and nothing is asked."""
+        return self.identity()
+
     @abstractmethod
     def references(self) -> Iterator[Reference]:
         """All branches and tags, each with its head; every page of them, in any order.

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.defer import file_deletions
-from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
+from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
 from nessie_gc_core.algorithms.guard import BUCKETS, Verdict, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
 from nessie_gc_core.algorithms.units import SweepPlan, UnitIndex, plan_units
@@ -75,8 +75,7 @@ class DeferredDeletionService:
         found = self.store.get(live_set_id)
         live_set = check_live_set(found, identity, self.clock(), self.settings.max_live_set_age)
         check_swept(live_set)
-        report.repository, report.live_set_id = identity, str(live_set_id)
-        report.engine, report.started = self.engine.name, report.started or self.clock()
+        report.begin(identity, self.repository.address(), live_set_id, self.engine.name, self.clock())
         report.dry_run = self.settings.mode is DeleteMode.DRY_RUN
         with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
             _DeferredDeletion(self, live_set, report, lease).run()
@@ -226,7 +225,7 @@ class _DeferredDeletion:
         self.lease.check()
         mode = DeleteMode.DELETE if real else DeleteMode.DRY_RUN
         function = DeleteFiles(settings.choice, mode, recheck.spared_units)
-        outcomes = mine.spread(["location", "key"]).flat_map(function).checkpoint()
+        outcomes = dealt_out(mine).flat_map(function).checkpoint()
         outcome_file.write(outcomes)
         if real:  # what is not forgotten is named again by the next run, which finds it gone
             self._forget(outcomes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.defer import record_deletions
-from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
+from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
 from nessie_gc_core.algorithms.guard import BUCKETS, Verdict
 from nessie_gc_core.algorithms.plan import PlanFiles
 from nessie_gc_core.connectors import ContentToFiles
@@ -112,7 +112,7 @@ class Deletion:
             outcome_file.plan(mine.flat_map(PlanFiles(spared_units=self.recheck.spared_units)))
         self.lease.check()
         function = DeleteFiles(settings.choice, settings.mode, self.recheck.spared_units)
-        outcomes = mine.spread(["location", "key"]).flat_map(function).checkpoint()
+        outcomes = dealt_out(mine).flat_map(function).checkpoint()
         outcome_file.write(outcomes)
         if settings.mode is DeleteMode.DEFER:
             deferred = outcomes.where("outcome", [Outcome.DEFERRED.value])

@@ -38,6 +38,7 @@ class MarkService:
         """
         id_ = uuid.uuid4()
         report.repository, report.live_set_id = self.repository.identity(), str(id_)
+        report.address = self.repository.address()
         warning = left_behind(self.repository, report.repository, self.store)
         if warning is not None:
             report.warn(warning)

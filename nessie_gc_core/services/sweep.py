@@ -69,8 +69,7 @@ class SweepService:
         self.settings.check()
         identity = self.repository.identity()
         live_set = check_live_set(self.store.get(live_set_id), identity, self.clock(), self.settings.max_live_set_age)
-        report.repository, report.live_set_id = identity, str(live_set_id)
-        report.engine, report.started = self.engine.name, report.started or self.clock()
+        report.begin(identity, self.repository.address(), live_set_id, self.engine.name, self.clock())
         with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
             if self.settings.mode is DeleteMode.DRY_RUN:
                 self._check_status(live_set)

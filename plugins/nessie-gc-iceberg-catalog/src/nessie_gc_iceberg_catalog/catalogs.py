@@ -52,12 +52,16 @@ class CatalogAddress:
 
     def identity(self) -> str:
         """The configured name, else what tells this catalog from any other, without credentials."""
-        return self._configured or self._identity(comparable_uri(self.type, self.uri))
+        return self._configured or self.described()
+
+    def described(self) -> str:
+        """What tells this catalog from any other by its address, in one spelling."""
+        return self._identity(comparable_uri(self.type, self.uri))
 
     def former_identities(self) -> list[str]:
         """What this catalog is called without its name, and what earlier releases called it: its address as spelled."""
         spelled = (re.sub(r"[?#].*", "", "".join(split_credentials(part)[::2])) for part in _addresses(self.uri))
-        found = [self._identity(comparable_uri(self.type, self.uri)), self._identity(",".join(spelled).rstrip("/"))]
+        found = [self.described(), self._identity(",".join(spelled).rstrip("/"))]
         return [each for each in dict.fromkeys(found) if each != self.identity()]
 
     def _identity(self, address: str) -> str:

@@ -60,6 +60,10 @@ class IcebergCatalogConnector(RepositoryConnector):
         """The option ``identity``; else type, URI in one spelling, warehouse, and for SQL the catalog's name."""
         return self._address.identity()
 
+    def address(self) -> str:
+        """Type, URI without credentials, warehouse, and for SQL the catalog's name, whatever name is configured."""
+        return self._address.described()
+
     def former_identities(self) -> list[str]:
         """The address in one spelling, where a name is configured, and as it was spelled."""
         return self._address.former_identities()

@@ -71,6 +71,10 @@ class NessieConnector(RepositoryConnector):
             self._identity = self._created() or comparable(self._client.uri)
         return self._identity
 
+    def address(self) -> str:
+        """The server's URI."""
+        return self._client.uri
+
     def former_identities(self) -> list[str]:
         """What the records of this repository may stand under: what the server says, and its URI."""
         found = [self._created(), comparable(self._client.uri), self._client.uri]
