@@ -11,6 +11,8 @@ from nessie_gc_core.connectors import (
     Connector,
     FileLister,
     LiveSetStore,
+    RepositoryConnector,
+    SupportsFormerIdentities,
     SupportsSplitListing,
     SupportsSqlSchema,
     SupportsStoreClock,
@@ -18,7 +20,12 @@ from nessie_gc_core.connectors import (
 from nessie_gc_core.plugins.registry import KINDS
 from nessie_gc_core.testing import __doc__ as kit
 
-ABILITIES = {SupportsSplitListing: FileLister, SupportsStoreClock: FileLister, SupportsSqlSchema: LiveSetStore}
+ABILITIES = {
+    SupportsFormerIdentities: RepositoryConnector,
+    SupportsSplitListing: FileLister,
+    SupportsStoreClock: FileLister,
+    SupportsSqlSchema: LiveSetStore,
+}
 """Optional abilities and the contract to which each belongs."""
 _INTRO = """# Hooks and contracts
 
