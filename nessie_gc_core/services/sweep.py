@@ -110,7 +110,8 @@ def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: t
     """
     if live_set.repository != repository:
         raise SafetyError(
-            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository"
+            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository, "
+            "or bring the records along with 'nessie-gc move-records' if it is this one"
         )
     if now - live_set.created > max_age:
         raise SafetyError(
