@@ -17,6 +17,7 @@ from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.lease import Elapsed, elapsed_seconds
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, SweepSettings, no_progress
@@ -37,6 +38,7 @@ class Collector:
     engine: Engine
     clock: Clock
     choice: ConnectorChoice = field(default_factory=ConnectorChoice)
+    elapsed: Elapsed = elapsed_seconds
 
     def collect(
         self,
@@ -79,6 +81,7 @@ class Collector:
             settings=self._sweep_settings(sweep),
             clock=self.clock,
             progress=progress,
+            elapsed=self.elapsed,
         ).run(live_set_id, report)
         return report
 
@@ -94,6 +97,7 @@ class Collector:
             settings=self._sweep_settings(sweep),
             clock=self.clock,
             progress=progress,
+            elapsed=self.elapsed,
         ).run(live_set_id, report)
         return report
 
@@ -106,12 +110,15 @@ class Collector:
 
 
 def in_memory(lake: MemoryLake, engine: Engine | None = None) -> Collector:
-    """A collector of a lake in memory, on the local engine."""
+    """A collector of a lake in memory, on the local engine; the lake's clock is everybody's."""
+    store = MemoryLiveSetStore.from_options({})
+    store.clock = lambda: lake.time
     return Collector(
         repository=MemoryRepository.from_options({"lake": lake.name}),
-        store=MemoryLiveSetStore.from_options({}),
+        store=store,
         engine=engine if engine is not None else LocalEngine(workers=2),
         clock=lambda: lake.time,
+        elapsed=lambda: lake.time.timestamp(),
         choice=ConnectorChoice(options={key: {"lake": lake.name} for key in _MEMORY}),
     )
 

@@ -11,6 +11,10 @@ from nessie_gc_core.connectors import (
     Connector,
     FileLister,
     LiveSetStore,
+    RepositoryConnector,
+    SupportsFormerIdentities,
+    SupportsLeftAlone,
+    SupportsRepositoryClock,
     SupportsSplitListing,
     SupportsSqlSchema,
     SupportsStoreClock,
@@ -20,8 +24,11 @@ from nessie_gc_core.plugins.registry import KINDS
 from nessie_gc_core.testing import __doc__ as kit
 
 ABILITIES = {
+    SupportsRepositoryClock: RepositoryConnector,
+    SupportsFormerIdentities: RepositoryConnector,
     SupportsSplitListing: FileLister,
     SupportsStoreClock: FileLister,
+    SupportsLeftAlone: FileLister,
     SupportsVersioning: FileLister,
     SupportsSqlSchema: LiveSetStore,
 }

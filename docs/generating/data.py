@@ -85,7 +85,7 @@ def _fields() -> list[tuple[str, str]]:
 
 
 _MORE = {
-    "repository": "Identity of the repository, without credentials.",
+    "repository": "Identity of the repository, without credentials; leases and records stand under it.",
     "engine": "`spark` or `local`; none for a mark.",
     "dry_run": "Whether it stopped before the last call.",
     "started": "UTC.",

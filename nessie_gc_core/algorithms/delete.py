@@ -13,7 +13,7 @@ from nessie_gc_core.algorithms.expand import one_line
 from nessie_gc_core.algorithms.guard import Verdict
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter
-from nessie_gc_core.dataset import task_attempt
+from nessie_gc_core.dataset import Dataset, task_attempt
 from nessie_gc_core.model.batches import Row, file_reference, to_batches
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
 from nessie_gc_core.model.relations import OUTCOMES, VERDICTS
@@ -108,6 +108,16 @@ class DeleteFiles:
                 yield outcome_row(doomed, Outcome.FAILED, "its file could not be deleted")
         for doomed, outcome, reason in delete_batch(deleter, location, with_file):
             yield outcome_row(doomed, outcome, reason)
+
+
+def dealt_out(verdicts: Dataset) -> Dataset:
+    """Verdicts over as many tasks as delete at the same time, stored before the first of them begins.
+
+    A stage that reads a shuffle may be attempted anew as a whole, and its tasks then count their attempts from zero
+    again: what the first attempt deleted would be taken for somebody else's work. One that reads stored rows is not,
+    and a task of it that is tried again knows that it is.
+    """
+    return verdicts.spread(["location", "key"]).checkpoint()
 
 
 def _files_of(row: Mapping[str, object]) -> Iterator[_Doomed]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.storable import UNKNOWN_REASON, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
@@ -75,6 +76,11 @@ class ReadVersions:
         rules = self._choice.rules()
         for version in (version for batch in batches for version in _by_metadata(batch)):
             type_, id_ = version.content_type, version.content_id
+            original = unknown_type(type_)
+            if original is not None:
+                path = version.metadata_location or version.content_key
+                yield (path, PROBLEM, original, None, version.location, id_, UNKNOWN_REASON, False)
+                continue
             try:
                 for named in connectors.reader(type_).files(to_open(version, rules)):
                     file = checked(named, version.metadata_location or version.content_key)

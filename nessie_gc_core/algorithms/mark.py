@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import xxhash
 
+from nessie_gc_core.algorithms.storable import storable, storable_head
 from nessie_gc_core.algorithms.walk import AddContents, CommitWalker
 from nessie_gc_core.connectors import RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.errors import ConfigurationError
@@ -48,7 +49,8 @@ def mark(
         repository: where the references come from.
         policies: how far each is walked.
         deduplicator: remembers walked commits.
-        add_contents: takes content versions, from several threads; may get one twice.
+        add_contents: takes content versions, from several threads; may get one twice. What cannot be held comes as
+            a version of an unknown type.
         references: the references to walk, as they were listed.
         parallelism: how many are walked at once.
         walked: commits that an earlier run walked, with their reach; walks end there.
@@ -62,7 +64,9 @@ def mark(
     if parallelism < 1:
         raise ConfigurationError(f"--identify-parallelism must be at least 1, not {parallelism}")
     failed = threading.Event()
-    walker = CommitWalker(repository, deduplicator, add_contents, stopped=failed.is_set)
+    walker = CommitWalker(
+        repository, deduplicator, lambda versions: add_contents([*map(storable, versions)]), stopped=failed.is_set
+    )
     for commit_id, reach in walked:
         walker.assume_walked(commit_id, reach)
     chosen = [(reference, policies.for_reference(reference.name)) for reference in references]
@@ -78,7 +82,7 @@ def mark(
     finally:
         walker.close()
     heads = tuple(
-        ReferenceHead(name=reference.name, commit_id=reference.commit_id, policy=policy.text)
+        storable_head(ReferenceHead(name=reference.name, commit_id=reference.commit_id, policy=policy.text))
         for reference, policy in chosen
     )
     return MarkResult(heads=heads, commits=walker.counts.commits, covered=walker.counts.covered)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
+from nessie_gc_core.algorithms.storable import unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles, RepositoryConnector, VisitedDeduplicator
@@ -88,6 +89,7 @@ def expand_moved(
 ) -> NewlyLive:
     """Expands what moved heads reach, but for the files that were expanded before."""
     read_types = {content_type for reader in readers for content_type in reader.content_types}
+    read_types |= {version.content_type for version in moved.versions if unknown_type(version.content_type)}
     for version in moved.versions:
         if version.content_type not in read_types:
             on_unread(version)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import expand, to_open
+from nessie_gc_core.algorithms.storable import unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, version_rows
-from nessie_gc_core.model.locations import with_slash
-from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
+from nessie_gc_core.model.locations import home_of_metadata
+from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class TouchedFinder:
         """
         touched, ids = Touched(), sorted(content_ids)
         mine = version_files.where("content_id", ids).checkpoint()
-        homes = mine.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names))
+        homes = mine.select(_HOMES).distinct(list(_HOMES.names))
         for row in homes.summary().to_pylist():
             if row["location"] is not None:
                 touched.add(row["content_id"], row["location"], index)
@@ -87,7 +88,7 @@ class TouchedFinder:
     def _named(self, content_ids: Iterable[str], index: UnitIndex) -> Dataset:
         """The units that the text of the contents' metadata names."""
         read_types = {type_ for reader in self.readers for type_ in reader.content_types}
-        versions = itertools.chain.from_iterable(self.versions_of(content_id) for content_id in content_ids)
+        versions = map(_as_read, itertools.chain.from_iterable(map(self.versions_of, content_ids)))
         readable = (version for version in versions if version.content_type in read_types)
         dataset = self.engine.dataset(version_rows(readable), CONTENT_VERSIONS)
         named = dataset.spread(["metadata_location"]).flat_map(_NamedUnits(self.choice, index))
@@ -103,6 +104,12 @@ class TouchedFinder:
                     yield index.rules.canonical_prefix(home_of_metadata(version.metadata_location))
                 except UnknownLocationError as error:
                     log.warning("%s", error)
+
+
+def _as_read(version: ContentVersion) -> ContentVersion:
+    """A version of an unknown type as one of the type that it has in its catalog."""
+    original = unknown_type(version.content_type)
+    return version if original is None else replace(version, content_type=original)
 
 
 class _NamedUnits:
@@ -138,16 +145,3 @@ class _NamedUnits:
             yield from self._index.around(place)
         except UnknownLocationError as error:
             log.debug("no place of ours: %s", error)
-
-
-def home_of_metadata(metadata_location: str) -> str:
-    """The parent of the folder in which a metadata file lies: where its content most likely has its home.
-
-    For a file in a bucket's root, or one folder below it, the bucket.
-    """
-    folder = metadata_location.rpartition("/")[0]
-    start, slashes, rest = folder.partition("://")
-    if slashes and "/" not in rest:
-        return f"{start}://{rest}/"
-    parent = folder.rpartition("/")[0]
-    return with_slash(parent) if "/" in folder else f"{folder}/"

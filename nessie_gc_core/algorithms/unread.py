@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from nessie_gc_core.algorithms.touched import home_of_metadata
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.locations import home_of_metadata
 from nessie_gc_core.model.repository import ContentVersion
 
 

@@ -41,7 +41,7 @@ class AddContents(Protocol):
 
 def commit_key(commit_id: str) -> bytes:
     """The 16-byte key of a commit."""
-    return hashlib.blake2b(commit_id.encode(), digest_size=16).digest()
+    return hashlib.blake2b(commit_id.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

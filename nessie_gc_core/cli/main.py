@@ -17,6 +17,7 @@ from nessie_gc_core.cli.deferred import DEFERRED_COMMANDS
 from nessie_gc_core.cli.errors import Terminated, fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
 from nessie_gc_core.cli.live_sets import LIVE_SET_COMMANDS
+from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 
 PROGRAM = "nessie-gc"
@@ -74,7 +75,16 @@ def _verbosity(arguments: Sequence[str]) -> int:
     return sum(len(flag) - 1 for flag in flags) + arguments.count("--verbose")
 
 
-cli = Program([*COLLECT_COMMANDS, *LIVE_SET_COMMANDS, *DEFERRED_COMMANDS, *SCHEMA_COMMANDS, *INSTALLATION_COMMANDS])
+cli = Program(
+    [
+        *COLLECT_COMMANDS,
+        *LIVE_SET_COMMANDS,
+        *DEFERRED_COMMANDS,
+        *RECORD_COMMANDS,
+        *SCHEMA_COMMANDS,
+        *INSTALLATION_COMMANDS,
+    ]
+)
 """The program as a click command."""
 
 

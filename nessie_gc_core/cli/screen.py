@@ -87,7 +87,7 @@ class _Page:
     def print(self, title: str, report: GcReport) -> None:
         dry = ", dry run" if report.dry_run else ""
         engine = f", engine {report.engine}" if report.engine else ""
-        self._line(f"{title} of {report.repository}{engine}{dry}", style="bold")
+        self._line(f"{title} of {report.address or report.repository}{engine}{dry}", style="bold")
         self._line(f"live set {report.live_set_id}, begun {shown_time(report.started, self._zone)}")
         self._read(report)
         if report.engine is not None:

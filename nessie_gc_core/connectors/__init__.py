@@ -11,7 +11,11 @@ from nessie_gc_core.connectors.file_lister import (
     SupportsVersioning,
 )
 from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema
-from nessie_gc_core.connectors.repository import RepositoryConnector, SupportsRepositoryClock
+from nessie_gc_core.connectors.repository import (
+    RepositoryConnector,
+    SupportsFormerIdentities,
+    SupportsRepositoryClock,
+)
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
 __all__ = [
@@ -21,6 +25,7 @@ __all__ = [
     "FileLister",
     "LiveSetStore",
     "RepositoryConnector",
+    "SupportsFormerIdentities",
     "SupportsLeftAlone",
     "SupportsRepositoryClock",
     "SupportsSplitListing",

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from nessie_gc_core.connectors.base import Connector
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, ReferenceHead, SeenContent, SweepStep
+from nessie_gc_core.errors import LeaseHeldError
+from nessie_gc_core.model.live_sets import (
+    FileDeletion,
+    LeaseHolder,
+    LiveSet,
+    ReferenceHead,
+    RepositoryRecords,
+    SeenContent,
+    SweepStep,
+)
 from nessie_gc_core.model.repository import ContentVersion
 
 
@@ -132,18 +141,46 @@ class LiveSetStore(Connector):
     def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
         """The register of every content and location ever seen, of all contents or of one."""
 
-    # ---- one collector at a time ----------------------------------------------------------------------
     @abstractmethod
-    def acquire_lease(self, repository: str, owner: str, *, now: datetime, until: datetime) -> None:
-        """Takes or renews the lease of a repository for an owner, in one step.
+    def count_records(self, repository: str) -> RepositoryRecords:
+        """How many live sets, tombstones and entries of the register stand under an identity."""
+
+    @abstractmethod
+    def move_records(self, source: str, target: str) -> RepositoryRecords:
+        """Puts all records of one identity under another, in one step; how many there were.
+
+        What stands under the target already stays: of a content at a location that both have, the earliest first
+        and the latest last time are kept. Both identities may be equal; then nothing happens.
 
         Raises:
-            LeaseHeldError: another owner holds a lease that has not run out; the message names it and until when.
+            LeaseHeldError: somebody collects under one of the two; nothing is moved.
         """
+
+    # ---- one collector at a time ----------------------------------------------------------------------
+    @abstractmethod
+    def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
+        """Takes or renews the lease of a repository for an owner, in one step; until when it holds.
+
+        The store's clock alone decides what has run out: that of the database, not that of a machine. The time
+        that is given back is for people; a holder measures the duration from before its call, by a clock that
+        nobody sets.
+
+        Raises:
+            LeaseHeldError: another owner holds a lease that has not run out; the message names its holder.
+        """
+
+    @abstractmethod
+    def lease(self, repository: str) -> LeaseHolder | None:
+        """Who holds the lease of a repository; ``None`` where nobody does, or it ran out."""
 
     @abstractmethod
     def release_lease(self, repository: str, owner: str) -> None:
         """Gives the lease back; nothing happens where this owner holds none."""
+
+
+def lease_held(repository: str, holder: LeaseHolder) -> LeaseHeldError:
+    """The error for a lease that another process holds, as every store words it."""
+    return LeaseHeldError(f"{holder} collects {repository}; wait for it, or stop it")
 
 
 @runtime_checkable
@@ -153,7 +190,8 @@ class SupportsSqlSchema(Protocol):
     def create_schema(self, strategy: str) -> None:
         """Makes the tables.
 
-        ``CREATE`` refuses tables that exist, ``CREATE_IF_NOT_EXISTS`` leaves them, ``DROP_AND_CREATE`` empties them.
+        ``CREATE`` refuses tables that exist, ``CREATE_IF_NOT_EXISTS`` leaves them and brings those of an earlier
+        release up to date, ``DROP_AND_CREATE`` empties them.
 
         Raises:
             ConfigurationError: the strategy is none of these.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -26,7 +26,20 @@ class RepositoryConnector(Connector):
 
     @abstractmethod
     def identity(self) -> str:
-        """What tells this repository from any other: for instance its URI, without credentials."""
+        """What tells this repository from any other, without credentials; the same for every spelling of its address.
+
+        Under it the store keeps leases, live sets, tombstones and the register of contents, so two collectors that
+        reach one repository by two addresses must get the same text: what the server says of itself where that is
+        stable, else a name that the configuration gives, else the address in one spelling
+        (:func:`nessie_gc_core.model.urls.comparable`). It may ask the server; while a connector is open it stays.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
+        """
+
+    def address(self) -> str:
+        """Where it is, as reports show it to people; without credentials, and nothing is asked."""
+        return self.identity()
 
     @abstractmethod
     def references(self) -> Iterator[Reference]:
@@ -72,3 +85,11 @@ class SupportsRepositoryClock(Protocol):
         Raises:
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for ``references``.
         """
+
+
+@runtime_checkable
+class SupportsFormerIdentities(Protocol):
+    """A repository that knows under which other identities its records may stand."""
+
+    def former_identities(self) -> Sequence[str]:
+        """Identities that it had, or would have by another configuration; a mark that finds records there says so."""

@@ -40,7 +40,7 @@ class LiveSet:
 
     id: uuid.UUID
     repository: str
-    """Identity of the repository: its URI without credentials; sweeping against another one is refused."""
+    """Identity of the repository, as its connector gives it; sweeping against another one is refused."""
     created: datetime
     status: LiveSetStatus
     references_listed: datetime | None = None
@@ -103,3 +103,35 @@ class SeenContent:
     """Canonical base location."""
     first_seen: datetime
     last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseHolder:
+    """Who collects a repository right now; both times are those of the store's clock."""
+
+    owner: str
+    """What tells one holder from another, in whatever process."""
+    host: str
+    process: int
+    since: datetime
+    """When it began; renewing changes nothing here."""
+    until: datetime
+    """When the lease runs out, unless it is renewed."""
+
+    def __str__(self) -> str:
+        since, until = (time.isoformat(timespec="seconds") for time in (self.since, self.until))
+        return f"process {self.process} on {self.host} (owner {self.owner!r}, since {since}, until {until})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryRecords:
+    """How many records a store keeps under the identity of a repository."""
+
+    live_sets: int
+    tombstones: int
+    seen_contents: int
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return bool(self.live_sets or self.tombstones or self.seen_contents)

@@ -150,6 +150,19 @@ def with_slash(location: str) -> str:
     return location if location.endswith("/") else location + "/"
 
 
+def home_of_metadata(metadata_location: str) -> str:
+    """The parent of the folder in which a metadata file lies: where its content most likely has its home.
+
+    For a file in a bucket's root, or one folder below it, the bucket.
+    """
+    folder = metadata_location.rpartition("/")[0]
+    start, slashes, rest = folder.partition("://")
+    if slashes and "/" not in rest:
+        return f"{start}://{rest}/"
+    parent = folder.rpartition("/")[0]
+    return with_slash(parent) if "/" in folder else f"{folder}/"
+
+
 def scheme_of(raw: str) -> str:
     """The lower-cased scheme of a raw path; ``file`` for an absolute path without one."""
     match = _SCHEME.match(raw)

@@ -33,6 +33,16 @@ def secret_mapping(*, help: str) -> Mapping[str, str]:
     return typing.cast("Mapping[str, str]", _field({}, help=help, secret=True))
 
 
+def check_identity(name: str) -> None:
+    """Refuses a configured name of a repository that would not be told apart, or not be shown as it is.
+
+    Raises:
+        ConfigurationError: it is empty, or has spaces at its ends or characters that cannot be shown.
+    """
+    if not name or name != name.strip() or not name.isprintable():
+        raise ConfigurationError("option 'identity' must be a name of printable characters without spaces around it")
+
+
 def _field(default: object, *, help: str, secret: bool) -> object:
     metadata = {"help": help, "secret": secret}
     if isinstance(default, dict):

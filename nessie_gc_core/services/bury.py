@@ -23,8 +23,12 @@ def bury(
     *,
     at: datetime,
 ) -> None:
-    """Puts up a tombstone for every file (with columns ``unit`` and ``key``) that may be a metadata file."""
-    for batch in dead.flat_map(_MayBeRoots(choice, [reader.name for reader in readers])).batches():
+    """Puts up a tombstone for every file of some verdicts that may be a metadata file.
+
+    A row without a ``path`` is a checksum sidecar whose file was not there: its key names a file that somebody else
+    took away, and that must stay lost.
+    """
+    for batch in dead.present("path").flat_map(_MayBeRoots(choice, [reader.name for reader in readers])).batches():
         paths = [f"{unit}{key}" for unit, key in to_rows(batch, "unit", "key")]
         store.add_tombstones(repository, paths, at=at)
 

@@ -71,7 +71,7 @@ def _first(stream: Iterator[T]) -> T | None:
 def check_repository(open_repository: Callable[[], RepositoryConnector]) -> str:
     """Whether the repository lists its references."""
     with open_repository() as repository:
-        return f"{repository.identity()} has {sum(1 for _ in repository.references())} references"
+        return f"{repository.address()} has {sum(1 for _ in repository.references())} references"
 
 
 def check_store(open_store: Callable[[], LiveSetStore]) -> str:

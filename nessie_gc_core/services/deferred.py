@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.defer import file_deletions
-from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
+from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
 from nessie_gc_core.algorithms.guard import BUCKETS, SpareLocations, Verdict, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
 from nessie_gc_core.algorithms.unit_index import UnitIndex
@@ -30,7 +30,7 @@ from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.clocks import repository_time
 from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
-from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import GcReport
@@ -62,6 +62,7 @@ class DeferredDeletionService:
     settings: SweepSettings
     clock: Clock
     progress: Progress = no_progress
+    elapsed: Elapsed = elapsed_seconds
 
     def run(self, live_set_id: uuid.UUID, report: GcReport) -> None:
         """Deletes, and fills in its part of the report.
@@ -76,10 +77,9 @@ class DeferredDeletionService:
         now = max(self.clock(), repository_time(self.repository, self.clock, report))
         live_set = check_live_set(found, identity, now, self.settings.max_live_set_age)
         check_swept(live_set)
-        report.repository, report.live_set_id = identity, str(live_set_id)
-        report.engine, report.started = self.engine.name, report.started or self.clock()
+        report.begin(identity, self.repository.address(), live_set_id, self.engine.name, self.clock())
         report.dry_run = self.settings.mode is DeleteMode.DRY_RUN
-        with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+        with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
             _DeferredDeletion(self, live_set, report, lease).run()
         report.finished = self.clock()
 
@@ -129,7 +129,10 @@ class _DeferredDeletion:
         report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
         report.unreadable = plan.unreadable
         parts = min(max(-(-sum(doomed.values()) // settings.files_per_step), 1), BUCKETS)
-        with OutcomeFile(settings.outcomes_to) as outcome_file:
+        real = settings.mode is not DeleteMode.DRY_RUN
+        with OutcomeFile(
+            settings.outcomes_to, live_set_id=self.live_set.id, clock=self.service.clock, deletes=real
+        ) as outcome_file:
             for part in range(parts):
                 self.service.progress("delete", part, parts)
                 recheck.run_if_due()
@@ -224,12 +227,12 @@ class _DeferredDeletion:
         self.lease.check()
         mode = DeleteMode.DELETE if real else DeleteMode.DRY_RUN
         function = DeleteFiles(settings.choice, mode, recheck.spared_units)
-        outcomes = mine.spread(["location", "key"]).flat_map(function).checkpoint()
-        if real:
+        outcomes = dealt_out(mine).flat_map(function).checkpoint()
+        outcome_file.write(outcomes)
+        if real:  # what is not forgotten is named again by the next run, which finds it gone
             self._forget(outcomes)
         count_outcomes(outcomes, self.report)
         name_files(outcomes, self.report)
-        outcome_file.write(outcomes)
 
     def _forget(self, outcomes: Dataset) -> None:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.defer import record_deletions
-from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
+from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
 from nessie_gc_core.algorithms.guard import BUCKETS, Verdict
+from nessie_gc_core.algorithms.plan import PlanFiles
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import LiveSet, SweepStep, SweepStepState
@@ -79,7 +80,8 @@ class Deletion:
             self.report.warn(reason)
         self._carry_over(verdicts)
         steps = list(_steps(planned, settings.files_per_step))
-        with OutcomeFile(settings.outcomes_to, resumed=settings.resume) as outcome_file:
+        with self._outcome_file() as outcome_file:
+            self._name_earlier(verdicts, outcome_file)
             for number, step in enumerate(steps):
                 self.service.progress("delete", number, len(steps))
                 self.recheck.run_if_due()
@@ -87,21 +89,36 @@ class Deletion:
                     self._take(step, verdicts, outcome_file)
             self.service.progress("delete", len(steps), len(steps))
 
+    def _outcome_file(self) -> OutcomeFile:
+        settings = self.service.settings
+        deletes = settings.mode is DeleteMode.DELETE
+        return OutcomeFile(
+            settings.outcomes_to, live_set_id=self.live_set.id, clock=self.service.clock, deletes=deletes
+        )
+
+    def _name_earlier(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
+        """Names what an attempt that was killed deleted without a line in the outcome file (S15)."""
+        if self.service.settings.mode is DeleteMode.DELETE:
+            stored = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
+            outcome_file.name_earlier(stored, sorted(self.recheck.plan.roots), self.service.engine)
+
     def _take(self, step: _Step, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
         """Deletes one step: announces it, deletes, counts, and closes it."""
         settings = self.service.settings
         mine = self.recheck.spare_newly_live(step.of(verdicts))
         real = settings.mode is DeleteMode.DELETE
         planned = self._announce(step, mine) if real else {}
+        if real:
+            outcome_file.plan(mine.flat_map(PlanFiles(spared_units=self.recheck.spared_units)))
         self.lease.check()
         function = DeleteFiles(settings.choice, settings.mode, self.recheck.spared_units)
-        outcomes = mine.spread(["location", "key"]).flat_map(function).checkpoint()
+        outcomes = dealt_out(mine).flat_map(function).checkpoint()
+        outcome_file.write(outcomes)
         if settings.mode is DeleteMode.DEFER:
             deferred = outcomes.where("outcome", [Outcome.DEFERRED.value])
             record_deletions(deferred, self.service.store, self.live_set.id, self.service.engine)
         counted = count_outcomes(outcomes, self.report)
         name_files(outcomes, self.report)
-        outcome_file.write(outcomes)
         for unit, (files, bytes_) in planned.items():
             self._record(step, unit, SweepStepState.DONE, files, bytes_, counted.get(unit, {}))
 

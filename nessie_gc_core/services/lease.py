@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import SafetyError
-from nessie_gc_core.services.settings import Clock
 
 log = logging.getLogger(__name__)
 
+Elapsed = Callable[[], float]
+"""Gives seconds since some moment in the past, by a clock that nobody sets."""
+
+
+def elapsed_seconds() -> float:
+    """Seconds that passed, those in which the machine was suspended as well, where the system can tell."""
+    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
+
 
 class Lease:
-    """A lease that is held; asked before every step that deletes."""
+    """A lease that is held; asked before every step that deletes.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    The store's clock says when others may take it over, and no clock of this machine may be compared with that one.
+    So a holder counts the seconds since before it asked.
+    """
+
+    def __init__(self, elapsed: Elapsed) -> None:
+        self._elapsed = elapsed
         self._lost: str | None = None
-        self._until: datetime | None = None
+        self._ends: float | None = None
 
-    def hold(self, until: datetime) -> None:
-        """Says until when it is held."""
-        self._until = until
+    def hold(self, ends: float) -> None:
+        """Says until when it is held, by the clock of elapsed seconds."""
+        self._ends = ends
 
     def lose(self, reason: str) -> None:
         """Marks it as lost."""
@@ -35,7 +50,7 @@ class Lease:
     @property
     def is_held(self) -> bool:
         """Whether nobody else may have begun."""
-        return self._lost is None and self._until is not None and self._clock() < self._until
+        return self._lost is None and self._ends is not None and self._elapsed() < self._ends
 
     def check(self) -> None:
         """Stops a run that no longer holds its lease.
@@ -44,25 +59,27 @@ class Lease:
             SafetyError: the lease was not renewed, so another process may have begun.
         """
         if self._lost is None and not self.is_held:
-            self._lost = f"it ran out at {self._until}, this process stood still for too long"
+            self._lost = "it ran out, this process stood still for too long"
         if self._lost is not None:
             raise SafetyError(f"the lease on the repository was lost ({self._lost}); resume with --resume")
 
 
 @contextmanager
-def hold_lease(store: LiveSetStore, repository: str, duration: timedelta, clock: Clock) -> Iterator[Lease]:
+def hold_lease(
+    store: LiveSetStore, repository: str, duration: timedelta, *, elapsed: Elapsed = elapsed_seconds
+) -> Iterator[Lease]:
     """Holds the lease of a repository and renews it in the background.
 
     Raises:
         LeaseHeldError: another process holds it.
     """
-    owner = str(uuid.uuid4())
-    lease, done = Lease(clock), threading.Event()
+    owner, host, process = str(uuid.uuid4()), socket.gethostname(), os.getpid()
+    lease, done = Lease(elapsed), threading.Event()
 
     def renew() -> None:
-        now = clock()
-        store.acquire_lease(repository, owner, now=now, until=now + duration)
-        lease.hold(now + duration)
+        asked = elapsed()
+        store.acquire_lease(repository, owner, host=host, process=process, duration=duration)
+        lease.hold(asked + duration.total_seconds())
 
     def beat() -> None:
         while not done.wait(duration.total_seconds() / 3):

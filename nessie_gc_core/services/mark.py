@@ -7,9 +7,11 @@ import uuid
 from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
+from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.clocks import repository_time
+from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, no_progress
 
@@ -37,6 +39,10 @@ class MarkService:
         """
         id_ = uuid.uuid4()
         report.repository, report.live_set_id = self.repository.identity(), str(id_)
+        report.address = self.repository.address()
+        warning = left_behind(self.repository, report.repository, self.store)
+        if warning is not None:
+            report.warn(warning)
         created = self.clock()
         report.started = report.started or created
         texts = self.settings.policies.to_texts()
@@ -45,7 +51,7 @@ class MarkService:
             with report.phase("mark"):
                 self._mark(id_, report)
         except BaseException as error:
-            self.store.finish_identify(id_, at=self.clock(), failure=f"{type(error).__name__}: {error}")
+            self.store.finish_identify(id_, at=self.clock(), failure=failure_text(error))
             raise
         report.finished = self.clock()
         return id_

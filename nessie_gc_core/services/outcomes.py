@@ -1,44 +1,62 @@
-"""The outcome file: one line or row for every file, with what became of it."""
+"""The outcome file: one line or row for every file, with what became of it; nothing that is gone stays nameless."""
 
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
+from uuid import UUID
 
 import pyarrow as pa
-from pyarrow import parquet
 
-from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.batches import from_micros
-from nessie_gc_core.model.relations import OUTCOMES
+from nessie_gc_core.algorithms.delete import Outcome
+from nessie_gc_core.algorithms.plan import PLANNED_FILES, PLANNED_KEYS, NameOutcome
+from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.batches import Row, to_batches, to_micros
+from nessie_gc_core.services.outcome_formats import (
+    NAMES,
+    RECORDED,
+    JsonLines,
+    OutcomeFormat,
+    ParquetParts,
+    sync_folder,
+)
+from nessie_gc_core.services.settings import Clock
+
+PLANNED = "planned"
+"""Outcome of a file that an earlier attempt was about to delete, where nothing says whether it did."""
+_BY_EARLIER = "deleted by an earlier attempt"
+_NOT_KNOWN = "an earlier attempt was about to delete it, and its location is not swept this time"
 
 
 class OutcomeFile:
-    """Writes outcomes as they come: JSON lines or Parquet, by the file's name; nothing where there is no file."""
+    """Writes outcomes as they come: JSON lines or Parquet, by the file's name; nothing where there is no file.
 
-    def __init__(self, path: str | None, *, resumed: bool = False) -> None:
-        """Opens the file, before anything is deleted; a resumed sweep adds to what its first attempt wrote.
+    A run that deletes names the files of each step in a plan beside the file before their deletion, and takes the
+    plan away when their lines are written and cannot get lost. A plan that is still there tells the next attempt
+    what a killed one may have deleted.
+    """
+
+    def __init__(self, path: str | None, *, live_set_id: UUID, clock: Clock, deletes: bool = True) -> None:
+        """Opens the file, before anything is deleted; what is in it stays, whoever wrote it.
 
         Raises:
-            ConfigurationError: it cannot be written, or cannot be added to.
+            ConfigurationError: it cannot be written.
         """
-        self._stack = ExitStack()
-        self._lines: IO[str] | None = None
-        self._rows: parquet.ParquetWriter | None = None
-        if path is None:
+        self._path = None if path is None else Path(path)
+        self._live_set_id = str(live_set_id)
+        self._clock = clock
+        self._deletes = deletes
+        self._format: OutcomeFormat | None = None
+        if self._path is None:
             return
-        if resumed and path.endswith(".parquet") and Path(path).exists():
-            raise ConfigurationError(f"--outcomes-to {path} has an earlier attempt's outcomes; give another file")
         try:
-            if path.endswith(".parquet"):
-                self._rows = self._stack.enter_context(parquet.ParquetWriter(path, OUTCOMES))
-            else:
-                lines = Path(path).open("a" if resumed else "w", encoding="utf-8")  # noqa: SIM115 - closed by the stack
-                self._lines = self._stack.enter_context(lines)
+            self._format = ParquetParts(self._path) if self._path.suffix == ".parquet" else JsonLines(self._path)
         except OSError as error:
             raise ConfigurationError(f"cannot write --outcomes-to {path}: {error.strerror or error}") from error
 
@@ -48,20 +66,79 @@ class OutcomeFile:
     def __exit__(
         self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._stack.close()
+        if self._format is not None:
+            with self._telling_errors():
+                self._format.close()
+
+    def plan(self, planned: Dataset) -> None:
+        """Names what a step is about to delete (:data:`PLANNED_FILES`), durably, streamed."""
+        if self._format is None:
+            return
+        plan = self._plan_path
+        unfinished = plan.with_name(f"{plan.name}.unfinished")
+        with self._telling_errors():
+            since = self._format.position()
+            with unfinished.open("wb") as file:
+                file.write(json.dumps({"since": since}).encode() + b"\n")
+                for batch in planned.batches():
+                    file.writelines(json.dumps(list(row.values())).encode() + b"\n" for row in batch.to_pylist())
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(plan)
+            sync_folder(plan)
 
     def write(self, outcomes: Dataset) -> None:
-        """Adds all rows of a dataset of :data:`OUTCOMES`, streamed."""
-        if self._lines is None and self._rows is None:
+        """Adds all rows of a dataset of :data:`OUTCOMES`, streamed; then the plan of their step has served."""
+        if self._format is None:
             return
-        for batch in outcomes.batches():
-            self._write(batch)
+        with self._telling_errors():
+            for batch in outcomes.batches():
+                self._format.write(self._recorded(batch))
+            if self._deletes:
+                self._format.sync()
+                self._plan_path.unlink(missing_ok=True)
 
-    def _write(self, batch: pa.RecordBatch) -> None:
-        if self._rows is not None:
-            self._rows.write_batch(batch)
-        if self._lines is not None:
-            for row in batch.to_pylist():
-                modified = from_micros(row["modified"])
-                line = {**row, "modified": modified.isoformat() if modified else None}
-                self._lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+    def name_earlier(self, stored: Dataset, units: Sequence[str], engine: Engine) -> None:
+        """Names what an attempt that was killed may have deleted without writing it.
+
+        Args:
+            stored: the files of the units that nothing live needs, as they are now (:data:`PLANNED_FILES`).
+            units: what is swept this time; of other units nobody knows what is stored.
+            engine: compares them.
+        """
+        if self._format is None or not self._plan_path.exists():
+            return
+        since, planned = self._read_plan()
+        written = engine.dataset(self._format.names_since(since), NAMES)
+        left = engine.dataset(planned, PLANNED_FILES).anti_join(written, NAMES.names).checkpoint()
+        gone = left.where("unit", units).anti_join(stored, PLANNED_KEYS)
+        elsewhere = left.where("unit", units, negate=True)
+        named = gone.flat_map(NameOutcome(Outcome.DELETED, _BY_EARLIER))
+        self.write(named.union(elsewhere.flat_map(NameOutcome(PLANNED, _NOT_KNOWN))).checkpoint())
+
+    @property
+    def _plan_path(self) -> Path:
+        assert self._path is not None
+        return self._path.with_name(f"{self._path.name}.{self._live_set_id}.plan")
+
+    def _read_plan(self) -> tuple[int, Iterator[pa.RecordBatch]]:
+        with self._plan_path.open("rb") as file:
+            since = int(json.loads(file.readline())["since"])
+        return since, to_batches(self._planned_rows(), PLANNED_FILES)
+
+    def _planned_rows(self) -> Iterator[Row]:
+        with self._plan_path.open("rb") as file:
+            file.readline()
+            yield from (tuple(json.loads(line)) for line in file)
+
+    def _recorded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        ids = pa.array([self._live_set_id] * batch.num_rows, pa.string())
+        times = pa.array([to_micros(self._clock())] * batch.num_rows, pa.int64())
+        return pa.RecordBatch.from_arrays([*batch.columns, ids, times], schema=RECORDED)
+
+    @contextmanager
+    def _telling_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise NessieGcError(f"cannot write --outcomes-to {self._path}: {error.strerror or error}") from error

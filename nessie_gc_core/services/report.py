@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from nessie_gc_core.algorithms.delete import Outcome
 
@@ -45,6 +46,8 @@ class GcReport:
     """What a mark, a sweep, or both did. ``unreferenced`` is the sum of all outcomes."""
 
     repository: str = ""
+    address: str = ""
+    """Where the repository is, for people; never compared."""
     live_set_id: str | None = None
     engine: str | None = None
     dry_run: bool = False
@@ -86,6 +89,11 @@ class GcReport:
     """References that were new or had moved at a re-check (S9)."""
     warnings: list[str] = field(default_factory=list)
 
+    def begin(self, repository: str, address: str, live_set_id: UUID, engine: str, at: datetime) -> None:
+        """Says what a sweep is of, where it runs, and when the first of its phases began."""
+        self.repository, self.address, self.live_set_id = repository, address, str(live_set_id)
+        self.engine, self.started = engine, self.started or at
+
     @property
     def unreferenced(self) -> Tally:
         """The sum of all outcomes."""
@@ -117,6 +125,7 @@ class GcReport:
         """The report as the one JSON object of ``--json``."""
         return {
             "repository": self.repository,
+            "address": self.address,
             "live_set_id": self.live_set_id,
             "engine": self.engine,
             "dry_run": self.dry_run,

@@ -15,6 +15,7 @@ from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
+from nessie_gc_core.algorithms.storable import failure_text, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.algorithms.unknown import UnknownFinder
@@ -37,7 +38,7 @@ from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.clocks import TOLERANCE, repository_time, store_ages
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
-from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepSettings, no_progress
@@ -58,6 +59,7 @@ class SweepService:
     settings: SweepSettings
     clock: Clock
     progress: Progress = no_progress
+    elapsed: Elapsed = elapsed_seconds
 
     def run(self, live_set_id: uuid.UUID, report: GcReport) -> None:
         """Sweeps, and fills in its part of the report.
@@ -71,9 +73,8 @@ class SweepService:
         identity = self.repository.identity()
         now = max(self.clock(), repository_time(self.repository, self.clock, report))
         live_set = check_live_set(self.store.get(live_set_id), identity, now, self.settings.max_live_set_age)
-        report.repository, report.live_set_id = identity, str(live_set_id)
-        report.engine, report.started = self.engine.name, report.started or self.clock()
-        with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+        report.begin(identity, self.repository.address(), live_set_id, self.engine.name, self.clock())
+        with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
             if self.settings.mode is DeleteMode.DRY_RUN:
                 self._check_status(live_set)
                 _Sweep(self, live_set, report, lease).run()
@@ -85,7 +86,7 @@ class SweepService:
                 lease.check()
             except BaseException as error:
                 if lease.is_held:  # else the live set may be somebody else's by now
-                    self.store.finish_expire(live_set_id, at=self.clock(), failure=f"{type(error).__name__}: {error}")
+                    self.store.finish_expire(live_set_id, at=self.clock(), failure=failure_text(error))
                 raise
             self.store.finish_expire(live_set_id, at=self.clock())
         report.finished = self.clock()
@@ -113,7 +114,8 @@ def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: t
     """
     if live_set.repository != repository:
         raise SafetyError(
-            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository"
+            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository, "
+            "or bring the records along with 'nessie-gc move-records' if it is this one"
         )
     newest = max(live_set.created, live_set.references_listed or live_set.created)
     if newest - now > TOLERANCE:
@@ -145,6 +147,7 @@ class _Sweep:
             versions, types = self._versions()
             readers = self._readers(types)
             read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
+            read_types |= {type_ for type_ in types if unknown_type(type_)}
             version_files = self._read_versions(versions, read_types)
             unread = UnreadContents()
             if types - read_types:

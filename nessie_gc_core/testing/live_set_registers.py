@@ -3,22 +3,23 @@
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
-from uuid import UUID
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
 
 import pytest
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LeaseHeldError
-from nessie_gc_core.model.live_sets import SeenContent
+from nessie_gc_core.model.live_sets import RepositoryRecords, SeenContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.testing.live_set_samples import KOLKATA, LONG_TEXT, NOON, StoreFixtures
 
 HOUR = timedelta(hours=1)
-MICROSECOND = timedelta(microseconds=1)
+MOMENT = timedelta(milliseconds=200)
 
 
 def seen(content_id: str, location: str = "s3://bucket/t/") -> SeenContent:
@@ -80,52 +81,152 @@ class RegisterTests(StoreFixtures):
         assert _by_place(many) == _by_place(store.seen_contents(repository))
         assert len(list(store.seen_contents(repository, "c5"))) == 3
 
-    # ---- leases ---------------------------------------------------------------------------------------
-    def test_a_held_lease_is_refused_to_others_and_renewed_by_its_owner(
-        self, store: LiveSetStore, repository: str
+    # ---- another identity -----------------------------------------------------------------------------
+    def test_records_are_counted_by_their_identity(
+        self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
-        store.acquire_lease(repository, "one", now=NOON, until=NOON + HOUR)
-        with pytest.raises(LeaseHeldError, match="one") as caught:
-            store.acquire_lease(repository, "two", now=NOON + HOUR - MICROSECOND, until=NOON + 2 * HOUR)
-        assert (NOON + HOUR).strftime("%H:%M") in str(caught.value)
-        assert len(str(caught.value).splitlines()) == 1
-        store.acquire_lease(repository, "one", now=NOON + HOUR / 2, until=NOON + 2 * HOUR)
-        with pytest.raises(LeaseHeldError, match="one"):
-            store.acquire_lease(repository, "two", now=NOON + HOUR, until=NOON + 3 * HOUR)
+        store.add_tombstones(repository, ["s3://bucket/a", "s3://bucket/b"], at=NOON)
+        store.register_contents(repository, [seen("a")])
+        assert RepositoryRecords(live_sets=1, tombstones=2, seen_contents=1) == store.count_records(repository)
+        assert not store.count_records(repository + "2").any
 
-    def test_a_lease_that_ran_out_is_taken_over_and_its_owner_is_told(
+    def test_all_records_move_to_another_identity_and_no_others(
+        self, store: LiveSetStore, identifying: UUID, repository: str
+    ) -> None:
+        source, target = repository, f"name-{uuid4()}"
+        paths = [f"s3://bucket/{number}" for number in range(2100)]
+        contents = [seen(f"c{number}") for number in range(1100)]
+        store.add_tombstones(source, paths, at=NOON)
+        store.register_contents(source, contents)
+        store.add_tombstones(source + "2", paths[:1], at=NOON)
+        expected = RepositoryRecords(live_sets=1, tombstones=len(paths), seen_contents=len(contents))
+        assert expected == store.move_records(source, target)
+        assert not store.count_records(source).any
+        assert expected == store.count_records(target)
+        assert target == store.get(identifying).repository
+        assert (set(), set(paths)) == (store.tombstones(source, paths), store.tombstones(target, paths))
+        assert _by_place(contents) == _by_place(store.seen_contents(target))
+        assert [seen("c7")] == list(store.seen_contents(target, "c7"))
+        assert set(paths[:1]) == store.tombstones(source + "2", paths)
+
+    def test_records_that_move_join_those_that_are_there(self, store: LiveSetStore, repository: str) -> None:
+        target = f"name-{uuid4()}"
+        early, late = NOON - HOUR, NOON + HOUR
+        store.register_contents(repository, [replace(seen("a"), first_seen=early), seen("b"), seen("c")])
+        store.register_contents(
+            target, [replace(seen("a"), last_seen=late), replace(seen("b"), first_seen=early), seen("d")]
+        )
+        store.add_tombstones(repository, ["s3://bucket/1", "s3://bucket/2"], at=NOON)
+        store.add_tombstones(target, ["s3://bucket/2", "s3://bucket/3"], at=NOON)
+        store.move_records(repository, target)
+        assert store.tombstones(target, [f"s3://bucket/{n}" for n in range(5)]) == {
+            f"s3://bucket/{n}" for n in (1, 2, 3)
+        }
+        assert _by_place(store.seen_contents(target)) == _by_place(
+            [
+                replace(seen("a"), first_seen=early, last_seen=late),
+                replace(seen("b"), first_seen=early),
+                seen("c"),
+                seen("d"),
+            ]
+        )
+
+    def test_records_do_not_move_while_somebody_collects_under_either_identity(
+        self, store: LiveSetStore, identifying: UUID, repository: str
+    ) -> None:
+        target = f"name-{uuid4()}"
+        for held in (repository, target):
+            _acquire(store, held, "one")
+            with pytest.raises(LeaseHeldError, match="one"):
+                store.move_records(repository, target)
+            store.release_lease(held, "one")
+            assert repository == store.get(identifying).repository
+        store.move_records(repository, target)
+        assert store.lease(repository) is store.lease(target) is None
+
+    def test_records_that_move_to_where_they_are_stay(
+        self, store: LiveSetStore, identifying: UUID, repository: str
+    ) -> None:
+        store.add_tombstones(repository, ["s3://bucket/a"], at=NOON)
+        store.move_records(repository, repository)
+        assert store.count_records(repository) == RepositoryRecords(live_sets=1, tombstones=1, seen_contents=0)
+
+    # ---- leases ---------------------------------------------------------------------------------------
+    def test_a_held_lease_is_refused_to_others_and_names_its_holder(self, store: LiveSetStore, repository: str) -> None:
+        until = _acquire(store, repository, "one")
+        with pytest.raises(LeaseHeldError, match=r"process 7 on host-of-one .*one") as caught:
+            _acquire(store, repository, "two")
+        assert until.strftime("%H:%M") in str(caught.value)
+        assert len(str(caught.value).splitlines()) == 1
+
+    def test_a_lease_says_who_holds_it_since_when_and_until_when(self, store: LiveSetStore, repository: str) -> None:
+        assert store.lease(repository) is None
+        until = _acquire(store, repository, "one")
+        holder = store.lease(repository)
+        assert holder is not None
+        assert (holder.owner, holder.host, holder.process) == ("one", "host-of-one", 7)
+        assert (holder.until, holder.until - holder.since) == (until, HOUR)
+        assert timedelta(0) == holder.since.utcoffset()
+        assert store.lease(repository + "2") is None
+
+    def test_a_lease_that_is_renewed_keeps_its_beginning_and_ends_later(
         self, store: LiveSetStore, repository: str
     ) -> None:
-        store.acquire_lease(repository, "one", now=NOON, until=NOON + HOUR)
-        store.acquire_lease(repository, "two", now=(NOON + 2 * HOUR).astimezone(KOLKATA), until=NOON + 3 * HOUR)
+        _acquire(store, repository, "one")
+        first = store.lease(repository)
+        time.sleep(0.01)
+        _acquire(store, repository, "one")
+        second = store.lease(repository)
+        assert first is not None
+        assert second is not None
+        assert first.since == second.since
+        assert first.until < second.until
+        with pytest.raises(LeaseHeldError):
+            _acquire(store, repository, "two")
+
+    def test_a_lease_that_ran_out_by_the_clock_of_the_store_is_taken_over_and_its_owner_is_told(
+        self, store: LiveSetStore, repository: str
+    ) -> None:
+        _acquire(store, repository, "one", duration=MOMENT)
+        time.sleep(2 * MOMENT.total_seconds())
+        assert store.lease(repository) is None
+        before = _acquire(store, repository, "two") - HOUR
+        holder = store.lease(repository)
+        assert holder is not None
+        assert ("two", before) == (holder.owner, holder.since)
         with pytest.raises(LeaseHeldError, match="two"):
-            store.acquire_lease(repository, "one", now=NOON + 2 * HOUR, until=NOON + 4 * HOUR)
+            _acquire(store, repository, "one")
 
     def test_a_lease_that_is_given_back_is_free_at_once(self, store: LiveSetStore, repository: str) -> None:
-        store.acquire_lease(repository, "one", now=NOON, until=NOON + HOUR)
+        _acquire(store, repository, "one")
         store.release_lease(repository, "two")
         with pytest.raises(LeaseHeldError):
-            store.acquire_lease(repository, "two", now=NOON, until=NOON + HOUR)
+            _acquire(store, repository, "two")
         store.release_lease(repository, "one")
         store.release_lease(repository, "one")
-        store.acquire_lease(repository, "two", now=NOON, until=NOON + HOUR)
+        assert store.lease(repository) is None
+        _acquire(store, repository, "two")
 
     def test_leases_of_other_repositories_are_independent(self, store: LiveSetStore, repository: str) -> None:
-        store.acquire_lease(repository, "one", now=NOON, until=NOON + HOUR)
-        store.acquire_lease(repository + "2", "two", now=NOON, until=NOON + HOUR)
+        _acquire(store, repository, "one")
+        _acquire(store, repository + "2", "two")
 
     def test_only_one_of_many_threads_gets_a_lease(self, store: LiveSetStore, repository: str) -> None:
-        store.acquire_lease(repository, "dead", now=NOON - HOUR, until=NOON)
+        _acquire(store, repository, "dead", duration=timedelta(0))
 
         def try_to_acquire(number: int) -> bool:
             try:
-                store.acquire_lease(repository, f"owner-{number}", now=NOON + HOUR, until=NOON + 2 * HOUR)
+                _acquire(store, repository, f"owner-{number}")
             except LeaseHeldError:
                 return False
             return True
 
         with ThreadPoolExecutor(8) as pool:
             assert sum(pool.map(try_to_acquire, range(8))) == 1
+
+
+def _acquire(store: LiveSetStore, repository: str, owner: str, *, duration: timedelta = HOUR) -> datetime:
+    return store.acquire_lease(repository, owner, host=f"host-of-{owner}", process=7, duration=duration)
 
 
 def _by_place(contents: Iterable[SeenContent]) -> dict[tuple[str, str], SeenContent]:

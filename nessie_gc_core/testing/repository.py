@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.connectors import RepositoryConnector, SupportsFormerIdentities
 from nessie_gc_core.errors import ReferenceNotFoundError
 from nessie_gc_core.model.repository import (
     ContentVersion,
@@ -38,6 +38,7 @@ class RepositoryConnectorContract:
         ``detached``: a reference as it was before it was dropped or moved away, so that nothing leads to its commit
         any more; ``None`` (the default) where the repository forgets such commits.
         ``secrets``: texts that may not appear in the identity or in any repr.
+        ``other_addresses``: functions that make a connector to the same repository by another address.
     """
 
     contents_follow_operations: ClassVar[bool] = True
@@ -69,6 +70,10 @@ class RepositoryConnectorContract:
         return ()
 
     @pytest.fixture
+    def other_addresses(self) -> Sequence[Callable[[], RepositoryConnector]]:
+        return ()
+
+    @pytest.fixture
     def repository(self, open_repository: Callable[[], RepositoryConnector]) -> Iterator[RepositoryConnector]:
         with open_repository() as repository:
             yield repository
@@ -80,8 +85,24 @@ class RepositoryConnectorContract:
         with open_repository() as one, open_repository() as other:
             assert one.identity()
             assert one.identity() == other.identity()
-            shown = f"{one.identity()} {one!r} {one.options!r}"
+            shown = f"{one.identity()} {one.address()} {one!r} {one.options!r}"
             assert [secret for secret in secrets if secret in shown] == []
+
+    def test_its_identity_is_the_same_by_every_address(
+        self, repository: RepositoryConnector, other_addresses: Sequence[Callable[[], RepositoryConnector]]
+    ) -> None:
+        for open_other in other_addresses:
+            with open_other() as other:
+                assert repository.identity() == other.identity()
+
+    def test_its_former_identities_are_others_and_hold_no_secret(
+        self, repository: RepositoryConnector, secrets: Sequence[str]
+    ) -> None:
+        if isinstance(repository, SupportsFormerIdentities):
+            former = repository.former_identities()
+            assert repository.identity() not in former
+            assert len(set(former)) == len(former)
+            assert [secret for secret in secrets if secret in " ".join(former)] == []
 
     def test_every_reference_comes_once_with_its_kind(
         self, repository: RepositoryConnector, expected_references: Mapping[str, ReferenceKind]

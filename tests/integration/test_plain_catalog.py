@@ -22,6 +22,7 @@ from nessie_gc_core.services.gc import GcService, utc_now
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import MarkSettings, SweepSettings
 
+Change = Callable[[dict[str, Any]], object]
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 
 
@@ -123,6 +124,36 @@ def test_a_table_that_cannot_be_read_keeps_every_file_and_stops_no_other(catalog
 
     assert orphan(broken).exists()
     assert not orphan(orders).exists()
+
+
+ODD: dict[str, Change] = {
+    "a snapshot id above 64 bits": lambda found: found["snapshots"][0].update({"snapshot-id": 2**70}),
+    "a current snapshot id above 64 bits": lambda found: found.update({"current-snapshot-id": 2**64}),
+    "a time beyond the calendar": lambda found: found["snapshots"][0].update({"timestamp-ms": 10**30}),
+    "half a character in the location": lambda found: found.update({"location": found["location"] + "/\ud800"}),
+    "NUL in the location": lambda found: found.update({"location": found["location"] + "/\0/x"}),
+    "half a character in the metadata log": lambda found: found["metadata-log"][0].update({"metadata-file": "\udc80"}),
+    "NUL in the table's id": lambda found: found.update({"table-uuid": "\0"}),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_s18_a_table_with_something_odd_in_it_keeps_every_file_and_stops_no_other(
+    catalog: Catalog, tmp_path: Path, odd: str
+) -> None:
+    broken = write(catalog, "broken", appends=2)
+    orders = write(catalog, "orders", appends=2)
+    metadata = Path(broken.metadata_location.removeprefix("file://"))
+    changed = json.loads(metadata.read_text(encoding="utf-8"))
+    ODD[odd](changed)
+    metadata.write_text(json.dumps(changed), encoding="utf-8")
+    before = {path for path in (tmp_path / "warehouse/sales/broken").rglob("*") if path.is_file()}
+
+    report = collect(tmp_path)
+
+    assert before == {path for path in (tmp_path / "warehouse/sales/broken").rglob("*") if path.is_file()}
+    assert not orphan(orders).exists()
+    assert report.unknown or report.unread
 
 
 def test_a_missing_file_of_the_metadata_log_stops_nothing(catalog: Catalog, tmp_path: Path) -> None:

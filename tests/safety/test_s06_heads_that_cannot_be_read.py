@@ -11,9 +11,8 @@ from collecting import Collector
 from nessie_gc_memory import MemoryLake, TableState, content, put
 from nessie_gc_memory.tables import MEMORY_TABLE
 
-from nessie_gc_core.algorithms.touched import home_of_metadata
 from nessie_gc_core.algorithms.unit_index import UnitIndex
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.locations import LocationRules, home_of_metadata
 
 
 @pytest.fixture

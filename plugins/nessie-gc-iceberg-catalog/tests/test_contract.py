@@ -46,6 +46,13 @@ class TestSqlCatalog(PlainCatalogContract):
         options = {"catalog_name": "prod", "uri": lake.uri, "properties": {"s3.secret-access-key": SECRET}}
         return lambda: IcebergCatalogConnector.from_options(options)
 
+    @pytest.fixture
+    def other_addresses(self, lake: Lake) -> Sequence[Callable[[], RepositoryConnector]]:
+        link = lake.database.parent / "link"
+        link.symlink_to(lake.database.parent)
+        uri = f"sqlite+pysqlite:///{link}/./{lake.database.name}"
+        return [lambda: IcebergCatalogConnector.from_options({"catalog_name": "prod", "uri": uri})]
+
 
 class TestRestCatalog(PlainCatalogContract):
     @pytest.fixture
@@ -59,3 +66,10 @@ class TestRestCatalog(PlainCatalogContract):
         request.addfinalizer(lambda: running.__exit__(None, None, None))
         options = {"uri": server.uri, "properties": {"token": SECRET}}
         return lambda: IcebergCatalogConnector.from_options(options)
+
+    @pytest.fixture
+    def other_addresses(
+        self, open_repository: Callable[[], RepositoryConnector], server: RestServer
+    ) -> Sequence[Callable[[], RepositoryConnector]]:
+        uri = server.uri.replace("127.0.0.1", "LocalHost") + "/"
+        return [lambda: IcebergCatalogConnector.from_options({"uri": uri, "properties": {"token": SECRET}})]

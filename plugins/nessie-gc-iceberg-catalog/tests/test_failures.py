@@ -105,10 +105,10 @@ def test_a_refusal_of_a_database_is_a_matter_of_credentials() -> None:
 
 
 def test_identities_tell_catalogs_apart_and_hold_no_credentials(lake: Lake, connect: Open) -> None:
-    postgres = "postgresql+psycopg://user:word@db:5432/catalogs?password=word"
+    postgres = "postgresql+psycopg://user:word@db:5433/catalogs?password=word"
 
     assert (
-        "iceberg-catalog:sql:postgresql+psycopg://db:5432/catalogs:prod"
+        "iceberg-catalog:sql:postgresql://db:5433/catalogs:prod"
         == connector(uri=postgres, catalog_name="prod").identity()
     )
     assert f"iceberg-catalog:sql:{lake.uri}:prod" == connect().identity()
@@ -117,6 +117,51 @@ def test_identities_tell_catalogs_apart_and_hold_no_credentials(lake: Lake, conn
         == connector(uri="http://h:1/x", warehouse="w", catalog_name="other").identity()
         == "iceberg-catalog:rest:http://h:1/x:w"
     )
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ("http://localhost:80/x", "http://127.0.0.1/x/", "http://LOCALHOST/x", "http://[::1]/x"),
+        ("postgresql://me:a@DB/c", "postgresql+psycopg2://you:b@db:5432/c?sslmode=require", "postgres://db/c"),
+        ("thrift://b:9083,thrift://a:9083", "thrift://A:9083, thrift://B:9083"),
+    ],
+)
+def test_s15_spellings_of_one_address_are_one_catalog(spellings: tuple[str, ...]) -> None:
+    types = {"postgres": "sql", "postgresql": "sql"}
+    found = {connector(uri=uri, type=types.get(uri.partition(":")[0])).identity() for uri in spellings}
+
+    assert 1 == len(found)
+
+
+def test_s15_a_database_file_is_one_catalog_by_every_path(lake: Lake, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(Path(lake.uri.removeprefix("sqlite:///")).parent)
+    spelled = f"sqlite:///{link}/./{lake.uri.rpartition('/')[2]}"
+
+    assert connector(uri=lake.uri).identity() == connector(uri=spelled).identity()
+
+
+def test_databases_that_their_parameters_choose_stay_apart() -> None:
+    uris = ("postgresql:///c?host=/run/a", "postgresql:///c?host=/run/b", "postgresql:///c?host=/run/b&port=1")
+
+    assert 3 == len({connector(uri=uri).identity() for uri in uris})
+
+
+def test_s15_a_configured_name_is_the_identity_and_the_others_are_known() -> None:
+    named = connector(uri="http://localhost:80/x/", type="rest", identity="lake-1")
+
+    assert "lake-1" == named.identity()
+    assert ["iceberg-catalog:rest:http://localhost/x", "iceberg-catalog:rest:http://localhost:80/x"] == (
+        named.former_identities()
+    )
+    assert [] == connector(uri="http://h/x", type="rest").former_identities()
+
+
+@pytest.mark.parametrize("name", ["", " lake", "lake\n", "la\x1bke"])
+def test_a_name_that_cannot_be_shown_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="identity"):
+        connector(uri="http://h/x", identity=name)
 
 
 def test_closing_twice_does_no_harm_and_using_again_opens_again(lake: Lake, connect: Open) -> None:

@@ -112,6 +112,26 @@ def test_a_table_that_the_server_cannot_load_is_frozen_where_its_place_is_told(l
     assert (UNREADABLE_TABLE, "s3://lake/broken") == (version.content_type, version.location)
 
 
+def test_s18_a_table_whose_metadata_makes_no_sense_is_frozen_and_stops_no_other(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector
+) -> None:
+    lake.table("sales.orders")
+    table = lake.table("sales.broken", appends=1)
+    whole = server.table
+
+    def spoil(identifier: tuple[str, ...]) -> tuple[int, dict[str, object]]:
+        status, body = whole(identifier)
+        if identifier[-1] == "broken":
+            body["metadata"]["snapshots"][0]["timestamp-ms"] = 10**30  # type: ignore[index]  # plain JSON
+        return status, body
+
+    server.table = spoil  # type: ignore[method-assign]  # the server's answers are the test's to spoil
+
+    assert ["sales.broken", "sales.orders"] == names(connector)
+    [frozen] = put(connector, "sales.broken", UNREADABLE_TABLE)
+    assert table.location() == frozen.location
+
+
 def test_a_table_that_goes_while_the_catalog_is_listed_is_looked_for_again(
     lake: Lake, server: RestServer, connector: IcebergCatalogConnector
 ) -> None:

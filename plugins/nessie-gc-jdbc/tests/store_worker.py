@@ -20,7 +20,7 @@ def act(store: JdbcLiveSetStore, verb: str, *arguments: str) -> object:
         if verb == "expire":
             store.start_expire(UUID(arguments[0]), at=NOON)
             return "started"
-        store.acquire_lease("r", arguments[0], now=NOON, until=NOON + timedelta(hours=1))
+        store.acquire_lease("r", arguments[0], host="h", process=1, duration=timedelta(hours=1))
     except LiveSetStateError:
         return "refused"
     except LeaseHeldError:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_only_one_of_several_processes_starts_a_sweep(store, url):
 def test_only_one_of_several_processes_gets_a_lease(store, url):
     assert ["got", "held", "held"] == sorted(answers([run(url, "lease", f"owner-{n}") for n in range(3)]))
     with pytest.raises(LeaseHeldError, match="owner-"):
-        store.acquire_lease("r", "me", now=NOON, until=NOON)
+        store.acquire_lease("r", "me", host="h", process=1, duration=timedelta(hours=1))
 
 
 def test_processes_may_open_a_new_store_at_the_same_time(sqlite_url):

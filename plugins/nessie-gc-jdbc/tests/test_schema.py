@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -142,6 +143,68 @@ def test_tables_of_another_version_are_refused_and_left_alone(open_store, engine
         store.create_schema("CREATE_IF_NOT_EXISTS")
     store.create_schema("DROP_AND_CREATE")
     used_once(store)
+
+
+LEASES_OF_VERSION_1 = """CREATE TABLE nessie_gc_leases (
+    repository_key {binary} NOT NULL PRIMARY KEY,
+    repository TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    ends BIGINT NOT NULL
+)"""
+
+
+def make_version_1(engine, *, ends=0):
+    """Turns the tables into those of version 1, with a lease that runs out then."""
+    binary = "BYTEA" if engine.dialect.name == "postgresql" else "BLOB"
+    with engine.begin() as connection:
+        for statement in (
+            "DROP TABLE nessie_gc_leases",
+            LEASES_OF_VERSION_1.format(binary=binary),
+            "UPDATE nessie_gc_schema SET version = 1",
+        ):
+            connection.execute(sqlalchemy.text(statement))
+        row = {"key": b"k" * 20, "ends": ends}
+        connection.execute(sqlalchemy.text("INSERT INTO nessie_gc_leases VALUES (:key, 'r', 'one', :ends)"), row)
+
+
+def test_tables_of_version_1_are_brought_up_to_date_with_all_they_hold(open_store, engine):
+    store = open_store(schema="CREATE_IF_NOT_EXISTS")
+    found = used_once(store)
+    store.add_tombstones("r", ["s3://b/t"], at=NOON)
+    store.close()
+    make_version_1(engine)
+
+    store = open_store(schema="CREATE_IF_NOT_EXISTS")
+    assert NOON == store.get(found).created
+    assert {"s3://b/t"} == store.tombstones("r", ["s3://b/t"])
+    store.acquire_lease("r", "one", host="h", process=1, duration=timedelta(hours=1))
+    assert "h" == store.lease("r").host
+    assert found == open_store(schema="NONE").get(found).id
+
+
+def test_an_sqlite_file_of_version_1_is_brought_up_to_date_on_first_use(sqlite_url):
+    with JdbcLiveSetStore.from_options({"url": sqlite_url}) as store:
+        found = used_once(store)
+    engine = sqlalchemy.create_engine(sqlite_url)
+    make_version_1(engine)
+    engine.dispose()
+    with JdbcLiveSetStore.from_options({"url": sqlite_url}) as store:
+        assert [found] == [live_set.id for live_set in store.live_sets()]
+
+
+def test_tables_of_version_1_say_how_to_bring_them_up_to_date_where_they_are_left_alone(open_store, engine):
+    open_store().create_schema("CREATE")
+    make_version_1(engine)
+    with pytest.raises(StoreError, match=r"create-sql-schema --jdbc-schema CREATE_IF_NOT_EXISTS"):
+        list(open_store(schema="NONE").live_sets())
+
+
+def test_tables_that_a_process_of_the_earlier_release_uses_stay_as_they_are(open_store, engine):
+    open_store().create_schema("CREATE")
+    make_version_1(engine, ends=2**62)
+    with pytest.raises(StoreError, match="earlier release"):
+        open_store().create_schema("CREATE_IF_NOT_EXISTS")
+    assert "host" not in [column["name"] for column in sqlalchemy.inspect(engine).get_columns("nessie_gc_leases")]
 
 
 def test_sqlite_is_durable_and_concurrent(sqlite_url, tmp_path):

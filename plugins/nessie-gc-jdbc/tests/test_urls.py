@@ -30,6 +30,9 @@ def url_of(text, *, user=None, password=None, **properties):
         ("postgresql+psycopg2://db/gc", "postgresql+psycopg2://db/gc"),
         ("jdbc:mariadb://db:3307/gc", "mariadb+pymysql://db:3307/gc"),
         ("jdbc:mysql://db/gc", "mysql+pymysql://db/gc"),
+        ("postgresql://me:p/w@db/gc", "postgresql+psycopg://me:p%2Fw@db/gc"),
+        ("jdbc:postgresql://me:p@w:#@db:5433/gc?a=b", "postgresql+psycopg://me:p%40w%3A%23@db:5433/gc?a=b"),
+        ("jdbc:postgresql://db:5433/gc?user=me&password=p@/#w", "postgresql+psycopg://me:p%40%2F%23w@db:5433/gc"),
         ("jdbc:sqlite:/data/gc.db", "sqlite:////data/gc.db"),
         ("jdbc:sqlite:file:/data/a b%20.db?cache=shared", "sqlite:////data/a%20b%20.db"),
         ("sqlite:////data/gc.db", "sqlite:////data/gc.db"),
@@ -76,6 +79,9 @@ def test_no_password_is_ever_shown(password, user):
         ("sqlite://", "keeps nothing"),
         ("jdbc:", "no database"),
         ("postgresql://secret:secret@db:x/gc", "no URL"),
+        ("postgresql://me:secret", "no URL"),
+        ("postgresql://me:12/secret@db/gc", "options user and password"),
+        ("jdbc:postgresql://me:12/secret@db/gc", "options user and password"),
     ],
 )
 def test_what_is_no_url_is_refused_in_one_line(given_url, message):

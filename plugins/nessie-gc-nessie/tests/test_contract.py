@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import count
 
@@ -56,6 +56,13 @@ class TestNessieConnector(RepositoryConnectorContract):
     def open_repository(self, filled: NessieServer) -> Callable[[], RepositoryConnector]:
         options = {"uri": filled.uri, "authentication": "bearer", "token": SECRET, "page_size": PAGE_SIZE}
         return lambda: NessieConnector.from_options(options)
+
+    @pytest.fixture
+    def other_addresses(self, filled: NessieServer) -> Sequence[Callable[[], RepositoryConnector]]:
+        localhost = filled.uri.replace("127.0.0.1", "localhost")
+        options = {"authentication": "bearer", "token": SECRET}
+        uris = (f"{filled.uri}/", localhost)
+        return [lambda uri=uri: NessieConnector.from_options({"uri": uri, **options}) for uri in uris]  # type: ignore[misc]
 
     @pytest.fixture
     def expected_references(self, writer: NessieWriter) -> Mapping[str, ReferenceKind]:

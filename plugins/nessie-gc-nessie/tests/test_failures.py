@@ -301,3 +301,22 @@ def test_a_server_without_version_2_is_refused_by_check(config: dict[str, object
         pytest.raises(ConfigurationError, match="version 2"),
     ):
         connector.describe()
+
+
+@pytest.mark.parametrize("created", [None, "", "yesterday", 17, "1970-01-01T00:00:00Z"])
+def test_s15_a_server_that_does_not_say_when_it_was_made_is_told_apart_by_its_address(created: object) -> None:
+    with LoopbackServer(lambda asked: json_reply({"repositoryCreationTimestamp": created})) as server:
+        port = server.origin.rpartition(":")[2]
+        found = set()
+        for host in ("127.0.0.1", "LOCALHOST"):
+            with NessieConnector.from_options({"uri": f"http://{host}:{port}/api/v2/"}) as connector:
+                found.add(connector.identity())
+    assert {f"http://localhost:{port}/api/v2"} == found
+
+
+def test_a_server_is_asked_for_its_identity_once() -> None:
+    answer = {"repositoryCreationTimestamp": "2026-01-01T00:00:00.000000001Z"}
+    with LoopbackServer(lambda asked: json_reply(answer)) as server:
+        with NessieConnector.from_options({"uri": server.uri}) as connector:
+            assert ["nessie:created:2026-01-01T00:00:00.000000001Z"] * 2 == [connector.identity() for _ in range(2)]
+        assert 1 == len(server.asked)

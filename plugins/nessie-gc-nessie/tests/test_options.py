@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from nessie_gc_nessie import NessieConnector, NessieOptions, nessie_gc_register_repository_connector
+from nessie_gc_nessie.client import normalized
 
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError
@@ -132,6 +133,19 @@ def test_secrets_are_absent_from_every_repr() -> None:
     assert {"token", "password", "oauth2_client_secret", "nessie_options"} == NessieOptions.secret_names()
 
 
+@pytest.mark.parametrize("password", ["pass/word", "12/word", "pass?word", "pass#word", "pass@word", "pass:word"])
+def test_s28_a_uri_with_credentials_is_refused_and_not_shown(password: str) -> None:
+    with pytest.raises(ConfigurationError, match="credentials") as raised:
+        NessieOptions(uri=f"https://me:{password}@host/api/v2")
+    assert [] == [part for part in ("pass", "word", "host") if part in str(raised.value).replace("host:port", "")]
+
+
+@pytest.mark.parametrize("name", ["", " lake", "lake\n", "la\x1bke"])
+def test_a_name_that_cannot_be_shown_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="identity"):
+        NessieOptions(identity=name)
+
+
 @pytest.mark.parametrize(
     ("uri", "expected"),
     [
@@ -142,6 +156,5 @@ def test_secrets_are_absent_from_every_repr() -> None:
         ("HTTP://host/Path/api/v2", "http://host/Path/api/v2"),
     ],
 )
-def test_equal_servers_have_equal_identities(uri: str, expected: str) -> None:
-    with NessieConnector.from_options({"uri": uri}) as connector:
-        assert expected == connector.identity()
+def test_a_uri_is_asked_and_shown_in_one_form(uri: str, expected: str) -> None:
+    assert expected == normalized(uri)

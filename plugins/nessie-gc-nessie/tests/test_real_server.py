@@ -250,9 +250,28 @@ def test_version_1_of_the_api_is_refused_at_once() -> None:
         NessieConnector.from_options({"uri": "http://localhost:19120/api/v1/"})
 
 
-def test_the_identity_is_the_plain_uri(server: NessieServer) -> None:
-    with NessieConnector.from_options({"uri": server.uri + "/"}) as connector:
-        assert server.uri == connector.identity()
+def test_s15_the_identity_is_one_for_every_address_of_the_server(server: NessieServer) -> None:
+    port = server.port
+    found = set()
+    for uri in (server.uri, server.uri + "//", f"http://localhost:{port}/api/v2"):
+        with NessieConnector.from_options({"uri": uri}) as connector:
+            found.add(connector.identity())
+    (identity,) = found
+    assert identity.startswith("nessie:created:20")
+
+
+def test_s15_another_server_is_another_repository(connector: NessieConnector) -> None:
+    with NessieServer() as other, NessieConnector.from_options({"uri": other.uri}) as second:
+        assert connector.identity() != second.identity()
+
+
+def test_s15_a_configured_name_is_the_identity_and_the_others_are_known(server: NessieServer) -> None:
+    with NessieConnector.from_options({"uri": server.uri}) as plain:
+        created = plain.identity()
+        assert [server.uri.replace("127.0.0.1", "localhost"), server.uri] == plain.former_identities()
+    with NessieConnector.from_options({"uri": server.uri, "identity": "lake-1"}) as named:
+        assert "lake-1" == named.identity()
+        assert created == named.former_identities()[0]
 
 
 def test_check_gets_one_line_about_the_server(connector: NessieConnector, server: NessieServer) -> None:

@@ -20,15 +20,16 @@ ONCE = ("-r", "retries=0", "--read-timeout", "PT1S", "--connect-timeout", "PT1S"
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Answers every request in the way that the path begins with: a status, or silence."""
+    """Answers every request in the way that the path begins with: a status, or silence; or silence but for its name."""
 
     def do_GET(self) -> None:
         kind = self.path.split("/")[1]
-        if kind == "silence":
+        named = kind == "named" and self.path.endswith("/config")
+        if kind in ("silence", "named") and not named:
             time.sleep(3)
             return
         body = b"<html>this is no Nessie</html>" if kind == "nonsense" else b"{}"
-        self.send_response(200 if kind == "nonsense" else int(kind))
+        self.send_response(200 if kind in ("nonsense", "named") else int(kind))
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -60,8 +61,13 @@ def test_nobody_there_is_named_in_one_line(run: Run) -> None:
     assert "http://127.0.0.1:1/api/v2" in one_line(result)
 
 
-def test_a_failed_mark_names_its_live_set_in_json(run: Run) -> None:
-    body = json.loads(run("mark", "-u", "http://127.0.0.1:1/api/v2", *ONCE, "--json").stdout)
+def test_a_repository_that_does_not_say_which_it_is_gets_no_live_set(run: Run) -> None:
+    assert 1 == run("mark", "-u", "http://127.0.0.1:1/api/v2", *ONCE).exit_code
+    assert [] == json.loads(run("list", "--json").stdout)["live_sets"]
+
+
+def test_a_failed_mark_names_its_live_set_in_json(server: str, run: Run) -> None:
+    body = json.loads(run("mark", "-u", f"{server}/named/api/v2", *ONCE, "--json").stdout)
     assert [body["live_set_id"]] == [found["id"] for found in json.loads(run("list", "--json").stdout)["live_sets"]]
 
 
@@ -86,7 +92,7 @@ def test_a_database_of_another_program_is_left_alone(run: Run, home: Path) -> No
 
 
 def test_a_run_that_is_terminated_says_so_and_fails_its_live_set(server: str, home: Path, run: Run) -> None:
-    command = [sys.executable, "-m", "nessie_gc_core", "mark", "-u", f"{server}/silence/api/v2"]
+    command = [sys.executable, "-m", "nessie_gc_core", "mark", "-u", f"{server}/named/api/v2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
         deadline = time.monotonic() + 60
         while "IDENTIFY_IN_PROGRESS" not in run("list").stdout and time.monotonic() < deadline:

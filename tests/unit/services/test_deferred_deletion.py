@@ -183,8 +183,8 @@ def test_many_small_steps_do_the_same(scene: Scene) -> None:
 
 
 def test_another_collector_keeps_it_out(scene: Scene) -> None:
-    now = utc_now()
-    scene.store.acquire_lease(scene.repository.identity(), "another", now=now, until=now + timedelta(hours=1))
+    repository, hour = scene.repository.identity(), timedelta(hours=1)
+    scene.store.acquire_lease(repository, "another", host="elsewhere", process=1, duration=hour)
     before = scene.stored()
     with pytest.raises(LeaseHeldError, match="another"):
         scene.delete()

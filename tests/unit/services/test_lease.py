@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import socket
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -12,12 +14,17 @@ from nessie_gc_core.services.lease import hold_lease
 MINUTE = timedelta(minutes=1)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+class Clocks:
+    """The store's clock and that of elapsed seconds, which tell the time differently and run alike."""
 
-    def __call__(self) -> datetime:
-        return self.now
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+    def elapsed(self) -> float:
+        return 1234.5 + self.seconds
 
 
 class Failing(MemoryLiveSetStore):
@@ -25,38 +32,58 @@ class Failing(MemoryLiveSetStore):
 
     failing: Exception | None = None
 
-    def acquire_lease(self, repository: str, owner: str, *, now: datetime, until: datetime) -> None:
+    def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
         if self.failing is not None:
             raise self.failing
-        super().acquire_lease(repository, owner, now=now, until=until)
+        return super().acquire_lease(repository, owner, host=host, process=process, duration=duration)
 
 
 def test_only_one_holds_a_lease_and_gives_it_back() -> None:
-    store, clock = MemoryLiveSetStore.from_options({}), Clock()
-    with hold_lease(store, "r", MINUTE, clock) as lease:
+    store = MemoryLiveSetStore.from_options({})
+    with hold_lease(store, "r", MINUTE) as lease:
         lease.check()
-        with pytest.raises(LeaseHeldError), hold_lease(store, "r", MINUTE, clock):
+        with pytest.raises(LeaseHeldError), hold_lease(store, "r", MINUTE):
             pass
-        with hold_lease(store, "another", MINUTE, clock):
+        with hold_lease(store, "another", MINUTE):
             pass
-    with hold_lease(store, "r", MINUTE, clock):
+    with hold_lease(store, "r", MINUTE):
         pass
 
 
+def test_the_holder_is_named_by_host_and_process() -> None:
+    store = MemoryLiveSetStore.from_options({})
+    with hold_lease(store, "r", MINUTE), pytest.raises(LeaseHeldError) as caught, hold_lease(store, "r", MINUTE):
+        pass
+    assert f"process {os.getpid()} on {socket.gethostname()}" in str(caught.value)
+    assert "since 2" in str(caught.value)
+
+
 def test_a_lease_that_ran_out_may_be_taken_over_and_its_holder_stops() -> None:
-    store, clock = MemoryLiveSetStore.from_options({}), Clock()
-    with hold_lease(store, "r", MINUTE, clock) as first:
-        clock.now += MINUTE
-        with hold_lease(store, "r", MINUTE, clock) as second:
+    store, clocks = MemoryLiveSetStore.from_options({}), Clocks()
+    store.clock = clocks.now
+    with hold_lease(store, "r", MINUTE, elapsed=clocks.elapsed) as first:
+        clocks.seconds += 60
+        with hold_lease(store, "r", MINUTE, elapsed=clocks.elapsed) as second:
             second.check()
             with pytest.raises(SafetyError, match="stood still"):
                 first.check()
 
 
+@pytest.mark.parametrize("hours", [-30, 30])
+def test_the_clock_of_the_store_may_be_set_wherever_it_likes(hours: int) -> None:
+    store = MemoryLiveSetStore.from_options({})
+    store.clock = lambda: datetime.now(UTC) + timedelta(hours=hours)
+    with hold_lease(store, "r", MINUTE) as lease:
+        lease.check()
+        assert store.lease("r") is not None
+        with pytest.raises(LeaseHeldError), hold_lease(store, "r", MINUTE):
+            pass
+
+
 @pytest.mark.parametrize("error", [OSError("no disk"), RuntimeError("a defect")])
 def test_a_lease_that_cannot_be_renewed_is_lost_whatever_the_store_raises(error: Exception) -> None:
-    store, clock = Failing.from_options({}), Clock()
-    with hold_lease(store, "r", timedelta(seconds=0.03), clock) as lease:
+    store = Failing.from_options({})
+    with hold_lease(store, "r", timedelta(seconds=0.3)) as lease:
         lease.check()
         store.failing = error
         deadline = time.monotonic() + 20
@@ -68,10 +95,6 @@ def test_a_lease_that_cannot_be_renewed_is_lost_whatever_the_store_raises(error:
 
 def test_a_lease_is_renewed_while_it_is_held() -> None:
     store = MemoryLiveSetStore.from_options({})
-
-    def now() -> datetime:
-        return datetime.now(UTC)
-
-    with hold_lease(store, "r", timedelta(seconds=3), now) as lease:
+    with hold_lease(store, "r", timedelta(seconds=3)) as lease:
         time.sleep(3.5)
         lease.check()

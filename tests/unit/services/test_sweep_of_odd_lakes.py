@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from collecting import Collector, in_memory
 from nessie_gc_memory import MemoryLake, TableState, put
+from pyarrow import parquet
 
-from nessie_gc_core.errors import ConfigurationError, SafetyError
+from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.services.settings import SweepSettings
 
@@ -122,14 +123,15 @@ def test_a_resumed_sweep_leaves_the_first_attempts_parquet_file_alone(
     lake: MemoryLake, collector: Collector, tmp_path: Path
 ) -> None:
     table(lake, "one")
+    lake.put("memory://wh/db/one/dead.parquet")
     lake.advance(timedelta(days=3))
     live_set, file = collector.mark("1"), tmp_path / "outcomes.parquet"
     with pytest.raises(RuntimeError):
         collector.sweep(live_set, SweepSettings(outcomes_to=str(file)), progress=killed_at(0))
     before = file.read_bytes()
-    with pytest.raises(ConfigurationError, match="another file"):
-        collector.sweep(live_set, SweepSettings(outcomes_to=str(file), resume=True))
+    collector.sweep(live_set, SweepSettings(outcomes_to=str(file), resume=True))
     assert before == file.read_bytes()
+    assert "dead.parquet" in parquet.read_table(tmp_path / "outcomes.1.parquet").column("path").to_pylist()
 
 
 def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
@@ -144,8 +146,8 @@ def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
     def stand_still(phase: str, done: int, total: int | None) -> None:
         if (phase, done) == ("delete", 1):
             now = lake.advance(timedelta(minutes=5))
-            until = now + timedelta(minutes=5)
-            collector.store.acquire_lease(collector.repository.identity(), "another", now=now, until=until)
+            repository, duration = collector.repository.identity(), timedelta(minutes=5)
+            collector.store.acquire_lease(repository, "another", host="elsewhere", process=1, duration=duration)
             collector.store.start_expire(live_set, at=now, resume=True)
 
     with pytest.raises(SafetyError, match="lease"):

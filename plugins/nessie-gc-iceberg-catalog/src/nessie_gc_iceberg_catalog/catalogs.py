@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.urls import TWO_READINGS, comparable, split_credentials
 from nessie_gc_iceberg_catalog.errors import Redactor
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "bigquery")
 _SECRET_KEY = re.compile(r"credential|token|secret|passw|key|auth|header|sas|sign|connection-string", re.I)
 _SQL_SCHEMES = ("sqlite", "postgresql", "mysql", "mariadb")
+_PLACE_PARAMETERS = ("host", "hostaddr", "port", "dbname", "service", "unix_socket", "options")
 _FORCED = {
     "init_catalog_tables": "false",  # an SQL catalog that is not there must not be created empty
     "snapshot-loading-mode": "all",  # a REST catalog must name every snapshot
@@ -35,6 +38,8 @@ class CatalogAddress:
         configured = Config().get_catalog_config(self.name) or {}
         plain = {key: str(value) for key, value in configured.items() if not isinstance(value, dict)}
         self.properties: Mapping[str, str] = {**plain, **options.catalog_properties(), **_FORCED}
+        self._configured = options.identity
+        self._user_infos = list(self._checked_credentials())
         self.redact = Redactor(self._secrets())
         self.type = self._type()
         if self.type == "sql":
@@ -46,8 +51,20 @@ class CatalogAddress:
         return self.properties.get("uri", "")
 
     def identity(self) -> str:
-        """What tells this catalog from any other, without credentials."""
-        address = re.sub(r"(?<=://)[^/]*@|[?#].*", "", self.uri).rstrip("/")
+        """The configured name, else what tells this catalog from any other, without credentials."""
+        return self._configured or self.described()
+
+    def described(self) -> str:
+        """What tells this catalog from any other by its address, in one spelling."""
+        return self._identity(comparable_uri(self.type, self.uri))
+
+    def former_identities(self) -> list[str]:
+        """What this catalog is called without its name, and what earlier releases called it: its address as spelled."""
+        spelled = (re.sub(r"[?#].*", "", "".join(split_credentials(part)[::2])) for part in _addresses(self.uri))
+        found = [self.described(), self._identity(",".join(spelled).rstrip("/"))]
+        return [each for each in dict.fromkeys(found) if each != self.identity()]
+
+    def _identity(self, address: str) -> str:
         scope = [self.properties.get(key, "") for key in ("warehouse", "prefix", "glue.id", "glue.region")]
         if self.type != "rest":
             scope.append(self.name)
@@ -82,11 +99,60 @@ class CatalogAddress:
         self.properties = {**self.properties, "type": given.lower()}
         return given.lower()
 
+    def _checked_credentials(self) -> Iterator[str]:
+        """The raw credentials in the URI, once what opens the catalog reads them as we do.
+
+        Raises:
+            ConfigurationError: a part of the password would be taken for host or path, and shown.
+        """
+        for part in _addresses(self.uri):
+            try:
+                prefix, user_info, _ = split_credentials(part)
+            except ValueError as error:
+                raise ConfigurationError(f"catalog {self.name!r}: in its uri {error}") from None
+            if user_info is None:
+                continue
+            server = prefix.partition("://")[0].partition("+")[0].lower()
+            if "@" in user_info or (server not in _SQL_SCHEMES and re.search(r"[/?#]", user_info)):
+                raise ConfigurationError(f"catalog {self.name!r}: in its uri {TWO_READINGS}")
+            yield user_info
+
     def _secrets(self) -> list[str]:
-        password = urlsplit(self.properties.get("uri", "")).password
+        raw = [user_info.partition(":")[2] for user_info in self._user_infos]
+        passwords = [form for password in raw if password for form in (password, unquote(password))]
         hidden = [value for key, value in self.properties.items() if _SECRET_KEY.search(key)]
         parts = [part for value in hidden if ":" in value for part in value.split(":")[1:]]
-        return [*hidden, *parts, *([password] if password else [])]
+        return [*hidden, *parts, *passwords]
+
+
+def _addresses(uri: str) -> list[str]:
+    """The addresses of a metastore with several, else the one."""
+    return re.split(r"\s*,\s*(?=\w+://)", uri)
+
+
+def _places(rest: str) -> Iterator[tuple[str, str]]:
+    """Parameters that choose the database itself."""
+    return (pair for pair in parse_qsl(rest.partition("?")[2]) if pair[0] in _PLACE_PARAMETERS)
+
+
+def comparable_uri(type_: str, uri: str) -> str:
+    """An address in the one spelling that all spellings of it have; SQL: whatever the driver, SQLite by its real file.
+
+    Raises:
+        ConfigurationError: it names no host and port.
+    """
+    scheme, _, rest = uri.partition("://")
+    database = scheme.partition("+")[0].lower()
+    if type_ == "sql" and database == "sqlite":
+        path = rest.removeprefix("/").partition("?")[0]
+        return f"sqlite:///{path if path.startswith('file:') else os.path.realpath(path)}"
+    try:
+        if type_ == "sql":
+            server = comparable(f"{'postgresql' if database == 'postgres' else database}://{rest}")
+            return "".join([server, *(f"?{name}={value}" for name, value in sorted(_places(rest)))])
+        return ",".join(sorted(comparable(part) for part in _addresses(uri))) if uri else ""
+    except ValueError as error:
+        raise ConfigurationError(f"the uri of the catalog makes no sense: {error}") from None
 
 
 def _require_sqlite_file(uri: str) -> None:

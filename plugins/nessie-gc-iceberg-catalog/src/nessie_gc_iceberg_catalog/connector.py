@@ -57,8 +57,16 @@ class IcebergCatalogConnector(RepositoryConnector):
         self._remembered_states = 0
 
     def identity(self) -> str:
-        """Type, URI without credentials, warehouse, and for SQL the catalog's name in its tables."""
+        """The option ``identity``; else type, URI in one spelling, warehouse, and for SQL the catalog's name."""
         return self._address.identity()
+
+    def address(self) -> str:
+        """Type, URI without credentials, warehouse, and for SQL the catalog's name, whatever name is configured."""
+        return self._address.described()
+
+    def former_identities(self) -> list[str]:
+        """The address in one spelling, where a name is configured, and as it was spelled."""
+        return self._address.former_identities()
 
     def references(self) -> Iterator[Reference]:
         """Lists all tables and views, loading each; what vanishes meanwhile is looked for again."""

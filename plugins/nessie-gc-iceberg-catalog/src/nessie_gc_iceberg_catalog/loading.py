@@ -88,7 +88,11 @@ class Loader:
         table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
         if table is None:
             return None
-        return parse_states(name, table.metadata_location, table.metadata.model_dump_json())
+        try:
+            return parse_states(name, table.metadata_location, table.metadata.model_dump_json())
+        except Exception as error:  # noqa: BLE001 - whatever is odd in it: this table is unreadable, no other is
+            log.warning("table %s is frozen: its metadata makes no sense (%s)", name, type(error).__name__)
+            return unreadable_states(name, table.metadata.location, table.metadata_location)
 
     def _table_or_none(self, identifier: tuple[str, ...]) -> Table | None:
         try:

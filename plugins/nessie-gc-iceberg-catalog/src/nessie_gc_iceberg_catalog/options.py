@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from nessie_gc_core import ConnectorOptions, option, options, secret
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.options import secret_mapping
+from nessie_gc_core.model.options import check_identity, secret_mapping
 
 
 @options
@@ -16,6 +16,9 @@ class IcebergCatalogOptions(ConnectorOptions):
     catalog_name: str = option("default", help="name of the catalog: as in .pyiceberg.yaml; for SQL also in the tables")
     type: str | None = option(None, help="rest, sql, hive, glue, dynamodb or bigquery; guessed from the URI if absent")
     uri: str | None = secret(help="address of the catalog: a REST endpoint, a database URL, a metastore")
+    identity: str | None = option(
+        None, help="name under which the store keeps this catalog's records, whatever its address; one for each catalog"
+    )
     warehouse: str | None = option(None, help="the catalog's warehouse, where it wants one")
     properties: Mapping[str, str] = secret_mapping(help="more PyIceberg catalog and FileIO properties, k=v")
     keep_listed_snapshots: bool = option(
@@ -30,6 +33,8 @@ class IcebergCatalogOptions(ConnectorOptions):
     retries: int = option(2, help="how often a call is repeated when the catalog does not answer")
 
     def __post_init__(self) -> None:
+        if self.identity is not None:
+            check_identity(self.identity)
         if self.parallelism < 1:
             raise ConfigurationError(f"option 'parallelism' must be at least 1, not {self.parallelism}")
 

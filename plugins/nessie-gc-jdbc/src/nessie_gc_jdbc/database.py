@@ -18,8 +18,8 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
 from nessie_gc_jdbc.problems import store_error
-from nessie_gc_jdbc.schema import apply_strategy, check_version
-from nessie_gc_jdbc.urls import database_url, shown
+from nessie_gc_jdbc.schema import UPGRADES, apply_strategy, check_version, found_version
+from nessie_gc_jdbc.urls import database_url, secrets_of, shown
 
 BUSY_TIMEOUT_SECONDS = 30.0
 """How long SQLite waits for another writer, unless the property ``timeout`` says otherwise."""
@@ -40,7 +40,7 @@ class Database:
     def __init__(self, options: JdbcOptions) -> None:
         options.check()
         self.url = database_url(
-            options.url, user=options.user, password=options.password, properties=options.properties
+            options.url or "", user=options.user, password=options.password, properties=options.properties
         )
         self.shown_url = shown(self.url)
         self.backend = self.url.get_backend_name()
@@ -95,6 +95,16 @@ class Database:
             above = bytes(page[-1][0])
 
     # ---- statements of the dialect --------------------------------------------------------------------
+    def now(self, connection: Connection) -> int:
+        """The database's clock, in microseconds since the epoch; SQLite has none but the machine's."""
+        if self.backend == "sqlite":
+            return time.time_ns() // 1000
+        if self.backend == "postgresql":
+            query = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+        else:
+            query = "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
+        return int(connection.execute(text(query)).scalar_one())
+
     def insert_new(self, table: Table) -> Insert:
         """An insert that leaves rows that exist as they are, and does not count them."""
         if self.backend == "postgresql":
@@ -121,7 +131,7 @@ class Database:
         """
         self._make_folder()
         with self._transaction(writes=True) as connection:
-            apply_strategy(connection, strategy, self.shown_url)
+            apply_strategy(connection, strategy, self.shown_url, now=lambda: self.now(connection))
             check_version(connection, self.shown_url)
         self._ready = True
 
@@ -140,10 +150,11 @@ class Database:
             self._ready = True
 
     def _has_tables(self) -> bool:
+        """Whether there is nothing to create and nothing to bring up to date."""
         if self.is_file and not Path(self.url.database or "").exists():
             return False
         with self._transaction(writes=False) as connection:
-            return check_version(connection, self.shown_url, required=False)
+            return found_version(connection) not in (None, *UPGRADES)
 
     # ---- connections ----------------------------------------------------------------------------------
     @contextmanager
@@ -155,7 +166,7 @@ class Database:
             ):
                 yield connection
         except (SQLAlchemyError, UnicodeEncodeError) as error:
-            raise store_error(error, self.shown_url, self.url.password) from error
+            raise store_error(error, self.shown_url, secrets_of(self.url)) from error
 
     def _make_engine(self, options: JdbcOptions) -> Engine:
         arguments: dict[str, Any] = {}

@@ -40,7 +40,7 @@ class SchemaStrategy(StrEnum):
 class JdbcOptions(ConnectorOptions):
     """Which database, and how it is used."""
 
-    url: str = option("", help="jdbc:postgresql:…, jdbc:sqlite:FILE, or a URL as SQLAlchemy writes them")
+    url: str | None = secret(help="jdbc:postgresql:…, jdbc:sqlite:FILE, or a URL as SQLAlchemy writes them")
     user: str | None = option(None, help="user of the database; comes before one in the URL")
     password: str | None = secret(help="password of the user; comes before one in the URL")
     properties: Mapping[str, str] = secret_mapping(help="parameters of the connection, by the names of the driver")

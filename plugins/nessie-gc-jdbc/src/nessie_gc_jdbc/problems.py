@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from nessie_gc_core.errors import StoreError
@@ -26,8 +28,8 @@ _HINTS = (
 """Parts of messages, and what to do about them; the first that fits is taken."""
 
 
-def store_error(error: Exception, shown_url: str, password: str | None) -> StoreError:
-    """The error as a StoreError: one line, the URL without a password, and what to do."""
+def store_error(error: Exception, shown_url: str, secrets: Iterable[str]) -> StoreError:
+    """The error as a StoreError: one line without secrets, the URL without a password, and what to do."""
     if isinstance(error, PoolTimeoutError):
         return StoreError(
             f"the live-set store {shown_url} has no free connection; raise pool_max_size, or use fewer threads"
@@ -35,8 +37,8 @@ def store_error(error: Exception, shown_url: str, password: str | None) -> Store
     cause = getattr(error, "orig", None) or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     reason = lines[0] if lines else type(cause).__name__
-    if password:
-        reason = reason.replace(password, "***")
+    for secret in sorted(secrets, key=len, reverse=True):
+        reason = reason.replace(secret, "***")
     lowered = " ".join(lines).lower()
     hint = next((hint for words, hint in _HINTS if any(word in lowered for word in words)), None)
     return StoreError(f"the live-set store {shown_url} failed: {reason}" + (f"; {hint}" if hint else ""))

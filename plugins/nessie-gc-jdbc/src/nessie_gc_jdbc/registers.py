@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import Connection, Row, delete, or_, select, update
 
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.errors import LeaseHeldError
-from nessie_gc_core.model.live_sets import SeenContent
+from nessie_gc_core.connectors.live_set_store import lease_held
+from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords, SeenContent
 from nessie_gc_jdbc.database import Database
+from nessie_gc_jdbc.moving import count_records, move_records
 from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.tables import AFTER_ALL, from_micros, key_of, leases, seen_contents, to_micros, tombstones
+
+_MICROSECOND = timedelta(microseconds=1)
+_MOVING = timedelta(minutes=1)
+"""Seen by nobody: the lease under which records move is made and given back in one transaction."""
+_NEVER = from_micros(0)
 
 
 class RegisterVerbs(LiveSetStore):
@@ -76,28 +83,70 @@ class RegisterVerbs(LiveSetStore):
                 last_seen=from_micros(row.last_seen),
             )
 
-    def acquire_lease(self, repository: str, owner: str, *, now: datetime, until: datetime) -> None:
-        """Takes or renews the lease: changes one that is ours or ran out, or makes one where there is none."""
-        mine = leases.c.repository_key == key_of(repository)
-        free = or_(leases.c.owner == owner, leases.c.ends <= to_micros(now))
-        taken = {"owner": owner, "ends": to_micros(until)}
-        row = {"repository_key": key_of(repository), "repository": repository, **taken}
+    def count_records(self, repository: str) -> RepositoryRecords:
+        """How many there are."""
+        with self.database.reading() as connection:
+            return count_records(connection, repository)
+
+    def move_records(self, source: str, target: str) -> RepositoryRecords:
+        """Moves all records in one transaction, which holds both leases."""
+        holder = LeaseHolder(owner=str(uuid4()), host="", process=0, since=_NEVER, until=_NEVER)
         with self.database.writing() as connection:
-            if connection.execute(update(leases).where(mine, free).values(taken)).rowcount == 1:
-                return
-            if connection.execute(self.database.insert_new(leases).values(row)).rowcount == 1:
-                return
-            holder = connection.execute(select(leases.c.owner, leases.c.ends).where(mine)).one()
-        raise LeaseHeldError(
-            f"{holder.owner!r} collects {repository} until {from_micros(holder.ends).isoformat()}; "
-            "wait for it, or stop it"
-        )
+            for repository in sorted({source, target}):
+                self._take(connection, repository, holder, _MOVING)
+            moved = count_records(connection, source)
+            if source != target:
+                move_records(connection, self.database, source, target)
+            connection.execute(delete(leases).where(leases.c.owner == holder.owner))
+            return moved
+
+    def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
+        """Takes or renews the lease."""
+        holder = LeaseHolder(owner=owner, host=host, process=process, since=_NEVER, until=_NEVER)
+        with self.database.writing() as connection:
+            return self._take(connection, repository, holder, duration)
+
+    def _take(self, connection: Connection, repository: str, holder: LeaseHolder, duration: timedelta) -> datetime:
+        """Changes a lease that is ours or ran out, or makes one where there is none."""
+        now = self.database.now(connection)
+        ends = now + duration // _MICROSECOND
+        mine = leases.c.repository_key == key_of(repository)
+        renewed = update(leases).where(mine, leases.c.owner == holder.owner, leases.c.ends > now)
+        taken = {"owner": holder.owner, "host": holder.host, "process": holder.process, "since": now, "ends": ends}
+        free = update(leases).where(mine, or_(leases.c.owner == holder.owner, leases.c.ends <= now))
+        new = {"repository_key": key_of(repository), "repository": repository, **taken}
+        for statement in (
+            renewed.values(ends=ends),
+            free.values(taken),
+            self.database.insert_new(leases).values(new),
+        ):
+            if connection.execute(statement).rowcount == 1:
+                return from_micros(ends)
+        found = connection.execute(select(leases).where(mine)).one()
+        raise lease_held(repository, _lease_holder(found))
+
+    def lease(self, repository: str) -> LeaseHolder | None:
+        """The holder, where the lease has not run out."""
+        with self.database.reading() as connection:
+            mine = leases.c.repository_key == key_of(repository), leases.c.ends > self.database.now(connection)
+            row = connection.execute(select(leases).where(*mine)).first()
+        return None if row is None else _lease_holder(row)
 
     def release_lease(self, repository: str, owner: str) -> None:
         """Gives the lease back."""
         where = leases.c.repository_key == key_of(repository), leases.c.owner == owner
         with self.database.writing() as connection:
             connection.execute(delete(leases).where(*where))
+
+
+def _lease_holder(row: Row[Any]) -> LeaseHolder:
+    return LeaseHolder(
+        owner=row.owner,
+        host=row.host,
+        process=row.process,
+        since=from_micros(row.since),
+        until=from_micros(row.ends),
+    )
 
 
 def _by_key(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

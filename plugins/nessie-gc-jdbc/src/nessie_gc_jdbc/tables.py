@@ -29,7 +29,7 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PREFIX = "nessie_gc_"
 DIGEST_BYTES = 20
 AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
@@ -152,6 +152,9 @@ leases = _table(
     _key("repository_key", 1),
     _required("repository"),
     _required("owner"),
+    _required("host"),
+    Column("process", BigInteger, nullable=False),
+    Column("since", BigInteger, nullable=False),
     Column("ends", BigInteger, nullable=False),
 )
 

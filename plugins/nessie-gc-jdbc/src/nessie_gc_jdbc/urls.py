@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.urls import TWO_READINGS, split_credentials
 
 _DRIVERS = {
     "postgresql": "postgresql+psycopg",
@@ -29,6 +30,10 @@ _JDBC_NAMES = {
 """Parameters of JDBC drivers and what they are called here."""
 _EXAMPLES = "jdbc:postgresql://HOST:PORT/DATABASE, jdbc:sqlite:FILE, or postgresql://USER@HOST/DATABASE"
 _IN_MEMORY = ("", ":memory:")
+_SECRET_NAME = re.compile(r"passw|secret|token|key", re.IGNORECASE)
+_PLAIN_PLACE = re.compile(r"//(\[[^\]]*\]|[^:/@?\[]*)(:\d*)?(/[^@]*)?")
+"""Host, port and database of a JDBC URL without credentials before the host, as those of PostgreSQL always are."""
+_PARAMETERS = re.compile(r"([\w.-]+(=[^&]*)?(&|$))*")
 
 
 def database_url(text: str, *, user: str | None, password: str | None, properties: Mapping[str, str]) -> URL:
@@ -58,17 +63,48 @@ def shown(url: URL) -> str:
     return without.render_as_string()
 
 
+def secrets_of(url: URL) -> list[str]:
+    """What no error may show: the password, and parameters that hold one, as they are and as they stand in a URL."""
+    values = [value for name, value in url.query.items() if _SECRET_NAME.search(name)]
+    found = [url.password, *(text for value in values for text in ([value] if isinstance(value, str) else value))]
+    return [form for text in found if text for form in (text, quote(text), quote(text, safe=""), quote_plus(text))]
+
+
 def _from_sqlalchemy(text: str) -> URL:
     scheme = text.partition("://")[0]
     driver = _DRIVERS.get(scheme.lower())
     try:
-        url = make_url((driver if driver is not None else scheme) + text[len(scheme) :])
+        url = _server_url((driver if driver is not None else scheme) + text[len(scheme) :])
         backend = url.get_backend_name()
-    except (ArgumentError, ValueError) as error:
-        raise ConfigurationError(f"option 'url' of the store jdbc is no URL of a database; give {_EXAMPLES}") from error
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise _no_url(error) from None
     if backend not in _DRIVERS:
         raise ConfigurationError(f"the store jdbc knows no database {backend!r}; give {_EXAMPLES}")
     return url
+
+
+def _server_url(text: str) -> URL:
+    """The URL as SQLAlchemy reads it, once its credentials are taken out, in which it knows no ``@``."""
+    prefix, user_info, rest = split_credentials(text)
+    place, question, query = rest.partition("?")
+    url = make_url(prefix + place)
+    if question:
+        url = url.update_query_pairs(parse_qsl(query))
+    return _with_credentials(url, user_info)
+
+
+def _with_credentials(url: URL, user_info: str | None) -> URL:
+    if user_info is None:
+        return url
+    user, colon, password = user_info.partition(":")
+    return url.set(username=unquote(user), password=unquote(password) if colon else None)
+
+
+def _no_url(error: Exception) -> ConfigurationError:
+    """The error for a text that cannot be read; it shows nothing of it, for any part may be a password."""
+    if str(error) == TWO_READINGS:
+        return ConfigurationError(f"option 'url' of the store jdbc: {error}, or give them as options user and password")
+    return ConfigurationError(f"option 'url' of the store jdbc is no URL of a database; give {_EXAMPLES}")
 
 
 def _from_jdbc(rest: str) -> URL:
@@ -77,27 +113,32 @@ def _from_jdbc(rest: str) -> URL:
     if database == "h2":
         raise ConfigurationError("H2 is a database of Java; for one that needs no server give jdbc:sqlite:FILE")
     if not colon or database not in _DRIVERS:
-        raise ConfigurationError(f"the store jdbc knows no database {database!r}; give {_EXAMPLES}")
+        known = repr(database) if colon else "of that name"
+        raise ConfigurationError(f"the store jdbc knows no database {known}; give {_EXAMPLES}")
     if database == "sqlite":
         path = place.partition("?")[0]
         return URL.create("sqlite", database=unquote(path[5:]) if path.startswith("file:") else path)
     if not place.startswith("//"):
         place = "//localhost/" + place.lstrip("/")
+    return _server_from_jdbc(database, place)
+
+
+def _server_from_jdbc(database: str, place: str) -> URL:
+    head, _, query = place.partition("?")
+    user_info = None
     try:
-        parts = urlsplit(f"x:{place}")
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"the URL jdbc:{database}:… names no host and port; give {_EXAMPLES}") from error
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    return URL.create(
-        _DRIVERS[database],
-        username=query.pop("user", None) or _unquoted(parts.username),
-        password=query.pop("password", None) or _unquoted(parts.password),
-        host=host,
-        port=port,
-        database=unquote(parts.path.lstrip("/")) or None,
-        query=_driver_query(database, query),
-    )
+        if not (_PLAIN_PLACE.fullmatch(head) and _PARAMETERS.fullmatch(query)):
+            _, user_info, rest = split_credentials(f"x:{place}")
+            head, _, query = f"//{rest}".partition("?")
+        url = make_url(f"{_DRIVERS[database]}:{head}")
+    except (ArgumentError, ValueError) as error:
+        if str(error) == TWO_READINGS:
+            raise _no_url(error) from None
+        raise ConfigurationError(f"the URL jdbc:{database}:… names no host and port; give {_EXAMPLES}") from None
+    values = dict(parse_qsl(query, keep_blank_values=True))
+    url = _with_credentials(url, user_info)
+    user, password = values.pop("user", None) or url.username, values.pop("password", None) or url.password
+    return url.set(username=user, password=password).update_query_dict(_driver_query(database, values))
 
 
 def _driver_query(database: str, query: Mapping[str, str]) -> dict[str, str]:
@@ -123,7 +164,3 @@ def _sqlite(url: URL) -> URL:
             f"{database!r} is a URI; give SQLite's file as a path, such as jdbc:sqlite:/path/file.db"
         )
     return URL.create(url.drivername, database=str(Path(database).expanduser().absolute()), query=url.query)
-
-
-def _unquoted(text: str | None) -> str | None:
-    return None if text is None else unquote(text)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import ClassVar
 from uuid import UUID
 
 from nessie_gc_core import ConnectorOptions, option, options
-from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SeenContent, SweepStep
+from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SweepStep
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_memory.registers import Data, RegisterVerbs, Rows, utc, utc_now
 
 _RESUMABLE = (LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
 
@@ -26,39 +25,18 @@ class MemoryStoreOptions(ConnectorOptions):
     store: str = option("", help="name of a store that others in this process share; empty: one's own")
 
 
-@dataclass(slots=True)
-class _Rows:
-    """A live set and what belongs to it."""
-
-    live_set: LiveSet
-    versions: dict[object, ContentVersion] = field(default_factory=dict)
-    locations: dict[tuple[str, str], None] = field(default_factory=dict)
-    steps: dict[tuple[str, str], SweepStep] = field(default_factory=dict)
-    deletions: dict[tuple[str, str], FileDeletion] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Data:
-    """Everything that a store has."""
-
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    live_sets: dict[UUID, _Rows] = field(default_factory=dict)
-    tombstones: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    seen: dict[tuple[str, str, str], SeenContent] = field(default_factory=dict)
-    leases: dict[str, tuple[str, datetime]] = field(default_factory=dict)
-
-
-class MemoryLiveSetStore(LiveSetStore):
+class MemoryLiveSetStore(RegisterVerbs):
     """Keeps everything in this process, and nothing beyond it: registers too are gone when the process ends."""
 
     name = "memory"
     Options = MemoryStoreOptions
     executor_safe = False
-    _shared: ClassVar[dict[str, _Data]] = {}
+    _shared: ClassVar[dict[str, Data]] = {}
 
     def __init__(self, options: MemoryStoreOptions) -> None:
         super().__init__(options)
-        self._data = self._shared.setdefault(options.store, _Data()) if options.store else _Data()
+        self.clock = utc_now
+        self._data = self._shared.setdefault(options.store, Data()) if options.store else Data()
 
     # ---- status ---------------------------------------------------------------------------------------
     def start_identify(
@@ -74,11 +52,11 @@ class MemoryLiveSetStore(LiveSetStore):
             live_set = LiveSet(
                 id=live_set_id,
                 repository=repository,
-                created=_utc(created),
+                created=utc(created),
                 status=LiveSetStatus.IDENTIFY_IN_PROGRESS,
                 policies=tuple(policies),
             )
-            self._data.live_sets[live_set_id] = _Rows(live_set)
+            self._data.live_sets[live_set_id] = Rows(live_set)
 
     def finish_identify(
         self,
@@ -90,13 +68,13 @@ class MemoryLiveSetStore(LiveSetStore):
         failure: str | None = None,
     ) -> None:
         """Ends the mark."""
-        listed = None if references_listed is None else _utc(references_listed)
+        listed = None if references_listed is None else utc(references_listed)
         known_heads = tuple(heads)
         with self._in(live_set_id, LiveSetStatus.IDENTIFY_IN_PROGRESS) as rows:
             rows.live_set = replace(
                 rows.live_set,
                 status=LiveSetStatus.IDENTIFY_SUCCESS if failure is None else LiveSetStatus.IDENTIFY_FAILED,
-                identify_completed=_utc(at),
+                identify_completed=utc(at),
                 references_listed=listed,
                 heads=known_heads,
                 error_message=failure,
@@ -110,7 +88,7 @@ class MemoryLiveSetStore(LiveSetStore):
             rows.live_set = replace(
                 rows.live_set,
                 status=LiveSetStatus.EXPIRY_IN_PROGRESS,
-                expiry_started=started if started is not None else _utc(at),
+                expiry_started=started if started is not None else utc(at),
                 expiry_completed=None,
                 error_message=None,
             )
@@ -121,7 +99,7 @@ class MemoryLiveSetStore(LiveSetStore):
             rows.live_set = replace(
                 rows.live_set,
                 status=LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED,
-                expiry_completed=_utc(at),
+                expiry_completed=utc(at),
                 error_message=failure,
             )
 
@@ -149,7 +127,7 @@ class MemoryLiveSetStore(LiveSetStore):
             pass
         for version in versions:
             time = version.commit_time
-            kept = version if time is None else replace(version, commit_time=_utc(time))
+            kept = version if time is None else replace(version, commit_time=utc(time))
             with self._in(live_set_id, LiveSetStatus.IDENTIFY_IN_PROGRESS) as rows:
                 new += rows.versions.setdefault(version.identity, kept) is kept
         return new
@@ -208,7 +186,7 @@ class MemoryLiveSetStore(LiveSetStore):
             pass
         for deletion in deletions:
             time = deletion.modified
-            kept = deletion if time is None else replace(deletion, modified=_utc(time))
+            kept = deletion if time is None else replace(deletion, modified=utc(time))
             with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
                 new += rows.deletions.setdefault((kept.location, kept.path), kept) is kept
         return new
@@ -225,61 +203,13 @@ class MemoryLiveSetStore(LiveSetStore):
         with self._in(live_set_id) as rows:
             return sum(rows.deletions.pop(name, None) is not None for name in names)
 
-    # ---- registers ------------------------------------------------------------------------------------
-    def add_tombstones(self, repository: str, paths: Iterable[str], *, at: datetime) -> None:
-        """Remembers paths."""
-        wanted = {(repository, path): _utc(at) for path in paths}
-        with self._data.lock:
-            self._data.tombstones.update(wanted)
-
-    def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
-        """Which paths are remembered."""
-        asked = list(paths)
-        with self._data.lock:
-            return {path for path in asked if (repository, path) in self._data.tombstones}
-
-    def register_contents(self, repository: str, contents: Iterable[SeenContent]) -> None:
-        """Adds contents or moves their last time."""
-        for content in contents:
-            key = (repository, content.content_id, content.location)
-            with self._data.lock:
-                known = self._data.seen.get(key, content)
-                self._data.seen[key] = replace(
-                    content, first_seen=_utc(known.first_seen), last_seen=_utc(content.last_seen)
-                )
-
-    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
-        """The register."""
-        with self._data.lock:
-            found = list(self._data.seen.items())
-        for (owner, seen_id, _), content in found:
-            if owner == repository and content_id in (None, seen_id):
-                yield content
-
-    # ---- lease ----------------------------------------------------------------------------------------
-    def acquire_lease(self, repository: str, owner: str, *, now: datetime, until: datetime) -> None:
-        """Takes or renews the lease."""
-        with self._data.lock:
-            holder, ends = self._data.leases.get(repository, (owner, _utc(now)))
-            if holder != owner and ends > now:
-                raise LeaseHeldError(
-                    f"{holder!r} collects {repository} until {ends.isoformat()}; wait for it, or stop it"
-                )
-            self._data.leases[repository] = (owner, _utc(until))
-
-    def release_lease(self, repository: str, owner: str) -> None:
-        """Gives the lease back."""
-        with self._data.lock:
-            if self._data.leases.get(repository, ("", None))[0] == owner:
-                del self._data.leases[repository]
-
     # ---- common ---------------------------------------------------------------------------------------
-    def _rows(self, live_set_id: UUID) -> _Rows:
+    def _rows(self, live_set_id: UUID) -> Rows:
         """The rows of a live set, empty ones for an unknown id (the lock is held)."""
         return self._data.live_sets.get(live_set_id) or _NO_ROWS
 
     @contextmanager
-    def _in(self, live_set_id: UUID, *expected: LiveSetStatus) -> Iterator[_Rows]:
+    def _in(self, live_set_id: UUID, *expected: LiveSetStatus) -> Iterator[Rows]:
         """Holds the lock over a live set that exists and has one of the statuses, if any are named."""
         with self._data.lock:
             rows = self._data.live_sets.get(live_set_id)
@@ -296,11 +226,7 @@ def _wrong_status(live_set: LiveSet, expected: Sequence[LiveSetStatus]) -> str:
     return f"live set {live_set.id} is in {live_set.status}, expected is {' or '.join(expected)}"
 
 
-def _utc(time: datetime) -> datetime:
-    return time.astimezone(UTC)
-
-
-_NO_ROWS = _Rows(
+_NO_ROWS = Rows(
     LiveSet(
         id=UUID(int=0), repository="", created=datetime.min.replace(tzinfo=UTC), status=LiveSetStatus.IDENTIFY_FAILED
     )

@@ -12,6 +12,7 @@ from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError, ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
+from nessie_gc_core.model.urls import comparable
 from nessie_gc_nessie.authentication import Authentication, anonymous, basic, bearer
 from nessie_gc_nessie.client import Answer, NessieClient
 from nessie_gc_nessie.contents import NO_COMMIT, entry_of, log_entry_of, reference_of
@@ -23,6 +24,7 @@ FIRST_HISTORY_PAGE = 32
 """Most branches join history that is known after a few commits; pages grow from here."""
 LARGEST_HISTORY_PAGE = 250
 """What the server gives at most, whatever is asked for."""
+_INSTANT = re.compile(r"\d{4,}-\d\d-\d\dT[0-9:.]{5,20}Z")
 _COMMIT_ID = re.compile(r"(?:[0-9a-fA-F]{2}){4,32}")
 
 
@@ -48,14 +50,42 @@ class NessieConnector(RepositoryConnector):
         resolved = cast(NessieOptions, options).resolved()
         if resolved.uri.rstrip("/").endswith("/api/v1"):
             raise ConfigurationError(f"{resolved.uri} is version 1 of Nessie's REST API; use .../api/v2")
+        self._configured_identity = resolved.identity
+        self._identity: str | None = None
         self._page_size = resolved.page_size
         self._authentication_type = resolved.authentication
         self._transport = Transport(resolved, sleep=sleep)
         self._client = NessieClient(resolved.uri, _authentication(resolved, self._transport, clock), self._transport)
 
     def identity(self) -> str:
-        """The server's URI, normalized, without credentials."""
+        """The option ``identity``, else the instant at which the server says its repository was created.
+
+        Every address of one repository gives the same. Of a server that does not say it, its URI in one spelling.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError, ConfigurationError: it does not answer so.
+        """
+        if self._configured_identity is not None:
+            return self._configured_identity
+        if self._identity is None:
+            self._identity = self._created() or comparable(self._client.uri)
+        return self._identity
+
+    def address(self) -> str:
+        """The server's URI."""
         return self._client.uri
+
+    def former_identities(self) -> list[str]:
+        """What the records of this repository may stand under: what the server says, and its URI."""
+        found = [self._created(), comparable(self._client.uri), self._client.uri]
+        return [each for each in dict.fromkeys(found) if each is not None and each != self.identity()]
+
+    def _created(self) -> str | None:
+        """The instant of the repository's creation, to the nanosecond, with a name before it."""
+        created = self._client.get("config").get("repositoryCreationTimestamp")
+        if not isinstance(created, str) or not _INSTANT.fullmatch(created) or created.startswith("1970-"):
+            return None
+        return f"nessie:created:{created}"
 
     def references(self) -> Iterator[Reference]:
         """All branches and tags; errors as the contract says, and ConfigurationError where no Nessie API is there."""

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from nessie_gc_core import ConnectorOptions, option, options, secret
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.options import secret_mapping
+from nessie_gc_core.model.options import check_identity, secret_mapping
 
 AUTHENTICATION_TYPES = ("none", "bearer", "basic", "oauth2")
 
@@ -20,6 +20,9 @@ class NessieOptions(ConnectorOptions):
 
     uri: str = option(
         "http://localhost:19120/api/v2", help="Base of Nessie's REST API, version 2; without credentials in it."
+    )
+    identity: str | None = option(
+        None, help="Name under which the store keeps this repository's records; where absent, what the server says."
     )
     authentication: str = option("none", help="How to authenticate: none, bearer, basic or oauth2.")
     token: str | None = secret(help="The token, for bearer authentication.")
@@ -44,6 +47,8 @@ class NessieOptions(ConnectorOptions):
 
     def __post_init__(self) -> None:
         _check_uri("uri", self.uri)
+        if self.identity is not None:
+            check_identity(self.identity)
         if self.oauth2_token_endpoint is not None:
             _check_uri("oauth2_token_endpoint", self.oauth2_token_endpoint)
         if self.authentication not in AUTHENTICATION_TYPES:
@@ -84,12 +89,12 @@ def _check_uri(name: str, uri: str) -> None:
     try:
         parts = urlsplit(uri)
         has_credentials, host, _ = parts.username is not None or parts.password is not None, parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"option {name!r} is no URI: {error}; expected http(s)://host:port/path") from None
-    if has_credentials:
+    except ValueError:
+        has_credentials, parts, host = "@" in uri, urlsplit(""), None
+    if has_credentials or "@" in uri:  # a slash in a password ends the host, and the rest looks like a path
         raise ConfigurationError(f"option {name!r} has credentials in it; give them as options of their own")
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigurationError(f"option {name!r} cannot be {uri!r}; expected http(s)://host:port/path")
+        raise ConfigurationError(f"option {name!r} is no URI of a server; expected http(s)://host:port/path")
     if parts.query or parts.fragment:
         raise ConfigurationError(f"option {name!r} has a query or fragment in it; give the plain base URI")
 

@@ -1,0 +1,65 @@
+"""Plan: names the files that a step is about to delete, so that a killed run leaves no nameless gap (S15)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.delete import Outcome
+from nessie_gc_core.algorithms.guard import Verdict
+from nessie_gc_core.model.batches import Row, to_batches, to_rows
+from nessie_gc_core.model.relations import OUTCOMES, VERDICTS
+
+PLANNED_FILES = pa.schema(
+    [
+        pa.field("unit", pa.string(), nullable=False),
+        pa.field("key", pa.string(), nullable=False),
+        pa.field("location", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modified", pa.int64(), nullable=False),
+        pa.field("sidecar", pa.bool_(), nullable=False),
+    ]
+)
+"""One row per file and per sidecar; unit, key and ``sidecar`` tell each from any other."""
+PLANNED_KEYS = ["unit", "key", "sidecar"]
+
+
+class PlanFiles:
+    """Verdicts (:data:`VERDICTS`) to the files that may go, or to all of them."""
+
+    schema = PLANNED_FILES
+
+    def __init__(self, *, spared_units: Collection[str] = (), whatever_the_verdict: bool = False) -> None:
+        self._spared_units = frozenset(spared_units)
+        self._all = whatever_the_verdict
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A file and its sidecar become two rows."""
+        rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
+        yield from to_batches((file for row in rows if self._may_go(row) for file in _files_of(row)), self.schema)
+
+    def _may_go(self, row: dict[str, object]) -> bool:
+        return self._all or (row["verdict"] == Verdict.UNREFERENCED.value and row["unit"] not in self._spared_units)
+
+
+def _files_of(row: dict[str, str | int | bool | None]) -> Iterator[Row]:
+    for path, size, sidecar in (("path", "size", False), ("sidecar_path", "sidecar_size", True)):
+        if row[path] is not None:
+            yield (row["unit"], row["key"], row["location"], row[path], row[size], row["modified"], sidecar)
+
+
+class NameOutcome:
+    """Planned files to one outcome for all of them (:data:`OUTCOMES`)."""
+
+    schema = OUTCOMES
+
+    def __init__(self, outcome: Outcome | str, reason: str) -> None:
+        self._outcome, self._reason = str(outcome), reason
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Keeps what names a file."""
+        columns = ("unit", "location", "path", "size", "modified", "sidecar")
+        rows = (row for batch in batches for row in to_rows(batch, *columns))
+        yield from to_batches(((*row, self._outcome, self._reason) for row in rows), self.schema)

@@ -1,0 +1,83 @@
+"""Storable: what relations and databases cannot hold is known to be unknown, and stops nothing else (S6, S18)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import replace
+
+from nessie_gc_core.model.live_sets import ReferenceHead
+from nessie_gc_core.model.locations import home_of_metadata
+from nessie_gc_core.model.repository import ContentVersion
+
+log = logging.getLogger(__name__)
+
+_PREFIX = "UNKNOWN:"
+_ODD = re.compile(r"[\0\ud800-\udfff]")
+"""NUL, which PostgreSQL has not, and halves of characters, which no encoding has."""
+_SNAPSHOT_IDS = range(-(2**63), 2**63)
+UNKNOWN_REASON = "its catalog names it by a text or number that nothing can hold (NUL, half a character, over 64 bits)"
+
+
+def storable(version: ContentVersion) -> ContentVersion:
+    """The version as it is; one that cannot be held, with all that is known of it, as one of an unknown type.
+
+    Its texts are escaped, so that different ones stay different. Its location is as much of the true one as can be
+    said: what lies below is frozen with it.
+    """
+    texts = (
+        version.content_id,
+        version.content_type,
+        version.metadata_location or "",
+        version.content_key,
+        version.commit_id,
+        version.location or "",
+    )
+    fits = version.snapshot_id is None or version.snapshot_id in _SNAPSHOT_IDS
+    if fits and not any(_ODD.search(text) for text in texts):
+        return version
+    log.warning("content %s is unknown: %s", storable_text(version.content_key), UNKNOWN_REASON)
+    metadata = version.metadata_location
+    home = version.location or (home_of_metadata(metadata) if metadata else None)
+    return ContentVersion(
+        content_id=storable_text(version.content_id),
+        content_type=_PREFIX + storable_text(version.content_type),
+        metadata_location=None if metadata is None else storable_text(metadata),
+        snapshot_id=version.snapshot_id if fits else None,
+        content_key=storable_text(version.content_key),
+        commit_id=storable_text(version.commit_id),
+        commit_time=version.commit_time,
+        location=None if home is None else _sayable(home),
+    )
+
+
+def unknown_type(content_type: str) -> str | None:
+    """The type that a version of an unknown type has in its catalog; ``None`` for every other type."""
+    return content_type.removeprefix(_PREFIX) if content_type.startswith(_PREFIX) else None
+
+
+def storable_head(head: ReferenceHead) -> ReferenceHead:
+    """A head whose texts can be held; one that is escaped is walked again by every re-check."""
+    commit_id = None if head.commit_id is None else storable_text(head.commit_id)
+    return replace(head, name=storable_text(head.name), commit_id=commit_id)
+
+
+def storable_text(text: str) -> str:
+    """The text, where it can be held; else escaped, its own backslashes as well."""
+    if not _ODD.search(text):
+        return text
+    return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text.replace("\\", "\\\\"))
+
+
+def failure_text(error: BaseException) -> str:
+    """What a live set remembers of an error; data may have got into its message."""
+    return storable_text(f"{type(error).__name__}: {error}")
+
+
+def _sayable(location: str) -> str:
+    """The location, or its longest parent without a character that cannot be said."""
+    odd = _ODD.search(location)
+    if odd is None:
+        return location
+    parent = location[: odd.start()].rpartition("/")[0]
+    return f"{parent}/" if "://" in parent else storable_text(location)

@@ -1,0 +1,180 @@
+"""How outcomes are written: as JSON lines, or in Parquet files; what was written before is never touched."""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from nessie_gc_core.model.batches import from_micros, to_batches
+from nessie_gc_core.model.relations import OUTCOMES
+
+RECORDED = pa.schema(
+    [*OUTCOMES, pa.field("live_set_id", pa.string(), nullable=False), pa.field("recorded", pa.int64(), nullable=False)]
+)
+"""A row of :data:`OUTCOMES`, the live set that it belongs to, and when it was written."""
+NAMES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("location", "path")])
+_BEGINNING = b'{"unit": "'
+"""How a line of ours begins."""
+_CHUNK = 65536
+_TIMES = ("modified", "recorded")
+
+
+class OutcomeFormat(ABC):
+    """Where rows of :data:`RECORDED` go."""
+
+    @abstractmethod
+    def position(self) -> int:
+        """Where the next row comes to stand: a number that only grows."""
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Adds rows."""
+
+    @abstractmethod
+    def sync(self) -> None:
+        """Makes sure that nothing takes away any more what was written."""
+
+    @abstractmethod
+    def names_since(self, position: int) -> Iterator[pa.RecordBatch]:
+        """Location and path (:data:`NAMES`) of what was written from a position on, streamed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Syncs, and closes what is open."""
+
+
+class JsonLines(OutcomeFormat):
+    """One file with a line for each row; a second run adds to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO = path.open("ab")
+        _mend(path, self._file)
+        sync_folder(path)
+
+    def position(self) -> int:
+        """The size of the file."""
+        self._file.flush()
+        return self._path.stat().st_size
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Adds lines; their times are ISO 8601."""
+        for row in batch.to_pylist():
+            times = {name: from_micros(row[name]) for name in _TIMES}
+            line = {**row, **{name: time.isoformat() if time else None for name, time in times.items()}}
+            self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+
+    def sync(self) -> None:
+        """Flushes and syncs the file."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def names_since(self, position: int) -> Iterator[pa.RecordBatch]:
+        """Reads lines; one that broke off names nothing."""
+        yield from to_batches(self._names(position), NAMES)
+
+    def _names(self, position: int) -> Iterator[tuple[str, str]]:
+        with self._path.open("rb") as lines:
+            lines.seek(position)
+            for line in lines:
+                try:
+                    row = json.loads(line)
+                    yield str(row["location"]), str(row["path"])
+                except (ValueError, KeyError, TypeError):
+                    continue
+
+    def close(self) -> None:
+        """Syncs and closes the file."""
+        self.sync()
+        self._file.close()
+
+
+class ParquetParts(OutcomeFormat):
+    """``NAME.parquet``, ``NAME.1.parquet`` and so on: a file for every sync, whole or not there at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._unfinished = path.with_name(f"{path.name}.unfinished")
+        self._unfinished.open("wb").close()
+        self._unfinished.unlink()
+        self._writer: parquet.ParquetWriter | None = None
+
+    def position(self) -> int:
+        """The number of the next file."""
+        number = 0
+        while self._part(number).exists():
+            number += 1
+        return number
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Adds rows to the file that is not finished."""
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._unfinished, RECORDED)
+        self._writer.write_batch(batch)
+
+    def sync(self) -> None:
+        """Finishes the file and gives it its name."""
+        if self._writer is None:
+            return
+        self._writer.close()
+        self._writer = None
+        with self._unfinished.open("rb+") as written:
+            os.fsync(written.fileno())
+        self._unfinished.rename(self._part(self.position()))
+        sync_folder(self._path)
+
+    def names_since(self, position: int) -> Iterator[pa.RecordBatch]:
+        """Reads the files from a number on."""
+        for number in range(position, self.position()):
+            with parquet.ParquetFile(self._part(number)) as file:
+                yield from (batch.cast(NAMES) for batch in file.iter_batches(columns=NAMES.names))
+
+    def close(self) -> None:
+        """Finishes the file; the first is there even where it has no row."""
+        if self.position() == 0:
+            self.write(pa.RecordBatch.from_pylist([], schema=RECORDED))
+        self.sync()
+
+    def _part(self, number: int) -> Path:
+        return self._path if number == 0 else self._path.with_suffix(f".{number}{self._path.suffix}")
+
+
+def sync_folder(path: Path) -> None:
+    """Makes sure that the name of a file stays; not every system can, and none needs it while it runs."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _mend(path: Path, file: BinaryIO) -> None:
+    """Ends the last line; where a killed run left the beginning of one of ours, its plan names the file again."""
+    with path.open("rb") as written:
+        end = written.seek(0, os.SEEK_END)
+        start = end
+        tail = b""
+        while start > 0 and b"\n" not in tail:
+            start = max(start - _CHUNK, 0)
+            written.seek(start)
+            tail = written.read(end - start)
+    fragment = tail.rpartition(b"\n")[2]
+    if not fragment:
+        return
+    try:
+        json.loads(fragment)
+    except ValueError:
+        if fragment.startswith(_BEGINNING) or _BEGINNING.startswith(fragment):
+            file.truncate(end - len(fragment))
+            return
+    file.write(b"\n")

@@ -1,0 +1,62 @@
+"""What the store keeps under the identity of a repository, and how it comes under another one."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsFormerIdentities
+from nessie_gc_core.connectors.live_set_store import lease_held
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.live_sets import RepositoryRecords
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsService:
+    """Moves tombstones, the register of contents and live sets to another identity."""
+
+    store: LiveSetStore
+
+    def move(self, source: str, target: str, *, dry_run: bool) -> RepositoryRecords:
+        """Moves them in one step; a dry run only counts them.
+
+        Raises:
+            ConfigurationError: there is nothing to move, or both identities are one.
+            LeaseHeldError: somebody collects under one of them.
+        """
+        if source == target:
+            raise ConfigurationError(f"the records are under {source!r} already; give two different identities")
+        found = self.store.count_records(source)
+        if not found.any:
+            raise ConfigurationError(
+                f"the store has no records under {source!r}; "
+                "'nessie-gc list --json' names the repository of each live set"
+            )
+        if not dry_run:
+            return self.store.move_records(source, target)
+        for repository in (source, target):
+            holder = self.store.lease(repository)
+            if holder is not None:
+                raise lease_held(repository, holder)
+        return found
+
+
+def left_behind(repository: RepositoryConnector, identity: str, store: LiveSetStore) -> str | None:
+    """A warning where records stand under an identity that the repository had, and none under the one that it has.
+
+    Without its tombstones, metadata that an earlier run deleted is taken for lost, and its tables stay untouched.
+    """
+    if not isinstance(repository, SupportsFormerIdentities):
+        return None
+    here = store.count_records(identity)
+    if here.tombstones or here.seen_contents:
+        return None
+    for former in repository.former_identities():
+        found = store.count_records(former)
+        if found.tombstones or found.seen_contents:
+            return (
+                f"the store keeps {found.tombstones} tombstones and {found.seen_contents} contents of this repository "
+                f"under its former identity; bring them over with: nessie-gc move-records --from {shlex.quote(former)} "
+                f"--to {shlex.quote(identity)}"
+            )
+    return None

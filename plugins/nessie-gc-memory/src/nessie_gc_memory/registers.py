@@ -1,0 +1,152 @@
+"""What the store ``memory`` holds, its registers that outlive live sets, and the lease of a repository."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.connectors.live_set_store import lease_held
+from nessie_gc_core.model.live_sets import (
+    FileDeletion,
+    LeaseHolder,
+    LiveSet,
+    RepositoryRecords,
+    SeenContent,
+    SweepStep,
+)
+from nessie_gc_core.model.repository import ContentVersion
+
+
+@dataclass(slots=True)
+class Rows:
+    """A live set and what belongs to it."""
+
+    live_set: LiveSet
+    versions: dict[object, ContentVersion] = field(default_factory=dict)
+    locations: dict[tuple[str, str], None] = field(default_factory=dict)
+    steps: dict[tuple[str, str], SweepStep] = field(default_factory=dict)
+    deletions: dict[tuple[str, str], FileDeletion] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Data:
+    """Everything that a store has."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    live_sets: dict[UUID, Rows] = field(default_factory=dict)
+    tombstones: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    seen: dict[tuple[str, str, str], SeenContent] = field(default_factory=dict)
+    leases: dict[str, LeaseHolder] = field(default_factory=dict)
+
+
+class RegisterVerbs(LiveSetStore):
+    """Tombstones, the register of contents, and leases."""
+
+    clock: Callable[[], datetime]
+    """The store's clock, by which leases run out."""
+    _data: Data
+
+    # ---- registers ------------------------------------------------------------------------------------
+    def add_tombstones(self, repository: str, paths: Iterable[str], *, at: datetime) -> None:
+        """Remembers paths."""
+        wanted = {(repository, path): utc(at) for path in paths}
+        with self._data.lock:
+            self._data.tombstones.update(wanted)
+
+    def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
+        """Which paths are remembered."""
+        asked = list(paths)
+        with self._data.lock:
+            return {path for path in asked if (repository, path) in self._data.tombstones}
+
+    def register_contents(self, repository: str, contents: Iterable[SeenContent]) -> None:
+        """Adds contents or moves their last time."""
+        for content in contents:
+            key = (repository, content.content_id, content.location)
+            with self._data.lock:
+                known = self._data.seen.get(key, content)
+                self._data.seen[key] = replace(
+                    content, first_seen=utc(known.first_seen), last_seen=utc(content.last_seen)
+                )
+
+    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
+        """The register."""
+        with self._data.lock:
+            found = list(self._data.seen.items())
+        for (owner, seen_id, _), content in found:
+            if owner == repository and content_id in (None, seen_id):
+                yield content
+
+    def count_records(self, repository: str) -> RepositoryRecords:
+        """How many there are."""
+        with self._data.lock:
+            return RepositoryRecords(
+                live_sets=sum(rows.live_set.repository == repository for rows in self._data.live_sets.values()),
+                tombstones=sum(owner == repository for owner, _ in self._data.tombstones),
+                seen_contents=sum(owner == repository for owner, _, _ in self._data.seen),
+            )
+
+    def move_records(self, source: str, target: str) -> RepositoryRecords:
+        """Moves all records."""
+        with self._data.lock:
+            for repository in (source, target):
+                holder = self.lease(repository)
+                if holder is not None:
+                    raise lease_held(repository, holder)
+            moved = self.count_records(source)
+            if source != target:
+                self._move(source, target)
+            return moved
+
+    def _move(self, source: str, target: str) -> None:
+        data = self._data
+        for rows in data.live_sets.values():
+            if rows.live_set.repository == source:
+                rows.live_set = replace(rows.live_set, repository=target)
+        for owner, path in [key for key in data.tombstones if key[0] == source]:
+            data.tombstones[target, path] = data.tombstones.pop((owner, path))
+        for owner, content_id, location in [key for key in data.seen if key[0] == source]:
+            mine = data.seen.pop((owner, content_id, location))
+            theirs = data.seen.get((target, content_id, location), mine)
+            latest = max(mine, theirs, key=lambda seen: seen.last_seen)
+            first = min(mine.first_seen, theirs.first_seen)
+            data.seen[target, content_id, location] = replace(latest, first_seen=first)
+
+    # ---- lease ----------------------------------------------------------------------------------------
+    def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
+        """Takes or renews the lease."""
+        with self._data.lock:
+            now, holder = self.clock(), self.lease(repository)
+            if holder is not None and holder.owner != owner:
+                raise lease_held(repository, holder)
+            since = holder.since if holder is not None else now
+            taken = LeaseHolder(owner=owner, host=host, process=process, since=since, until=now + duration)
+            self._data.leases[repository] = taken
+            return taken.until
+
+    def lease(self, repository: str) -> LeaseHolder | None:
+        """The holder, where the lease has not run out."""
+        with self._data.lock:
+            holder = self._data.leases.get(repository)
+            return holder if holder is not None and holder.until > self.clock() else None
+
+    def release_lease(self, repository: str, owner: str) -> None:
+        """Gives the lease back."""
+        with self._data.lock:
+            holder = self._data.leases.get(repository)
+            if holder is not None and holder.owner == owner:
+                del self._data.leases[repository]
+
+
+def utc_now() -> datetime:
+    """The machine's clock."""
+    return datetime.now(UTC)
+
+
+def utc(time: datetime) -> datetime:
+    """The same instant in UTC."""
+    return time.astimezone(UTC)
