@@ -89,7 +89,7 @@ _SWEEPING = (
     *options.ENGINE,
 )
 _MARKING = (*collect_options.MARK, *collect_options.WRITE_LIVE_SET_ID)
-_BOTH = (*options.REPOSITORY, *options.STORE)
+_BOTH = (*options.REPOSITORY, *options.STORE, *options.PLUGINS)
 
 COLLECT_COMMANDS = (
     GcCommand("gc", gc, (*_BOTH, *_MARKING, *_SWEEPING, *options.REPORT)),

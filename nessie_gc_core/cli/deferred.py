@@ -41,6 +41,7 @@ DEFERRED_COMMANDS = (
             *options.LIVE_SET,
             *options.REPOSITORY,
             *options.STORE,
+            *options.PLUGINS,
             *collect_options.RECHECK,
             *collect_options.DRY_RUN,
             *collect_options.OUTCOMES,

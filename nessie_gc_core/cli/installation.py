@@ -169,6 +169,7 @@ def demo(given: Given) -> int:
 _CHECK = (
     *options.REPOSITORY,
     *options.STORE,
+    *options.PLUGINS,
     *collect_options.MARK,
     *collect_options.SWEEP,
     *collect_options.AGE,

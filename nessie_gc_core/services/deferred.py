@@ -26,7 +26,6 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.clocks import repository_time
 from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
@@ -71,6 +70,7 @@ class DeferredDeletionService:
             LiveSetStateError, LeaseHeldError: it was not swept to its end, or somebody else is sweeping.
             NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
         """
+        self.settings.check_plugins()
         identity = self.repository.identity()
         found = self.store.get(live_set_id)
         now = max(self.clock(), repository_time(self.repository, self.clock, report))
@@ -141,7 +141,7 @@ class _DeferredDeletion:
     def _readers(self) -> list[type[ContentToFiles]]:
         """The readers of what the live set holds."""
         types = {version.content_type for version in self.store.content_versions(self.live_set.id)}
-        readers = installed().readers_of(types)
+        readers = self.settings.choice.registry().readers_of(types)
         check_executors(self.engine, *readers)
         return readers
 
@@ -168,7 +168,7 @@ class _DeferredDeletion:
         files = self.engine.dataset(recorded, STORED_FILES)
         sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
         candidates = subtract.unreferenced(files, lambda stored: stored, sidecars=sidecars)
-        verdicts = judge(candidates, None)
+        verdicts = judge(candidates, None, self.settings.choice)
         return verdicts.flat_map(SpareLocations(plan.refused)).checkpoint() if plan.refused else verdicts
 
     def _rows(self, index: UnitIndex) -> Iterator[Row]:

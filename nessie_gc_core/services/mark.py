@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.clocks import repository_time
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, no_progress
@@ -35,6 +34,7 @@ class MarkService:
         Raises:
             NessieGcError: a reference could not be read; the live set is then IDENTIFY_FAILED.
         """
+        self.settings.choice.check_plugins()
         id_ = uuid.uuid4()
         report.repository, report.live_set_id = self.repository.identity(), str(id_)
         created = self.clock()
@@ -55,7 +55,7 @@ class MarkService:
         references = list(self.repository.references())
         report.references = len(references)
         batches = BatchingContents(lambda versions: _ignore(self.store.add_content_versions(id_, versions)))
-        with installed().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
+        with self.settings.choice.registry().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
             result = mark(
                 self.repository,
                 self.settings.policies,

@@ -33,7 +33,6 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.clocks import TOLERANCE, repository_time, store_ages
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
@@ -201,7 +200,7 @@ class _Sweep:
 
     def _readers(self, types: frozenset[str]) -> list[type[ContentToFiles]]:
         """The readers of the types that occur."""
-        readers = installed().readers_of(types)
+        readers = self.settings.choice.registry().readers_of(types)
         check_executors(self.engine, *readers)
         return readers
 
@@ -288,7 +287,8 @@ class _Sweep:
             report.locations = len(plan.units)
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
-            verdicts = judge(self._candidates(stored, reachable, sidecars=counts.sidecars > 0), ages)
+            candidates = self._candidates(stored, reachable, sidecars=counts.sidecars > 0)
+            verdicts = judge(candidates, ages, self.settings.choice)
         return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
 
     def _candidates(self, stored: Dataset, reachable: Dataset, *, sidecars: bool) -> Dataset:

@@ -29,7 +29,7 @@ def broken_plugin(tmp_path: Path) -> Path:
 def with_broken_plugin(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "nessie_gc_core", *arguments],
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         check=False,
