@@ -86,14 +86,15 @@ _SWEEPING = (
     *collect_options.CAPS,
     *collect_options.UNKNOWN,
     *options.FILES,
+    *options.PLUGINS,
     *options.ENGINE,
 )
 _MARKING = (*collect_options.MARK, *collect_options.WRITE_LIVE_SET_ID)
-_BOTH = (*options.REPOSITORY, *options.STORE, *options.PLUGINS)
+_BOTH = (*options.REPOSITORY, *options.STORE)
 
 COLLECT_COMMANDS = (
     GcCommand("gc", gc, (*_BOTH, *_MARKING, *_SWEEPING, *options.REPORT)),
-    GcCommand("mark", mark, (*_BOTH, *_MARKING, *options.REPORT), aliases=("mark-live", "identify")),
+    GcCommand("mark", mark, (*_BOTH, *_MARKING, *options.PLUGINS, *options.REPORT), aliases=("mark-live", "identify")),
     GcCommand(
         "sweep",
         sweep,

@@ -41,7 +41,6 @@ DEFERRED_COMMANDS = (
             *options.LIVE_SET,
             *options.REPOSITORY,
             *options.STORE,
-            *options.PLUGINS,
             *collect_options.RECHECK,
             *collect_options.DRY_RUN,
             *collect_options.OUTCOMES,
@@ -50,6 +49,7 @@ DEFERRED_COMMANDS = (
             *collect_options.CAPS[:2],  # the share of a location that would go is not known without listing it
             *collect_options.UNKNOWN,
             *options.FILES,
+            *options.PLUGINS,
             *options.ENGINE,
             *options.REPORT,
         ),

@@ -169,7 +169,6 @@ def demo(given: Given) -> int:
 _CHECK = (
     *options.REPOSITORY,
     *options.STORE,
-    *options.PLUGINS,
     *collect_options.MARK,
     *collect_options.SWEEP,
     *collect_options.AGE,
@@ -178,6 +177,7 @@ _CHECK = (
     *collect_options.CAPS,
     *collect_options.UNKNOWN,
     *options.FILES,
+    *options.PLUGINS,
     *options.ENGINE,
 )
 _COMPLETION = (
