@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from nessie_gc_core import __version__
+from nessie_gc_core.cli.environment import check_variables
 from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import variable_of
@@ -180,6 +181,7 @@ class GcCommand(click.Command):
         session = session_of(ctx)
         with logging_to(session.console, session.verbosity, session.report, quiet=session.quiet):
             try:
+                check_variables(ctx.find_root().command)
                 return self.function(Given(ctx))
             except click.UsageError as error:
                 error.ctx = error.ctx or ctx
@@ -310,6 +312,8 @@ def _known_options(root: click.Command) -> set[str]:
 def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:
     """A value of the file, in the shape in which click wants it."""
     value = config.options[key]
+    if isinstance(value, str) and not value.strip():
+        raise ConfigurationError(f"{config.name}: {key!r} is empty; leave it out, or give a value")
     is_pairs = isinstance(option.type, KeyValues)
     if isinstance(value, dict) and not is_pairs:
         raise ConfigurationError(f"{config.name}: {key!r} is one value, not a table")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.services.clocks import repository_time
+from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, no_progress
 
@@ -54,6 +55,8 @@ class MarkService:
         listed = min(self.clock(), repository_time(self.repository, self.clock, report))
         references = list(self.repository.references())
         report.references = len(references)
+        for warning in unmatched_patterns(self.settings.policies, [reference.name for reference in references]):
+            report.warn(warning)
         batches = BatchingContents(lambda versions: _ignore(self.store.add_content_versions(id_, versions)))
         with self.settings.choice.registry().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
             result = mark(

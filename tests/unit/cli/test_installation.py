@@ -68,7 +68,7 @@ def test_check_reaches_everything_and_touches_nothing(run: Run, lake: MemoryLake
     arguments = ("check", "--repository", "memory", "--allow", "memory://warehouse/", "--engine", "local")
     result = run(*arguments)
     assert 0 == result.exit_code, result.stdout
-    assert "ok      repository: memory:default has 1 references" in result.stdout
+    assert "ok      repository: memory:default has 1 reference" in result.stdout
     assert "ok      live-set store: it has no live set yet" in result.stdout
     assert "ok      memory://warehouse/: it has files" in result.stdout
     assert "ok      engine local: local runs, and its workers have the same plugins" in result.stdout
