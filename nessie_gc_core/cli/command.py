@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.console import Console
 from nessie_gc_core import __version__
 from nessie_gc_core.cli.environment import check_variables
 from nessie_gc_core.cli.logs import logging_to, standard_error
+from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
@@ -179,7 +181,9 @@ class GcCommand(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         """Sets up what the standard options say, and calls the function."""
         session = session_of(ctx)
-        with logging_to(session.console, session.verbosity, session.report, quiet=session.quiet):
+        with ExitStack() as stack:
+            stack.enter_context(result_alone() if session.as_json else nullcontext())
+            stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))
             try:
                 check_variables(ctx.find_root().command)
                 return self.function(Given(ctx))

@@ -13,7 +13,7 @@ from click.shell_completion import get_completion_class
 from nessie_gc_core.cli import collect_options, options
 from nessie_gc_core.cli.command import GcCommand, GcOption, Given, json_option
 from nessie_gc_core.cli.connections import connector_choice, open_engine, open_repository, open_store, registry_of
-from nessie_gc_core.cli.screen import print_json, standard_output
+from nessie_gc_core.cli.output import print_json, say, standard_output
 from nessie_gc_core.cli.settings import mark_settings, sweep_settings
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
@@ -42,14 +42,15 @@ def plugins(given: Given) -> int:
     for plugin in registry.plugins:
         state = f"broken: {plugin.error}" if plugin.error else "works"
         state += ", has a veto" if plugin.has_veto else ""
-        click.echo(f"{plugin.name}: {plugin.origin}, {state}")
+        say(f"{plugin.name}: {plugin.origin}, {state}")
     for connector in connectors:
         claims = f" ({', '.join(connector['claims'])})" if connector["claims"] else ""
-        click.echo(f"\n{connector['kind']} {connector['name']}{claims}")
+        say("")
+        say(f"{connector['kind']} {connector['name']}{claims}")
         for option in connector["options"]:
             default = "" if option["secret"] else f" [{option['default']}]"
             secret = " (may be secret)" if option["secret"] else ""
-            click.echo(f"  {option['name']}{default}{secret}: {option['help']}")
+            say(f"  {option['name']}{default}{secret}: {option['help']}")
     return 0
 
 
@@ -84,7 +85,7 @@ def check(given: Given) -> int:
         results.append(result := checked(name, ask))
         if not given.session.as_json:
             state = "failed" if not result.passed else "warn" if result.warning else "ok"
-            click.echo(f"{state:6}  {result.name}: {result.detail}")
+            say(f"{state:6}  {result.name}: {result.detail}")
     exit_code = 0 if all(result.passed for result in results) else 1
     if given.session.as_json:
         print_json({"checks": [dataclasses.asdict(result) for result in results], "exit_code": exit_code})

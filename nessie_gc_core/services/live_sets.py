@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet
+from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.deferred import check_swept
+from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.settings import Clock
+
+_AT_REST = frozenset({LiveSetStatus.IDENTIFY_FAILED, LiveSetStatus.EXPIRY_SUCCESS})
+"""Nobody works with a live set of these, unless it has deferred deletions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +38,9 @@ class LiveSetService:
     """Lists, shows and deletes the live sets of a store."""
 
     store: LiveSetStore
+    clock: Clock = lambda: datetime.now(UTC)
+    lease: timedelta = timedelta(minutes=2)
+    """How long the lease on a repository holds that is taken while one of its live sets is deleted."""
 
     def all(self) -> list[LiveSet]:
         """All live sets, newest first."""
@@ -44,9 +54,7 @@ class LiveSetService:
         """
         live_set = self.store.get(live_set_id)
         versions, contents = self.store.count_content_versions(live_set_id)
-        files = bytes_ = 0
-        for deletion in self.store.file_deletions(live_set_id):
-            files, bytes_ = files + 1, bytes_ + (deletion.size or 0)
+        files, bytes_ = self._deferred(live_set_id)
         return LiveSetDetails(
             live_set=live_set,
             content_versions=versions,
@@ -75,15 +83,49 @@ class LiveSetService:
         check_swept(self.store.get(live_set_id))
         return self.store.file_deletions(live_set_id)
 
-    def delete(self, live_set_id: UUID) -> LiveSet:
+    def delete(self, live_set_id: UUID, *, discard_deferred: bool = False) -> LiveSet:
         """Deletes the rows of a live set, and not one file; gives it as it was.
+
+        Args:
+            live_set_id: which.
+            discard_deferred: whether its deferred deletions may go with it, so that nobody ever runs them.
 
         Raises:
             LiveSetNotFoundError: there is none with this id.
+            LiveSetStateError: it has deferred deletions that are not run yet, or is being marked.
+            LeaseHeldError: somebody collects its repository, and may be working with it.
         """
         live_set = self.store.get(live_set_id)
-        self.store.delete(live_set_id)
+        with ExitStack() as stack:
+            if live_set.status not in _AT_REST or self._deferred(live_set_id) != (0, 0):
+                stack.enter_context(self._alone(live_set))
+            files, bytes_ = self._deferred(live_set_id)
+            if files and not discard_deferred:
+                raise LiveSetStateError(
+                    f"live set {live_set_id} has {files:,} deferred deletions ({bytes_:,} bytes) that are not run yet: "
+                    f"run 'nessie-gc deferred-deletes --live-set-id {live_set_id}' first, or add --discard-deferred, "
+                    "and the next sweep finds the files again"
+                )
+            self.store.delete(live_set_id)
         return live_set
+
+    @contextmanager
+    def _alone(self, live_set: LiveSet) -> Iterator[None]:
+        """Keeps every sweep and every deferred deletion of the repository from running meanwhile."""
+        try:
+            with hold_lease(self.store, live_set.repository, self.lease, self.clock):
+                yield
+        except LeaseHeldError as error:
+            raise LeaseHeldError(
+                f"live set {live_set.id} ({live_set.status}) may be in use, and is not deleted: {error}"
+            ) from error
+
+    def _deferred(self, live_set_id: UUID) -> tuple[int, int]:
+        """How many deletions are deferred, and their bytes."""
+        files = bytes_ = 0
+        for deletion in self.store.file_deletions(live_set_id):
+            files, bytes_ = files + 1, bytes_ + (deletion.size or 0)
+        return files, bytes_
 
 
 def as_plain(live_set: LiveSet) -> dict[str, Any]:

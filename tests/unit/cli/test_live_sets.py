@@ -71,7 +71,7 @@ def test_a_live_set_is_shown_as_json_too(run: Run, swept: str) -> None:
 
 def test_deleting_a_live_set_deletes_no_file(run: Run, lake: MemoryLake, swept: str) -> None:
     before = lake.paths()
-    result = run("delete", "-l", swept)
+    result = run("delete", "-l", swept, "--discard-deferred")
     assert f"live set {swept} (EXPIRY_SUCCESS) is deleted from the store; no file was touched\n" == result.stdout
     assert before == lake.paths()
     again = run("delete", "-l", swept)
