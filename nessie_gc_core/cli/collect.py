@@ -61,7 +61,10 @@ def gc(given: Given) -> int:
         file = prepare_id_file(given)
         engine = stack.enter_context(open_engine(given))
 
+        session.in_memory = store.name == "memory"
+
         def marked(id_: UUID) -> None:
+            session.marked = True
             if file is not None:
                 file.write_text(f"{id_}\n", encoding="utf-8")
 

@@ -44,6 +44,14 @@ class Session:
     """Everything that is not the result: log lines, progress, errors."""
     report: GcReport = field(default_factory=GcReport)
     """The report of the run; log lines carry its live-set id as soon as it has one (S17)."""
+    command: str = ""
+    """Which command runs."""
+    marked: bool = False
+    """Whether a 'gc' is through with its mark."""
+    in_memory: bool = False
+    """Whether the live set ends with the process."""
+    defers: bool = False
+    """Whether deletions are recorded only."""
 
 
 class GcOption(click.Option):
@@ -181,6 +189,7 @@ class GcCommand(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         """Sets up what the standard options say, and calls the function."""
         session = session_of(ctx)
+        session.command, session.defers = self.name or "", bool(ctx.params.get("defer_deletes"))
         with ExitStack() as stack:
             stack.enter_context(result_alone() if session.as_json else nullcontext())
             stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))

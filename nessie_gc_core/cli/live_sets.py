@@ -26,9 +26,12 @@ _TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
 def list_(given: Given) -> int:
     """List the live sets, newest first."""
     with open_store(given) as store:
-        live_sets = LiveSetService(store).all()
+        service = LiveSetService(store)
+        live_sets = service.all()
+        failed = {live_set.id: service.failed(live_set) for live_set in live_sets}
     if given.session.as_json:
-        print_json({"live_sets": [as_plain(live_set) for live_set in live_sets]})
+        listed = [{**as_plain(live_set), "failed_files": failed[live_set.id]} for live_set in live_sets]
+        print_json({"live_sets": listed})
         return 0
     if not live_sets:
         say("there is no live set; 'nessie-gc mark' makes one")
@@ -38,7 +41,7 @@ def list_(given: Given) -> int:
     for live_set in live_sets:
         times = (shown_time(getattr(live_set, name), given.zone()) for name in _TIMES)
         error = Text(shown(live_set.error_message or ""))
-        table.add_row(str(live_set.id), live_set.status.value, *times, error)
+        table.add_row(str(live_set.id), _status(live_set, failed[live_set.id]), *times, error)
     standard_output().print(table)
     return 0
 
@@ -110,12 +113,18 @@ def _plain_details(details: LiveSetDetails) -> dict[str, Any]:
             "base_locations": details.base_locations,
             "deferred_files": details.deferred_files,
             "deferred_bytes": details.deferred_bytes,
+            "failed_files": details.failed_files,
         },
     }
 
 
+def _status(live_set: LiveSet, failed: int) -> str:
+    """The status; a sweep that could not delete everything is no plain success."""
+    return live_set.status.value + (f", {failed:,} failed" if failed else "")
+
+
 def _print_details(details: LiveSetDetails, zone: tzinfo | None) -> None:
-    for name, value in _detail_lines(details.live_set, zone):
+    for name, value in _detail_lines(details, zone):
         say(f"{name:20}{value}")
     say(f"{'content versions':20}{details.content_versions:,} of {details.contents:,} contents")
     say(f"{'base locations':20}{details.base_locations:,}")
@@ -124,9 +133,10 @@ def _print_details(details: LiveSetDetails, zone: tzinfo | None) -> None:
         say(f"{'reference':20}{head.name} at {head.commit_id}, cut-off policy {head.policy}")
 
 
-def _detail_lines(live_set: LiveSet, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+def _detail_lines(details: LiveSetDetails, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+    live_set = details.live_set
     yield "live set", str(live_set.id)
-    yield "status", live_set.status.value
+    yield "status", _status(live_set, details.failed_files)
     yield "repository", live_set.repository
     for name in _TIMES:
         time: datetime | None = getattr(live_set, name)

@@ -23,7 +23,7 @@ from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.services.bury import bury
@@ -92,8 +92,8 @@ def check_swept(live_set: LiveSet) -> None:
     """
     if live_set.status is not LiveSetStatus.EXPIRY_SUCCESS:
         raise LiveSetStateError(
-            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: "
-            "its deletions are known when 'sweep --defer-deletes' is done"
+            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: its deletions are "
+            f"known when 'sweep --defer-deletes' is done; {next_step(live_set.id, live_set.status)}"
         )
 
 

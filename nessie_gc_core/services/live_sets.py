@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
@@ -31,6 +32,8 @@ class LiveSetDetails:
     base_locations: int
     deferred_files: int
     deferred_bytes: int
+    failed_files: int
+    """Deletions that failed in the last attempt of its sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,20 @@ class LiveSetService:
             base_locations=sum(1 for _ in self.store.base_locations(live_set_id)),
             deferred_files=files,
             deferred_bytes=bytes_,
+            failed_files=self.failed(live_set),
         )
+
+    def failed(self, live_set: LiveSet) -> int:
+        """How many deletions failed in the last attempt of its sweep; what failed before it was tried again."""
+        if live_set.expiry_started is None:
+            return 0
+        by_attempt: dict[int, int] = {}
+        for step in self.store.steps(live_set.id):
+            number, colon, _ = step.part.partition(":")
+            attempt = int(number) if colon and number.isdigit() else 1
+            files, _ = step.outcomes.get(Outcome.FAILED.value, (0, 0))
+            by_attempt[attempt] = by_attempt.get(attempt, 0) + files
+        return by_attempt[max(by_attempt)] if by_attempt else 0
 
     def content_versions(self, live_set_id: UUID) -> Iterator[ContentVersion]:
         """The content versions, content by content."""

@@ -29,13 +29,14 @@ from nessie_gc_core.errors import (
     UnknownLocationError,
 )
 from nessie_gc_core.model.batches import to_rows, version_rows
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent, next_step
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.clocks import TOLERANCE, repository_time, store_ages
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
+from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
@@ -73,8 +74,8 @@ class SweepService:
         report.repository, report.live_set_id = identity, str(live_set_id)
         report.engine, report.started = self.engine.name, report.started or self.clock()
         with hold_lease(self.store, identity, self.settings.lease, self.clock) as lease:
+            self._check_status(live_set)
             if self.settings.mode is DeleteMode.DRY_RUN:
-                self._check_status(live_set)
                 _Sweep(self, live_set, report, lease).run()
                 report.finished = self.clock()
                 return
@@ -90,7 +91,7 @@ class SweepService:
         report.finished = self.clock()
 
     def _check_status(self, live_set: LiveSet) -> None:
-        """What ``start_expire`` checks, for a dry run, which leaves the live set as it is.
+        """What ``start_expire`` checks too; a dry run leaves the live set as it is, and this error says what to do.
 
         Raises:
             LiveSetStateError: the live set cannot be swept.
@@ -100,7 +101,8 @@ class SweepService:
             expected |= {LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED}
         if live_set.status not in expected:
             raise LiveSetStateError(
-                f"live set {live_set.id} is {live_set.status}, expected {' or '.join(sorted(expected))}"
+                f"live set {live_set.id} is {live_set.status}, expected {' or '.join(sorted(expected))}: "
+                f"{next_step(live_set.id, live_set.status)}"
             )
 
 
@@ -154,6 +156,8 @@ class _Sweep:
             expansion = expand(version_files, index, self.settings.choice, readers)
             finder = self._finder(readers)
             problems = finder.find(version_files, expansion)
+            if problems.reasons and not problems.tolerated:
+                warn_of_missing_metadata(version_files, self.store, self.live_set, report)
             finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
             report.tolerated_missing = problems.tolerated
             report.files_expanded += report.content_versions + expansion.files_read
