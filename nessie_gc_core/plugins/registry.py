@@ -67,7 +67,7 @@ class PluginRegistry:
     def discover(cls) -> PluginRegistry:
         """Loads every entry point of the group; broken ones are kept with their error."""
         registry = cls()
-        for entry_point in sorted(metadata.entry_points(group=hookspecs.PROJECT), key=lambda e: e.name):
+        for entry_point in sorted(metadata.entry_points(group=hookspecs.PROJECT), key=_order):
             registry._load(entry_point)
         return registry
 
@@ -90,14 +90,15 @@ class PluginRegistry:
         Raises:
             PluginError: a hook is misspelt, or gave something that is no complete connector class.
         """
-        self._manager.register(module, name=name)
         try:
+            self._manager.register(module, name=name)
             check_hooks(self._manager, module, name)
             for contract in KINDS:
                 self._claims[contract].extend(self._claims_of(contract, module, name))
-        except Exception:
+        except Exception as failure:
             for contract in KINDS:
                 self._claims[contract] = [claim for claim in self._claims[contract] if claim.plugin != name]
+            self._found[name] = PluginInfo(name=name, distribution="", version="", error=_one_line(failure))
             raise
 
     def _claims_of(self, contract: type[Connector], module: object, plugin: str) -> Iterable[_Claim]:
@@ -295,6 +296,11 @@ def described(connector: type[Connector]) -> str:
     kind = next(kind for contract, (kind, _) in KINDS.items() if issubclass(connector, contract))
     claims = getattr(connector, "schemes", None) or getattr(connector, "content_types", None) or ()
     return connector_text(kind, connector.name, claims)
+
+
+def _order(entry_point: metadata.EntryPoint) -> tuple[str, str, str]:
+    """The same order in every process, so that two plugins of one name are told apart in the same way."""
+    return (entry_point.name, entry_point.dist.name if entry_point.dist is not None else "", entry_point.value)
 
 
 def _one_line(error: BaseException) -> str:
