@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -72,6 +73,12 @@ class LiveSet:
     """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them."""
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks what moved since (S9)."""
+
+
+def wrong_status(live_set: LiveSet, expected: Iterable[LiveSetStatus]) -> str:
+    """The error about a live set whose status is not the expected one, with what to do."""
+    names = " or ".join(sorted(expected))
+    return f"live set {live_set.id} is {live_set.status}, expected {names}: {next_step(live_set.id, live_set.status)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from nessie_gc_core.algorithms.unknown import Problems
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import LiveSet
@@ -20,8 +21,12 @@ MISSING_METADATA = (
 """What a fresh store says where it cannot tell a deleted file from a lost one."""
 
 
-def warn_of_missing_metadata(version_files: Dataset, store: LiveSetStore, live_set: LiveSet, report: GcReport) -> None:
+def warn_of_missing_metadata(
+    problems: Problems, version_files: Dataset, store: LiveSetStore, live_set: LiveSet, report: GcReport
+) -> None:
     """Says what tombstones are where metadata is missing and the store is too new to have any (S7)."""
+    if not problems.reasons or problems.tolerated:
+        return
     missing = version_files.where("kind", [PROBLEM]).where("missing", [True])
     if missing.head(1).num_rows == 0:
         return

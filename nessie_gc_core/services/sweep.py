@@ -29,7 +29,7 @@ from nessie_gc_core.errors import (
     UnknownLocationError,
 )
 from nessie_gc_core.model.batches import to_rows, version_rows
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent, next_step
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent, wrong_status
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
@@ -100,10 +100,7 @@ class SweepService:
         if self.settings.resume:
             expected |= {LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED}
         if live_set.status not in expected:
-            raise LiveSetStateError(
-                f"live set {live_set.id} is {live_set.status}, expected {' or '.join(sorted(expected))}: "
-                f"{next_step(live_set.id, live_set.status)}"
-            )
+            raise LiveSetStateError(wrong_status(live_set, expected))
 
 
 def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> LiveSet:
@@ -156,8 +153,7 @@ class _Sweep:
             expansion = expand(version_files, index, self.settings.choice, readers)
             finder = self._finder(readers)
             problems = finder.find(version_files, expansion)
-            if problems.reasons and not problems.tolerated:
-                warn_of_missing_metadata(version_files, self.store, self.live_set, report)
+            warn_of_missing_metadata(problems, version_files, self.store, self.live_set, report)
             finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
             report.tolerated_missing = problems.tolerated
             report.files_expanded += report.content_versions + expansion.files_read
