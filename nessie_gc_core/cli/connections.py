@@ -17,8 +17,6 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import connector_options
 from nessie_gc_core.connectors import (
     Connector,
-    FileDeleter,
-    FileLister,
     LiveSetStore,
     RepositoryConnector,
     SupportsSqlSchema,
@@ -174,9 +172,6 @@ def connector_choice(given: Given) -> ConnectorChoice:
         options.setdefault((kind, name), {})[key] = value
     for (kind, name), values in options.items():
         _checked(ConnectorSpec(kind=kind, name=name, options=values), _connector(given, kind, name))
-    for contract, preferred in ((FileLister, given.text("lister")), (FileDeleter, given.text("deleter"))):
-        if preferred is not None:
-            registry_of(given).connector_class(contract, preferred)
     choice = ConnectorChoice(
         options=options,
         properties=given.pairs("iceberg"),

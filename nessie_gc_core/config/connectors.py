@@ -62,20 +62,33 @@ class ConnectorChoice:
         return self.sent_with.lacking_in(self.registry().plugin_set()) if self.sent_with is not None else None
 
     def check_plugins(self, *, deletes: bool = False) -> None:
-        """Refuses names of plugins that are not installed, and to delete with one that cannot be loaded.
+        """Refuses names of plugins and connectors that are not installed, and to delete with a plugin that is broken.
 
         Raises:
-            PluginError: the message names the plugin and says what to do.
+            PluginError: the message names the plugin or connector, and says what to do.
+            ConfigurationError: there is no such kind of connector.
         """
         installed().check_named(self.disabled_plugins, option="--disable-plugin")
         registry = self.registry()
         registry.check_named(self.required_plugins, option="--require-plugin", working=True)
+        self._check_connectors(registry)
         if deletes and registry.broken:
             plugin = registry.broken[0]
             raise PluginError(
                 f"the plugin {plugin.name!r} ({plugin.origin}) is broken ({plugin.error}), and nothing is deleted "
                 f"while it may have a veto: repair it, uninstall it, or add --disable-plugin {plugin.name!r}"
             )
+
+    def _check_connectors(self, registry: PluginRegistry) -> None:
+        """A misspelt one would be passed over, and another one take its place (S27)."""
+        kinds = {kind: contract for contract, (kind, _) in KINDS.items()}
+        for kind, name in self.options:
+            if kind not in kinds:
+                raise ConfigurationError(f"unknown kind of connector {kind!r}; the kinds are {', '.join(kinds)}")
+            registry.connector_class(kinds[kind], name)
+        for contract, preferred in ((FileLister, self.lister), (FileDeleter, self.deleter)):
+            if preferred is not None:
+                registry.connector_class(contract, preferred)
 
     def rules(self) -> LocationRules:
         """How raw locations become canonical: known aliases, schemes of installed listers, configuration."""

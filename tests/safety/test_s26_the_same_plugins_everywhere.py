@@ -25,6 +25,7 @@ from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.relations import VERDICTS
 from nessie_gc_core.plugins import PluginInfo, PluginSet, installed
+from nessie_gc_core.services.check import check_engine
 from nessie_gc_core.services.settings import SweepSettings
 
 if TYPE_CHECKING:
@@ -105,6 +106,15 @@ def test_s26_a_veto_that_is_disabled_by_name_is_missed_by_no_worker(
     report = replace(collector, choice=choice).collect("1")
     assert report.unreferenced.files == report.outcomes[Outcome.DELETED].files > 0
     assert not any(path.endswith(HELD) for path in files_below(tmp_path))
+
+
+@pytest.mark.spark
+def test_s26_check_asks_the_workers_the_same(spark: SparkSession, register: Callable[[object], None]) -> None:
+    engine = spark_engine(spark)
+    assert "its workers have the same plugins" in check_engine(engine, ConnectorChoice())
+    register(LegalHold())
+    with pytest.raises(PluginError, match="does not have the plugin"):
+        check_engine(engine, ConnectorChoice())
 
 
 def test_s26_a_choice_travels_with_the_plugins_of_its_process(register: Callable[[object], None]) -> None:

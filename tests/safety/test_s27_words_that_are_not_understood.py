@@ -16,12 +16,14 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import ConnectorOptions, hookimpl, option, options, secret
 from nessie_gc_core.cli.main import cli
+from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister, VisitedDeduplicator
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.files import FileReference, ReachableFile
 from nessie_gc_core.model.options import secret_mapping
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.settings import SweepSettings
 
 GC = ("gc", "--repository", "memory", "--engine", "local", "--inmemory", "-c", "1", "--min-age", "PT0S")
 GC_NOW = (*GC, "--no-age-floor")
@@ -131,6 +133,21 @@ def test_s27_a_key_of_the_file_that_is_not_understood_is_an_error(
     result = run(*GC_NOW)
     assert (2, True) == (result.exit_code, said in result.stderr), result.stderr
     assert before == dead_lake.paths()
+
+
+# ---- Python ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        (ConnectorChoice(deleter="quarantin"), "unknown file-deleter 'quarantin'"),
+        (ConnectorChoice(lister="memry"), "unknown file-lister 'memry'.*did you mean 'memory'"),
+        (ConnectorChoice(options={("file-deletr", "memory"): {}}), "unknown kind of connector 'file-deletr'"),
+        (ConnectorChoice(options={("file-deleter", "memry"): {}}), "did you mean 'memory'"),
+    ],
+)
+def test_s27_a_connector_that_python_misspells_is_an_error(choice: ConnectorChoice, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        SweepSettings(choice=choice).check()
 
 
 # ---- policies and locations ---------------------------------------------------------------------------
