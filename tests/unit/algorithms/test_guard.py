@@ -84,7 +84,7 @@ def test_each_store_of_a_unit_has_its_own_limit() -> None:
         "abfs://c@two": StoreAges(newest_deletable=NOW - 3 * day, now=NOW - 2 * day),
     }
     rows = [(unit, "x", f"{store}/db/t/", "x", 1, to_micros(NOW - 2 * day), None, 0) for store in ages]
-    (batch,) = JudgeFiles(ages)(to_batches(rows, CANDIDATES))
+    (batch,) = JudgeFiles(ages, ConnectorChoice())(to_batches(rows, CANDIDATES))
     assert ["UNREFERENCED", "TOO_YOUNG"] == batch.column("verdict").to_pylist()
 
 
