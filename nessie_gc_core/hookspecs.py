@@ -59,5 +59,5 @@ def nessie_gc_veto_deletion(location: str, files: Sequence[FileReference]) -> Ma
     """Spares files that are about to be deleted: a path of ``files`` to the reason why it stays.
 
     Every plugin is asked, on the executors where the engine has some; one veto is enough. An error spares the
-    whole batch.
+    whole batch. An executor that lacks a plugin of the driver keeps its files.
     """

@@ -20,6 +20,11 @@ of all sources are put together, and a stronger source wins pair by pair.
 3. a file: `--config FILE`, or `NESSIE_GC_CONFIG`, or `{DEFAULT_FILE}` in the working directory
 4. the default
 
+A word that is not understood is an error before anything is read: an unknown `NESSIE_GC_` variable (with the nearest
+known name), an unknown key, an option that is set to nothing, a switch that is neither true nor false. In Kubernetes a
+service named `nessie-gc` adds variables such as `NESSIE_GC_SERVICE_HOST` to other pods; set `enableServiceLinks: false`
+there.
+
 Give secrets by the environment, or leave them to the credential chain of the store. They are never written to a
 report, a log line, an error or a live set.
 

@@ -67,13 +67,16 @@ class DeleteFiles:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Decides row by row; what goes is deleted in batches per location."""
+        lacking = self._choice.lacking_plugin()
         with OpenConnectors(self._choice) as connectors:
-            yield from to_batches(self._outcomes(batches, connectors), self.schema)
+            yield from to_batches(self._outcomes(batches, connectors, lacking), self.schema)
 
-    def _outcomes(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
+    def _outcomes(
+        self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors, lacking: str | None
+    ) -> Iterator[Row]:
         waiting: dict[str, list[_Doomed]] = {}
         for row in (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist()):
-            kept = self._kept(row)
+            kept = self._kept(row, lacking)
             if kept is not None:
                 yield from (outcome_row(doomed, *kept) for doomed in _files_of(row))
                 continue
@@ -84,11 +87,13 @@ class DeleteFiles:
         for location, files in waiting.items():
             yield from self._delete(connectors, location, files)
 
-    def _kept(self, row: Mapping[str, str]) -> tuple[Outcome, str | None] | None:
+    def _kept(self, row: Mapping[str, str], lacking: str | None) -> tuple[Outcome, str | None] | None:
         if row["verdict"] in _KEPT:
             return _KEPT[Verdict(row["verdict"])], row["reason"]
         if row["unit"] in self._spared_units:
             return Outcome.SPARED, self._spared_units[row["unit"]]
+        if lacking is not None:
+            return Outcome.SPARED, lacking
         if self._mode is not DeleteMode.DELETE:
             return _NOT_DELETED[self._mode], None
         return None

@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import xxhash
 
+from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import Row, file_reference, to_batches, to_micros
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME, VERDICTS
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import PluginRegistry
 
 BUCKETS = 1024
 """Files are dealt into this many buckets by a stable hash of their key; a sweep step takes some of them."""
@@ -88,20 +89,23 @@ class JudgeFiles:
 
     schema = VERDICTS
 
-    def __init__(self, ages: Mapping[str, StoreAges] | None) -> None:
-        """Takes the ages of every store (:func:`store_of`); none where the age was judged before."""
+    def __init__(self, ages: Mapping[str, StoreAges] | None, choice: ConnectorChoice) -> None:
+        """Takes the ages of every store (:func:`store_of`), none where the age was judged before; and the plugins."""
+        self._choice = choice
         self._ages: dict[str, tuple[int, int]] | None = None
         if ages is not None:
             self._ages = {s: (to_micros(found.newest_deletable), to_micros(found.now)) for s, found in ages.items()}
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Judges by age first, then asks the vetoes about what is left."""
-        registry = installed()
+        """Judges by age first, then asks the vetoes about what is left; all of them, or nothing may go (S26)."""
+        registry, lacking = self._choice.registry(), self._choice.lacking_plugin()
         for batch in batches:
             rows = batch.to_pylist()
             verdicts = [self._by_age(row["location"], row["modified"]) for row in rows]
-            if registry.has_vetoes:
-                _ask_vetoes(rows, verdicts)
+            if lacking is not None:
+                verdicts = [(Verdict.SPARED, lacking) if said[0] is Verdict.UNREFERENCED else said for said in verdicts]
+            elif registry.has_vetoes:
+                _ask_vetoes(registry, rows, verdicts)
             values = (
                 (*row.values(), verdict, reason, bucket_of(row["key"]), row["path"] is None)
                 for row, (verdict, reason) in zip(rows, verdicts, strict=True)
@@ -121,7 +125,9 @@ class JudgeFiles:
         return Verdict.UNREFERENCED, None
 
 
-def _ask_vetoes(rows: Sequence[dict[str, object]], verdicts: list[tuple[Verdict, str | None]]) -> None:
+def _ask_vetoes(
+    registry: PluginRegistry, rows: Sequence[dict[str, object]], verdicts: list[tuple[Verdict, str | None]]
+) -> None:
     by_location: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
         if verdicts[number][0] is Verdict.UNREFERENCED:
@@ -132,7 +138,7 @@ def _ask_vetoes(rows: Sequence[dict[str, object]], verdicts: list[tuple[Verdict,
             file_reference(location, paths[n], int(str(rows[n]["size"])), int(str(rows[n]["modified"])))
             for n in numbers
         ]
-        vetoed = installed().veto(location, files)
+        vetoed = registry.veto(location, files)
         for number in numbers:
             if (reason := vetoed.get(paths[number])) is not None:
                 verdicts[number] = (Verdict.SPARED, reason)
@@ -143,9 +149,9 @@ def bucket_of(key: str) -> int:
     return xxhash.xxh3_64_intdigest(key.encode()) % BUCKETS
 
 
-def judge(candidates: Dataset, ages: Mapping[str, StoreAges] | None) -> Dataset:
+def judge(candidates: Dataset, ages: Mapping[str, StoreAges] | None, choice: ConnectorChoice) -> Dataset:
     """Judges all candidates, once; by their age only where ``ages`` has that of every store."""
-    return candidates.select(CANDIDATES).flat_map(JudgeFiles(ages)).checkpoint()
+    return candidates.select(CANDIDATES).flat_map(JudgeFiles(ages, choice)).checkpoint()
 
 
 class SpareLocations:

@@ -61,7 +61,10 @@ def gc(given: Given) -> int:
         file = prepare_id_file(given)
         engine = stack.enter_context(open_engine(given))
 
+        session.in_memory = store.name == "memory"
+
         def marked(id_: UUID) -> None:
+            session.marked = True
             if file is not None:
                 file.write_text(f"{id_}\n", encoding="utf-8")
 
@@ -86,6 +89,7 @@ _SWEEPING = (
     *collect_options.CAPS,
     *collect_options.UNKNOWN,
     *options.FILES,
+    *options.PLUGINS,
     *options.ENGINE,
 )
 _MARKING = (*collect_options.MARK, *collect_options.WRITE_LIVE_SET_ID)
@@ -93,7 +97,7 @@ _BOTH = (*options.REPOSITORY, *options.STORE)
 
 COLLECT_COMMANDS = (
     GcCommand("gc", gc, (*_BOTH, *_MARKING, *_SWEEPING, *options.REPORT)),
-    GcCommand("mark", mark, (*_BOTH, *_MARKING, *options.REPORT), aliases=("mark-live", "identify")),
+    GcCommand("mark", mark, (*_BOTH, *_MARKING, *options.PLUGINS, *options.REPORT), aliases=("mark-live", "identify")),
     GcCommand(
         "sweep",
         sweep,

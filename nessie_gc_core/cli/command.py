@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -15,7 +16,9 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from nessie_gc_core import __version__
+from nessie_gc_core.cli.environment import check_variables
 from nessie_gc_core.cli.logs import logging_to, standard_error
+from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
@@ -41,6 +44,14 @@ class Session:
     """Everything that is not the result: log lines, progress, errors."""
     report: GcReport = field(default_factory=GcReport)
     """The report of the run; log lines carry its live-set id as soon as it has one (S17)."""
+    command: str = ""
+    """Which command runs."""
+    marked: bool = False
+    """Whether a 'gc' is through with its mark."""
+    in_memory: bool = False
+    """Whether the live set ends with the process."""
+    defers: bool = False
+    """Whether deletions are recorded only."""
 
 
 class GcOption(click.Option):
@@ -178,8 +189,12 @@ class GcCommand(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         """Sets up what the standard options say, and calls the function."""
         session = session_of(ctx)
-        with logging_to(session.console, session.verbosity, session.report, quiet=session.quiet):
+        session.command, session.defers = self.name or "", bool(ctx.params.get("defer_deletes"))
+        with ExitStack() as stack:
+            stack.enter_context(result_alone() if session.as_json else nullcontext())
+            stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))
             try:
+                check_variables(ctx.find_root().command)
                 return self.function(Given(ctx))
             except click.UsageError as error:
                 error.ctx = error.ctx or ctx
@@ -310,6 +325,8 @@ def _known_options(root: click.Command) -> set[str]:
 def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:
     """A value of the file, in the shape in which click wants it."""
     value = config.options[key]
+    if isinstance(value, str) and not value.strip():
+        raise ConfigurationError(f"{config.name}: {key!r} is empty; leave it out, or give a value")
     is_pairs = isinstance(option.type, KeyValues)
     if isinstance(value, dict) and not is_pairs:
         raise ConfigurationError(f"{config.name}: {key!r} is one value, not a table")

@@ -17,8 +17,6 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import connector_options
 from nessie_gc_core.connectors import (
     Connector,
-    FileDeleter,
-    FileLister,
     LiveSetStore,
     RepositoryConnector,
     SupportsSqlSchema,
@@ -27,7 +25,7 @@ from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.locations import SCHEME_ALIASES
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
-from nessie_gc_core.plugins.registry import KINDS, installed
+from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +63,7 @@ def repository_spec(given: Given) -> ConnectorSpec:
     table = given.session.config.repository
     named = given.text("repository")
     name = named or str(table.get("name", "nessie"))
-    connector = installed().connector_class(RepositoryConnector, name)
+    connector = registry_of(given).connector_class(RepositoryConnector, name)
     known = _option_names(connector)
     options: Options = {}
     if named is None or named == table.get("name", "nessie"):
@@ -86,7 +84,7 @@ def repository_spec(given: Given) -> ConnectorSpec:
 
 def open_repository(given: Given) -> RepositoryConnector:
     """The repository, made and not yet asked."""
-    return installed().open(RepositoryConnector, repository_spec(given))
+    return registry_of(given).open(RepositoryConnector, repository_spec(given))
 
 
 def _plain(value: object) -> OptionValue:
@@ -119,7 +117,7 @@ def store_spec(given: Given, *, in_memory_allowed: bool = False) -> ConnectorSpe
         name = "memory"
     else:
         name = "jdbc" if chosen else str(table.get("name", "jdbc"))
-    connector = installed().connector_class(LiveSetStore, name)
+    connector = registry_of(given).connector_class(LiveSetStore, name)
     options: Options = connector_options("store", _option_names(connector), os.environ)  # type: ignore[assignment]
     if name == table.get("name", "jdbc"):
         options = {**{key: value for key, value in table.items() if key != "name"}, **options}
@@ -132,7 +130,7 @@ def store_spec(given: Given, *, in_memory_allowed: bool = False) -> ConnectorSpe
 
 def open_store(given: Given, *, in_memory_allowed: bool = False) -> LiveSetStore:
     """The live-set store."""
-    return installed().open(LiveSetStore, store_spec(given, in_memory_allowed=in_memory_allowed))
+    return registry_of(given).open(LiveSetStore, store_spec(given, in_memory_allowed=in_memory_allowed))
 
 
 @contextmanager
@@ -144,7 +142,7 @@ def open_schema_store(given: Given) -> Iterator[tuple[LiveSetStore, SupportsSqlS
     """
     spec = store_spec(given)
     options = {key: value for key, value in spec.options.items() if key != "schema"}
-    with installed().open(LiveSetStore, dataclasses.replace(spec, options=options)) as store:
+    with registry_of(given).open(LiveSetStore, dataclasses.replace(spec, options=options)) as store:
         if not isinstance(store, SupportsSqlSchema):
             raise ConfigurationError(f"the live-set store {spec.name!r} has no tables to make")
         yield store, store
@@ -173,11 +171,8 @@ def connector_choice(given: Given) -> ConnectorChoice:
         kind, name, key, value = _connector_option(text)
         options.setdefault((kind, name), {})[key] = value
     for (kind, name), values in options.items():
-        _checked(ConnectorSpec(kind=kind, name=name, options=values), _connector(kind, name))
-    for contract, preferred in ((FileLister, given.text("lister")), (FileDeleter, given.text("deleter"))):
-        if preferred is not None:
-            installed().connector_class(contract, preferred)
-    return ConnectorChoice(
+        _checked(ConnectorSpec(kind=kind, name=name, options=values), _connector(given, kind, name))
+    choice = ConnectorChoice(
         options=options,
         properties=given.pairs("iceberg"),
         lister=given.text("lister"),
@@ -185,7 +180,16 @@ def connector_choice(given: Given) -> ConnectorChoice:
         scheme_aliases=_scheme_aliases(given.pairs("scheme_alias")),
         authority_aliases=given.pairs("authority_alias"),
         path_aliases=given.pairs("path_alias"),
+        disabled_plugins=given.texts("disable_plugin"),
+        required_plugins=given.texts("required_plugins"),
     )
+    choice.check_plugins()
+    return choice
+
+
+def registry_of(given: Given) -> PluginRegistry:
+    """The installed plugins without those that ``--disable-plugin`` names."""
+    return installed().without(given.texts("disable_plugin"))
 
 
 def _connector_option(text: str) -> tuple[str, str, str, str]:
@@ -204,11 +208,11 @@ def _kinds() -> Iterable[str]:
     return [kind for kind, _ in KINDS.values() if kind not in own]
 
 
-def _connector(kind: str, name: str) -> type[Connector]:
+def _connector(given: Given, kind: str, name: str) -> type[Connector]:
     contract = next((contract for contract, (known, _) in KINDS.items() if known == kind), None)
     if contract is None or kind not in _kinds():
         raise ConfigurationError(f"unknown kind of connector {kind!r}; the kinds are {', '.join(_kinds())}")
-    return installed().connector_class(contract, name)
+    return registry_of(given).connector_class(contract, name)
 
 
 def _scheme_aliases(aliases: Mapping[str, str]) -> Mapping[str, str]:

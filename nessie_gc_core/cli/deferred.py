@@ -49,6 +49,7 @@ DEFERRED_COMMANDS = (
             *collect_options.CAPS[:2],  # the share of a location that would go is not known without listing it
             *collect_options.UNKNOWN,
             *options.FILES,
+            *options.PLUGINS,
             *options.ENGINE,
             *options.REPORT,
         ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import traceback
@@ -10,7 +9,9 @@ import traceback
 import click
 
 from nessie_gc_core.cli.command import Session
+from nessie_gc_core.cli.ended import how_it_ended
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.text import json_text, shown
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +42,21 @@ def describe(error: BaseException) -> tuple[str, int]:
 def fail(error: BaseException, session: Session) -> int:
     """Prints an error, and gives the exit code."""
     message, exit_code = describe(error)
+    ended = how_it_ended(session)
+    message += f"; {ended.text}" if ended is not None and ended.text else ""
     if session.verbosity > 1:
-        sys.stderr.write("".join(traceback.format_exception(error)))
+        sys.stderr.write(shown("".join(traceback.format_exception(error)), lines=True))
     click.echo(f"error: {message}", err=True)
     if session.as_json:
         body: dict[str, object] = {"error": message, "exit_code": exit_code}
         if session.report.live_set_id is not None:
             body["live_set_id"] = session.report.live_set_id
-        click.echo(json.dumps(body, ensure_ascii=False))
+        if ended is not None:
+            body["done"] = {outcome.value: tally.to_dict() for outcome, tally in ended.done.items()}
+            body["next"] = ended.next
+        click.echo(json_text(body))
     return exit_code
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return shown(" ".join(text.split()))

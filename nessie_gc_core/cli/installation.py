@@ -12,14 +12,15 @@ from click.shell_completion import get_completion_class
 
 from nessie_gc_core.cli import collect_options, options
 from nessie_gc_core.cli.command import GcCommand, GcOption, Given, json_option
-from nessie_gc_core.cli.connections import connector_choice, open_engine, open_repository, open_store
-from nessie_gc_core.cli.screen import print_json, standard_output
+from nessie_gc_core.cli.connections import connector_choice, open_engine, open_repository, open_store, registry_of
+from nessie_gc_core.cli.output import print_json, say, standard_output
 from nessie_gc_core.cli.settings import mark_settings, sweep_settings
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
 from nessie_gc_core.services.check import (
+    Doubtful,
     check_connectors,
     check_engine,
     check_location,
@@ -40,14 +41,16 @@ def plugins(given: Given) -> int:
         return 0
     for plugin in registry.plugins:
         state = f"broken: {plugin.error}" if plugin.error else "works"
-        click.echo(f"{plugin.name}: {plugin.distribution} {plugin.version}, {state}")
+        state += ", has a veto" if plugin.has_veto else ""
+        say(f"{plugin.name}: {plugin.origin}, {state}")
     for connector in connectors:
         claims = f" ({', '.join(connector['claims'])})" if connector["claims"] else ""
-        click.echo(f"\n{connector['kind']} {connector['name']}{claims}")
+        say("")
+        say(f"{connector['kind']} {connector['name']}{claims}")
         for option in connector["options"]:
             default = "" if option["secret"] else f" [{option['default']}]"
             secret = " (may be secret)" if option["secret"] else ""
-            click.echo(f"  {option['name']}{default}{secret}: {option['help']}")
+            say(f"  {option['name']}{default}{secret}: {option['help']}")
     return 0
 
 
@@ -81,17 +84,18 @@ def check(given: Given) -> int:
     for name, ask in _checks(given):
         results.append(result := checked(name, ask))
         if not given.session.as_json:
-            click.echo(f"{'ok    ' if result.passed else 'failed'}  {result.name}: {result.detail}")
+            state = "failed" if not result.passed else "warn" if result.warning else "ok"
+            say(f"{state:6}  {result.name}: {result.detail}")
     exit_code = 0 if all(result.passed for result in results) else 1
     if given.session.as_json:
         print_json({"checks": [dataclasses.asdict(result) for result in results], "exit_code": exit_code})
     return exit_code
 
 
-def _checks(given: Given) -> Iterator[tuple[str, Callable[[], str]]]:
-    yield "plugins", partial(check_plugins, installed())
+def _checks(given: Given) -> Iterator[tuple[str, Callable[[], str | Doubtful]]]:
+    yield "plugins", lambda: check_plugins(registry_of(given))
     yield "configuration", partial(_check_settings, given)
-    yield "repository", lambda: check_repository(partial(open_repository, given))
+    yield "repository", partial(_check_repository, given)
     yield "live-set store", lambda: check_store(partial(open_store, given, in_memory_allowed=True))
     for location in given.texts("allow"):
         yield location, partial(_check_location, given, location)
@@ -107,14 +111,23 @@ def _check_settings(given: Given) -> str:
     return "it is right"
 
 
-def _check_location(given: Given, location: str) -> str:
+def _check_repository(given: Given) -> str | Doubtful:
+    try:
+        policies = mark_settings(given).policies
+    except NessieGcError:  # the check of the configuration says it
+        policies = None
+    return check_repository(partial(open_repository, given), policies)
+
+
+def _check_location(given: Given, location: str) -> str | Doubtful:
     return check_location(connector_choice(given), location)
 
 
 def _check_engine(given: Given) -> str:
     with open_engine(given) as engine:
-        check_connectors(engine, connector_choice(given), given.texts("allow"))
-        return check_engine(engine, installed())
+        choice = connector_choice(given)
+        check_connectors(engine, choice, given.texts("allow"))
+        return check_engine(engine, choice)
 
 
 # ---- completion ---------------------------------------------------------------------------------------
@@ -177,6 +190,7 @@ _CHECK = (
     *collect_options.CAPS,
     *collect_options.UNKNOWN,
     *options.FILES,
+    *options.PLUGINS,
     *options.ENGINE,
 )
 _COMPLETION = (

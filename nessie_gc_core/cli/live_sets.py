@@ -12,10 +12,12 @@ from rich.text import Text
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import GcCommand, GcOption, Given
 from nessie_gc_core.cli.connections import open_store
-from nessie_gc_core.cli.screen import plain_table, print_json, print_json_stream, shown_time, standard_output
+from nessie_gc_core.cli.output import print_json, print_json_stream, say, standard_output
+from nessie_gc_core.cli.screen import plain_table, shown_time
 from nessie_gc_core.cli.settings import live_set_id
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.live_sets import LiveSetDetails, LiveSetService, as_plain
 
 _TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
@@ -24,19 +26,22 @@ _TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
 def list_(given: Given) -> int:
     """List the live sets, newest first."""
     with open_store(given) as store:
-        live_sets = LiveSetService(store).all()
+        service = LiveSetService(store)
+        live_sets = service.all()
+        failed = {live_set.id: service.failed(live_set) for live_set in live_sets}
     if given.session.as_json:
-        print_json({"live_sets": [as_plain(live_set) for live_set in live_sets]})
+        listed = [{**as_plain(live_set), "failed_files": failed[live_set.id]} for live_set in live_sets]
+        print_json({"live_sets": listed})
         return 0
     if not live_sets:
-        click.echo("there is no live set; 'nessie-gc mark' makes one")
+        say("there is no live set; 'nessie-gc mark' makes one")
         return 0
-    click.echo(f"time zone: {_zone_name(given.zone())}")
+    say(f"time zone: {_zone_name(given.zone())}")
     table = plain_table("live set", "status", *(name.replace("_", " ") for name in _TIMES), "error")
     for live_set in live_sets:
         times = (shown_time(getattr(live_set, name), given.zone()) for name in _TIMES)
-        error = Text(live_set.error_message or "")
-        table.add_row(str(live_set.id), live_set.status.value, *times, error)
+        error = Text(shown(live_set.error_message or ""))
+        table.add_row(str(live_set.id), _status(live_set, failed[live_set.id]), *times, error)
     standard_output().print(table)
     return 0
 
@@ -66,15 +71,16 @@ def show(given: Given) -> int:
 def delete(given: Given) -> int:
     """Delete the rows of one live set from the store.
 
-    This deletes no file: files go by 'sweep', 'gc' and 'deferred-deletes'.
+    This deletes no file: files go by 'sweep', 'gc' and 'deferred-deletes'. A live set is not deleted while its
+    repository is being collected, or while it has deferred deletions.
     """
     id_ = live_set_id(given)
     with open_store(given) as store:
-        live_set = LiveSetService(store).delete(id_)
+        live_set = LiveSetService(store).delete(id_, discard_deferred=given.flag("discard_deferred"))
     if given.session.as_json:
         print_json({"deleted_live_set": as_plain(live_set)})
     else:
-        click.echo(f"live set {id_} ({live_set.status}) is deleted from the store; no file was touched")
+        say(f"live set {id_} ({live_set.status}) is deleted from the store; no file was touched")
     return 0
 
 
@@ -89,8 +95,8 @@ def list_deferred(given: Given) -> int:
         count = 0
         for deletion in deletions:
             count += 1
-            click.echo(f"{shown_time(deletion.modified, given.zone()):19}  {deletion.location}  {deletion.path}")
-    click.echo(f"{count:,} files; time zone: {_zone_name(given.zone())}", err=True)
+            say(f"{shown_time(deletion.modified, given.zone()):19}  {deletion.location}  {deletion.path}")
+    click.echo(shown(f"{count:,} files; time zone: {_zone_name(given.zone())}"), err=True)
     return 0
 
 
@@ -107,23 +113,30 @@ def _plain_details(details: LiveSetDetails) -> dict[str, Any]:
             "base_locations": details.base_locations,
             "deferred_files": details.deferred_files,
             "deferred_bytes": details.deferred_bytes,
+            "failed_files": details.failed_files,
         },
     }
 
 
+def _status(live_set: LiveSet, failed: int) -> str:
+    """The status; a sweep that could not delete everything is no plain success."""
+    return live_set.status.value + (f", {failed:,} failed" if failed else "")
+
+
 def _print_details(details: LiveSetDetails, zone: tzinfo | None) -> None:
-    for name, value in _detail_lines(details.live_set, zone):
-        click.echo(f"{name:20}{value}")
-    click.echo(f"{'content versions':20}{details.content_versions:,} of {details.contents:,} contents")
-    click.echo(f"{'base locations':20}{details.base_locations:,}")
-    click.echo(f"{'deferred deletes':20}{details.deferred_files:,} files, {details.deferred_bytes:,} bytes")
+    for name, value in _detail_lines(details, zone):
+        say(f"{name:20}{value}")
+    say(f"{'content versions':20}{details.content_versions:,} of {details.contents:,} contents")
+    say(f"{'base locations':20}{details.base_locations:,}")
+    say(f"{'deferred deletes':20}{details.deferred_files:,} files, {details.deferred_bytes:,} bytes")
     for head in details.live_set.heads:
-        click.echo(f"{'reference':20}{head.name} at {head.commit_id}, cut-off policy {head.policy}")
+        say(f"{'reference':20}{head.name} at {head.commit_id}, cut-off policy {head.policy}")
 
 
-def _detail_lines(live_set: LiveSet, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+def _detail_lines(details: LiveSetDetails, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+    live_set = details.live_set
     yield "live set", str(live_set.id)
-    yield "status", live_set.status.value
+    yield "status", _status(live_set, details.failed_files)
     yield "repository", live_set.repository
     for name in _TIMES:
         time: datetime | None = getattr(live_set, name)
@@ -137,9 +150,10 @@ def _detail_lines(live_set: LiveSet, zone: tzinfo | None) -> Iterator[tuple[str,
 
 def _print_parts(parts: dict[str, Iterable[dict[str, Any]]]) -> None:
     for name, rows in parts.items():
-        click.echo(f"\n{name.replace('_', ' ')}:")
+        say("")
+        say(f"{name.replace('_', ' ')}:")
         for row in rows:
-            click.echo("  " + "  ".join("-" if value is None else str(value) for value in row.values()))
+            say("  " + "  ".join("-" if value is None else str(value) for value in row.values()))
 
 
 def _version(version: ContentVersion) -> dict[str, Any]:
@@ -168,9 +182,18 @@ _SHOW = (
     GcOption("--with-base-locations", "-B", section="Live set", is_flag=True, help="With its base locations."),
 )
 
+_DELETE = (
+    GcOption(
+        "--discard-deferred",
+        section="Live set",
+        is_flag=True,
+        help="Delete it even though it has deferred deletions, which are then never run.",
+    ),
+)
+
 LIVE_SET_COMMANDS = (
     GcCommand("list", list_, (*options.STORE, *options.REPORT)),
     GcCommand("show", show, (*options.LIVE_SET, *_SHOW, *options.STORE, *options.REPORT)),
-    GcCommand("delete", delete, (*options.LIVE_SET, *options.STORE, *options.REPORT)),
+    GcCommand("delete", delete, (*options.LIVE_SET, *_DELETE, *options.STORE, *options.REPORT)),
     GcCommand("list-deferred", list_deferred, (*options.LIVE_SET, *options.STORE, *options.REPORT)),
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
+from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.report import GcReport
 
 LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy")
@@ -33,6 +36,26 @@ class _LiveSetId(logging.Filter):
         return True
 
 
+class _ShownFormatter(logging.Formatter):
+    """Formats records whose text may come from data: one line each, and tracebacks with theirs (S28)."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record; the text of a traceback that another handler left in it is not trusted."""
+        mine = copy.copy(record)
+        mine.exc_text = None
+        return super().format(mine)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging names it
+        record.message = shown(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging names it
+        return shown(super().formatException(ei), lines=True)
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - logging names it
+        return shown(super().formatStack(stack_info), lines=True)
+
+
 @contextmanager
 def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: bool) -> Iterator[None]:
     """Sends log lines to standard error while the block runs: plain, or above the progress bars of a terminal."""
@@ -40,10 +63,10 @@ def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: boo
     if console.is_terminal:
         handler = RichHandler(console=console, show_path=False, show_time=False, markup=False)
         handler.highlighter = NullHighlighter()
-        handler.setFormatter(logging.Formatter("[%(live_set)s] %(message)s"))
+        handler.setFormatter(_ShownFormatter("[%(live_set)s] %(message)s"))
     else:
         handler = logging.StreamHandler(console.file)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s [%(live_set)s] %(name)s: %(message)s"))
+        handler.setFormatter(_ShownFormatter("%(asctime)s %(levelname)s [%(live_set)s] %(name)s: %(message)s"))
     handler.addFilter(_LiveSetId(report))
     root = logging.getLogger()
     before = root.level

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from nessie_gc_core.cli.command import GcOption, json_option
-from nessie_gc_core.cli.values import Duration, KeyValues, Text, TimeZone
+from nessie_gc_core.cli.values import Duration, KeyValues, Text, Texts, TimeZone
 
 _REPOSITORY = "Repository"
 _STORE = "Live-set store"
 _FILES = "Files"
 _ENGINE = "Engine"
+_PLUGINS = "Plugins"
 
 
 def _hinted(*declarations: str, section: str, hint: str) -> GcOption:
@@ -202,6 +203,28 @@ FILES = (
         "-H",
         section=_FILES,
         hint="storage is not reached through Hadoop; give Iceberg's properties with -I, such as s3.endpoint",
+    ),
+)
+
+PLUGINS = (
+    GcOption(
+        "--disable-plugin",
+        section=_PLUGINS,
+        type=Texts(),
+        multiple=True,
+        metavar="NAME",
+        help="Leave a plugin out, by the name of its entry point or its distribution: its veto is not asked and its "
+        "connectors are not found, on workers either (repeatable).",
+    ),
+    GcOption(
+        "--required-plugins",
+        "--require-plugin",
+        section=_PLUGINS,
+        type=Texts(),
+        multiple=True,
+        metavar="NAME",
+        help="Stop before anything is read unless this plugin is installed and works, by the name of its entry point "
+        "or its distribution (repeatable).",
     ),
 )
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.settings import Progress as ProgressCallback
 from nessie_gc_core.services.settings import no_progress
 
@@ -40,7 +41,7 @@ class _Bars:
 
     def __call__(self, phase: str, done: int, total: int | None) -> None:
         if phase not in self._tasks:
-            self._tasks[phase] = self._progress.add_task(phase, total=total)
+            self._tasks[phase] = self._progress.add_task(shown(phase), total=total)
         self._progress.update(self._tasks[phase], completed=done, total=total)
 
 
@@ -52,6 +53,11 @@ def show_progress(console: Console, *, quiet: bool) -> Iterator[ProgressCallback
     elif not console.is_terminal:
         yield _Lines()
     else:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=console, transient=True) as progress:
             yield _Bars(progress)

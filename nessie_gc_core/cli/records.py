@@ -7,7 +7,7 @@ import click
 from nessie_gc_core.cli import collect_options, options
 from nessie_gc_core.cli.command import GcCommand, GcOption, Given
 from nessie_gc_core.cli.connections import open_store
-from nessie_gc_core.cli.screen import print_json
+from nessie_gc_core.cli.output import print_json
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.services.records import RecordsService
 

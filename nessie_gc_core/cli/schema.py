@@ -7,6 +7,7 @@ import click
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import GcCommand, GcOption, Given
 from nessie_gc_core.cli.connections import open_schema_store
+from nessie_gc_core.cli.output import say
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.errors import NessieGcError
 
@@ -16,7 +17,7 @@ def create_sql_schema(given: Given) -> int:
     strategy = given.text("jdbc_schema") or "CREATE"
     with open_schema_store(given) as (store, schema):
         schema.create_schema(strategy)
-        click.echo(f"the tables of the live-set store {store.name!r} are there ({strategy})")
+        say(f"the tables of the live-set store {store.name!r} are there ({strategy})")
     return 0
 
 

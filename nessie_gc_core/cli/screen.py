@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
-from typing import Any
 
-import click
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
 from nessie_gc_core.algorithms.delete import Outcome
+from nessie_gc_core.cli.output import print_json, standard_output
+from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.report import GcReport, NamedFile, Tally
 
-PLAIN_WIDTH = 160
-"""Width of tables where the output is no terminal."""
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
     Outcome.ALREADY_GONE: "somebody else had deleted them",
@@ -27,31 +24,6 @@ _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DEFERRED: "recorded for 'deferred-deletes'",
     Outcome.WOULD_DELETE: "nothing was deleted: this was a dry run",
 }
-
-
-def standard_output() -> Console:
-    """The console of results."""
-    console = Console(highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
-    return console
-
-
-def print_json(value: object) -> None:
-    """Prints one JSON object."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def print_json_stream(head: Mapping[str, Any], arrays: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
-    """Prints one JSON object, whose arrays come as they are read."""
-    parts = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()]
-    click.echo("{" + ", ".join(parts), nl=False)
-    for name, rows in arrays.items():
-        click.echo(f", {json.dumps(name)}: [", nl=False)
-        for number, row in enumerate(rows):
-            click.echo((",\n" if number else "\n") + json.dumps(row, ensure_ascii=False), nl=False)
-        click.echo("]", nl=False)
-    click.echo("}")
 
 
 def show_report(title: str, report: GcReport, *, as_json: bool, zone: tzinfo | None) -> int:
@@ -181,7 +153,7 @@ class _Page:
             self._line("done", style="bold green")
 
     def _line(self, text: str, *, style: str = "") -> None:
-        self._console.print(Text(text, style=style), soft_wrap=True)
+        self._console.print(Text(shown(text), style=style), soft_wrap=True)
 
 
 def _plural(count: int, noun: str) -> str:

@@ -13,13 +13,12 @@ from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.guard import AgeLimit, DeletionCaps
 from nessie_gc_core.algorithms.units import AllowedLocations
 from nessie_gc_core.cli.command import Given
-from nessie_gc_core.cli.connections import connector_choice
+from nessie_gc_core.cli.connections import connector_choice, registry_of
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import VisitedDeduplicator
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.settings import MarkSettings, Membership, SweepSettings
 
 N = TypeVar("N", int, float, timedelta)
@@ -40,6 +39,7 @@ def mark_settings(given: Given) -> MarkSettings:
         policies=policies,
         parallelism=given.number("identify_parallelism") or 1,
         deduplicator=_deduplicator(given),
+        choice=connector_choice(given),
     )
 
 
@@ -91,7 +91,7 @@ def _mode(given: Given) -> DeleteMode:
 
 def _deduplicator(given: Given) -> ConnectorSpec:
     name = given.text("visited") or "exact"
-    installed().connector_class(VisitedDeduplicator, name)
+    registry_of(given).connector_class(VisitedDeduplicator, name)
     kind = "visited-deduplicator"
     return ConnectorSpec(kind=kind, name=name, options=connector_choice(given).options.get((kind, name), {}))
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
 from nessie_gc_core.errors import ConfigurationError, PluginError, UnknownLocationError
 from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules, scheme_of
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
-from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
+from nessie_gc_core.plugins import PluginSet
+from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, described, installed
 
 C = TypeVar("C", bound=Connector)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorChoice:
-    """How readers, listers and deleters are found and configured. Travels to executors."""
+    """How readers, listers and deleters are found and configured.
+
+    Travels to executors, and takes along which plugins the process has that sends it: they decide nothing without
+    the same ones (S26).
+    """
 
     options: Mapping[tuple[str, str], Mapping[str, OptionValue]] = field(default_factory=dict, repr=False)
     """Kind and connector name to its options."""
@@ -36,10 +41,58 @@ class ConnectorChoice:
     """Authorities and what they are the same as, such as an access point and its bucket."""
     path_aliases: Mapping[str, str] = field(default_factory=dict)
     """Locations and what they are the same as, such as a gateway's mount and the bucket behind it."""
+    disabled_plugins: tuple[str, ...] = ()
+    """Plugins (entry points or distributions) that are left alone: no hook is asked, no connector is found."""
+    required_plugins: tuple[str, ...] = ()
+    """Plugins (entry points or distributions) without which nothing is done."""
+    sent_with: PluginSet | None = field(default=None, repr=False, compare=False)
+    """The plugins of the process that sent this one; ``None`` where it never travelled."""
+
+    def __reduce__(self) -> tuple[Callable[[dict[str, Any]], ConnectorChoice], tuple[dict[str, Any]]]:
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values["sent_with"] = self.sent_with or self.registry().plugin_set()
+        return (_arrived, (values,))
+
+    def registry(self) -> PluginRegistry:
+        """The registry of this process without the disabled plugins."""
+        return installed().without(self.disabled_plugins)
+
+    def lacking_plugin(self) -> str | None:
+        """Why this process must not decide about a file: it lacks a plugin of the one that sent this (S26)."""
+        return self.sent_with.lacking_in(self.registry().plugin_set()) if self.sent_with is not None else None
+
+    def check_plugins(self, *, deletes: bool = False) -> None:
+        """Refuses names of plugins and connectors that are not installed, and to delete with a plugin that is broken.
+
+        Raises:
+            PluginError: the message names the plugin or connector, and says what to do.
+            ConfigurationError: there is no such kind of connector.
+        """
+        installed().check_named(self.disabled_plugins, option="--disable-plugin")
+        registry = self.registry()
+        registry.check_named(self.required_plugins, option="--require-plugin", working=True)
+        self._check_connectors(registry)
+        if deletes and registry.broken:
+            plugin = registry.broken[0]
+            raise PluginError(
+                f"the plugin {plugin.name!r} ({plugin.origin}) is broken ({plugin.error}), and nothing is deleted "
+                f"while it may have a veto: repair it, uninstall it, or add --disable-plugin {plugin.name!r}"
+            )
+
+    def _check_connectors(self, registry: PluginRegistry) -> None:
+        """A misspelt one would be passed over, and another one take its place (S27)."""
+        kinds = {kind: contract for contract, (kind, _) in KINDS.items()}
+        for kind, name in self.options:
+            if kind not in kinds:
+                raise ConfigurationError(f"unknown kind of connector {kind!r}; the kinds are {', '.join(kinds)}")
+            registry.connector_class(kinds[kind], name)
+        for contract, preferred in ((FileLister, self.lister), (FileDeleter, self.deleter)):
+            if preferred is not None:
+                registry.connector_class(contract, preferred)
 
     def rules(self) -> LocationRules:
         """How raw locations become canonical: known aliases, schemes of installed listers, configuration."""
-        own = {scheme: SCHEME_ALIASES.get(scheme, scheme) for scheme in installed().schemes()}
+        own = {scheme: SCHEME_ALIASES.get(scheme, scheme) for scheme in self.registry().schemes()}
         configured = {key.lower(): value.lower() for key, value in self.scheme_aliases.items()}
         aliases = {**own, **configured, **SCHEME_ALIASES}
         scheme_aliases = {alias: _end(alias, aliases) for alias in aliases}
@@ -73,6 +126,10 @@ def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str,
     return {alias: _end(alias, canonical) for alias in canonical}
 
 
+def _arrived(values: dict[str, Any]) -> ConnectorChoice:
+    return ConnectorChoice(**values)
+
+
 def _end(alias: str, aliases: Mapping[str, str]) -> str:
     """Where a chain of aliases ends, so that everything in it compares as equal (S3).
 
@@ -93,7 +150,7 @@ class OpenConnectors:
 
     def __init__(self, choice: ConnectorChoice, registry: PluginRegistry | None = None) -> None:
         self._choice = choice
-        self._registry = registry if registry is not None else installed()
+        self._registry = registry if registry is not None else choice.registry()
         self._open: dict[type[Connector], Connector] = {}
         self._stack = ExitStack()
 
@@ -150,6 +207,15 @@ class OpenConnectors:
 
     def _get(self, connector: type[C]) -> C:
         if connector not in self._open:
+            self._check_sameness(connector)
             made = connector.from_options(self._choice.spec(connector).options)
             self._open[connector] = self._stack.enter_context(made)
         return cast("C", self._open[connector])
+
+    def _check_sameness(self, connector: type[Connector]) -> None:
+        """Refuses a connector that is not the one of the process that sent the choice (S26)."""
+        sent = self._choice.sent_with
+        if sent is not None:
+            problem = sent.lacking_for(described(connector), self._registry.plugin_set())
+            if problem is not None:
+                raise PluginError(problem)

@@ -1,10 +1,15 @@
-"""The names that options have in the environment."""
+"""The names that options have in the environment, and what is refused there (S27)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Collection, Mapping
+
+from nessie_gc_core.errors import ConfigurationError
 
 PREFIX = "NESSIE_GC_"
+INTERNAL = frozenset({"NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"})
+"""Variables that no command reads: the server of the demo and of tests."""
 
 
 def variable_of(option: str) -> str:
@@ -12,7 +17,12 @@ def variable_of(option: str) -> str:
     return PREFIX + option.lstrip("-").replace("-", "_").upper()
 
 
-def connector_options(section: str, names: Mapping[str, object], environment: Mapping[str, str]) -> dict[str, str]:
+def connector_variable(section: str, name: str) -> str:
+    """The variable of a connector's option: ``token`` of the ``repository`` is ``NESSIE_GC_REPOSITORY_TOKEN``."""
+    return f"{PREFIX}{section.upper()}_{name.upper()}"
+
+
+def connector_options(section: str, names: Collection[str], environment: Mapping[str, str]) -> dict[str, str]:
     """The options of a connector that the environment gives: ``NESSIE_GC_REPOSITORY_TOKEN`` is its ``token``.
 
     Args:
@@ -20,5 +30,35 @@ def connector_options(section: str, names: Mapping[str, object], environment: Ma
         names: the options that the connector has.
         environment: for instance ``os.environ``.
     """
-    variables = {name: f"{PREFIX}{section.upper()}_{name.upper()}" for name in names}
+    variables = {name: connector_variable(section, name) for name in names}
     return {name: environment[variable] for name, variable in variables.items() if variable in environment}
+
+
+def check_environment(
+    environment: Mapping[str, str], *, options: Collection[str], connector_variables: Collection[str]
+) -> None:
+    """Refuses variables that nobody reads, such as misspelt ones, and options that are set to nothing (S27).
+
+    Args:
+        environment: for instance ``os.environ``.
+        options: the variables of all options.
+        connector_variables: those of the options of all installed repositories and stores.
+
+    Raises:
+        ConfigurationError: the message names the variable, and never its value.
+    """
+    known = {*options, *connector_variables, *INTERNAL}
+    for variable in sorted(environment):
+        if not variable.upper().startswith(PREFIX):
+            continue
+        if variable not in known:
+            raise ConfigurationError(f"unknown environment variable {variable}; {_hint(variable, known)}")
+        if variable in options and not environment[variable].strip(" \t\n,"):
+            raise ConfigurationError(f"the environment variable {variable} is set but empty; unset it, or give a value")
+
+
+def _hint(variable: str, known: Collection[str]) -> str:
+    names = {name.removeprefix(PREFIX).replace("_", ""): name for name in sorted(known)}
+    asked = variable.upper().removeprefix(PREFIX).replace("_", "")
+    near = difflib.get_close_matches(asked, names, n=1)
+    return f"did you mean {names[near[0]]}?" if near else "unset it; no option or connector reads it"

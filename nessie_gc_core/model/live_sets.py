@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -22,6 +23,21 @@ class LiveSetStatus(StrEnum):
     EXPIRY_IN_PROGRESS = "EXPIRY_IN_PROGRESS"
     EXPIRY_SUCCESS = "EXPIRY_SUCCESS"
     EXPIRY_FAILED = "EXPIRY_FAILED"
+
+
+def next_step(live_set_id: uuid.UUID, status: LiveSetStatus) -> str:
+    """What to do with a live set of this status, as part of an error."""
+    resume = f"'nessie-gc sweep --resume --live-set-id {live_set_id}'"
+    steps = {
+        LiveSetStatus.IDENTIFY_IN_PROGRESS: "wait for its mark to end; if its process is gone, run 'nessie-gc mark' "
+        f"for a new one, and 'nessie-gc delete --live-set-id {live_set_id}'",
+        LiveSetStatus.IDENTIFY_SUCCESS: f"sweep it with 'nessie-gc sweep --live-set-id {live_set_id}'",
+        LiveSetStatus.IDENTIFY_FAILED: "its mark failed; run 'nessie-gc mark' for a new one",
+        LiveSetStatus.EXPIRY_IN_PROGRESS: f"wait for its sweep to end; if its process is gone, run {resume}",
+        LiveSetStatus.EXPIRY_SUCCESS: "it is swept; run 'nessie-gc mark' for a new one",
+        LiveSetStatus.EXPIRY_FAILED: f"finish its sweep with {resume}",
+    }
+    return steps[status]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +73,12 @@ class LiveSet:
     """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them."""
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks what moved since (S9)."""
+
+
+def wrong_status(live_set: LiveSet, expected: Iterable[LiveSetStatus]) -> str:
+    """The error about a live set whose status is not the expected one, with what to do."""
+    names = " or ".join(sorted(expected))
+    return f"live set {live_set.id} is {live_set.status}, expected {names}: {next_step(live_set.id, live_set.status)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-import types
+import difflib
 import typing
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Self, TypeVar, dataclass_transform
+from collections.abc import Mapping
+from typing import Self, TypeVar, dataclass_transform
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.option_values import OptionValue, convert, expected
 
-OptionValue = str | int | float | bool | None | Sequence[str] | Mapping[str, str]
-"""What an option may hold in a :class:`ConnectorSpec`: plain values that survive JSON and pickling."""
+__all__ = [
+    "ConnectorOptions",
+    "ConnectorSpec",
+    "OptionValue",
+    "option",
+    "options",
+    "secret",
+    "secret_mapping",
+]
 
 _T = TypeVar("_T")
 
@@ -58,7 +64,12 @@ def options(cls: type[_T]) -> type[_T]:
 
 @options
 class ConnectorOptions:
-    """Base of every connector's ``Options``; unknown keys are refused."""
+    """Base of every connector's ``Options``; unknown keys are refused.
+
+    An option is a ``str``, ``bool``, ``int``, ``float``, ``timedelta`` (given in seconds), an ``Enum`` (given by
+    value), a ``Sequence[str]`` or a ``Mapping[str, str]``, or one of these ``| None``. Text that stands for such a
+    value is read; anything else is refused.
+    """
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, OptionValue]) -> Self:
@@ -71,60 +82,39 @@ class ConnectorOptions:
         unknown = sorted(set(values) - set(fields))
         if unknown:
             known = ", ".join(sorted(fields)) or "none"
-            raise ConfigurationError(f"unknown option {unknown[0]!r}; known options are: {known}")
+            near = difflib.get_close_matches(unknown[0], fields, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ConfigurationError(f"unknown option {unknown[0]!r}; known options are: {known}{hint}")
         hints = typing.get_type_hints(cls)
         secret_names = cls.secret_names()
         return cls(
             **{
-                name: _convert(name, hints[name], value, shown=name not in secret_names)
+                name: convert(name, hints[name], value, shown=name not in secret_names)
                 for name, value in values.items()
             }
         )
 
     @classmethod
+    def check_types(cls) -> None:
+        """Refuses declarations that no value can be checked against.
+
+        Raises:
+            ConfigurationError: the type of an option is none that options can have; the message names it.
+        """
+        try:
+            hints = typing.get_type_hints(cls)
+        except (NameError, TypeError) as error:
+            raise ConfigurationError(f"a declared type cannot be found: {error}") from error
+        for field in dataclasses.fields(cls):
+            try:
+                expected(hints[field.name])
+            except ConfigurationError as error:
+                raise ConfigurationError(f"option {field.name!r}: {error}") from None
+
+    @classmethod
     def secret_names(cls) -> frozenset[str]:
         """Names of the options that may hold credentials."""
         return frozenset(f.name for f in dataclasses.fields(cls) if f.metadata.get("secret"))
-
-
-def _convert(name: str, hint: object, value: OptionValue, *, shown: bool) -> object:
-    if typing.get_origin(hint) in (types.UnionType, typing.Union):
-        if value is None:
-            return None
-        hint = next(arg for arg in typing.get_args(hint) if arg is not type(None))
-    if not isinstance(value, str) or hint is str:
-        return value
-    try:
-        return _from_text(hint, value)
-    except ValueError as error:
-        found = repr(value) if shown else "what was given"
-        raise ConfigurationError(f"option {name!r} cannot be {found}: {error}") from None
-
-
-def _from_text(hint: object, text: str) -> object:
-    if hint is bool:
-        lowered = text.strip().lower()
-        if lowered not in {"true", "false", "yes", "no", "1", "0"}:
-            raise ValueError("expected true or false")
-        return lowered in {"true", "yes", "1"}
-    if hint is int or hint is float:
-        return typing.cast(type[Any], hint)(text)
-    if hint is timedelta:
-        return timedelta(seconds=float(text))
-    if typing.get_origin(hint) is Mapping:
-        return _pairs(text)
-    return text
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """``k=v`` pairs with commas between; a comma that no ``k=`` follows belongs to the value."""
-    pairs: dict[str, str] = {}
-    for part in re.split(r",(?=[^,=]+=)", text) if text.strip() else ():
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            raise ValueError("expected pairs of the form KEY=VALUE")
-        pairs[key.strip()] = value
-    return pairs
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,11 @@ those who ask for what it would have brought: it is kept with its error, and the
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import TypeVar, cast
 
@@ -28,7 +29,9 @@ from nessie_gc_core.connectors import (
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.plugins.checks import check_connector, check_hooks
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
+from nessie_gc_core.plugins.sets import PluginInfo, PluginSet, connector_text
 
 C = TypeVar("C", bound=Connector)
 
@@ -43,17 +46,6 @@ KINDS: Mapping[type[Connector], tuple[str, str]] = {
 """Each contract with the name of its kind and the hook that registers it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginInfo:
-    """One entry point of the group, loaded or broken."""
-
-    name: str
-    distribution: str
-    version: str
-    error: str | None = None
-    """Why it could not be loaded; ``None`` where it works."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Claim:
     connector: type[Connector]
@@ -66,26 +58,29 @@ class PluginRegistry:
     def __init__(self) -> None:
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
-        self._plugins: list[PluginInfo] = []
+        self._found: dict[str, PluginInfo] = {}
+        """What entry points name, by name; a program may register more."""
+        self._disabled: frozenset[str] = frozenset()
         self._claims: dict[type[Connector], list[_Claim]] = {contract: [] for contract in KINDS}
 
     @classmethod
     def discover(cls) -> PluginRegistry:
         """Loads every entry point of the group; broken ones are kept with their error."""
         registry = cls()
-        for entry_point in sorted(metadata.entry_points(group=hookspecs.PROJECT), key=lambda e: e.name):
+        for entry_point in sorted(metadata.entry_points(group=hookspecs.PROJECT), key=_order):
             registry._load(entry_point)
         return registry
 
     def _load(self, entry_point: metadata.EntryPoint) -> None:
         dist = entry_point.dist
         distribution, version = (dist.name, dist.version) if dist is not None else ("unknown", "unknown")
+        name = entry_point.name if entry_point.name not in self._found else f"{entry_point.name} of {distribution}"
         error: str | None = None
         try:
-            self.register(entry_point.load(), name=entry_point.name)
+            self.register(entry_point.load(), name=name)
         except Exception as failure:  # noqa: BLE001 - whatever a foreign plugin raises must not break the others
-            error = f"{type(failure).__name__}: {failure}".splitlines()[0]
-        self._plugins.append(PluginInfo(name=entry_point.name, distribution=distribution, version=version, error=error))
+            error = _one_line(failure)
+        self._found[name] = PluginInfo(name=name, distribution=distribution, version=version, error=error)
 
     def register(self, module: object, *, name: str) -> None:
         """Registers a loaded plugin: a module, or any object with hook implementations.
@@ -93,15 +88,17 @@ class PluginRegistry:
         One whose registration fails brings no connector, and is still asked for its veto.
 
         Raises:
-            PluginError: a hook gave something that is no connector class.
+            PluginError: a hook is misspelt, or gave something that is no complete connector class.
         """
-        self._manager.register(module, name=name)
         try:
+            self._manager.register(module, name=name)
+            check_hooks(self._manager, module, name)
             for contract in KINDS:
                 self._claims[contract].extend(self._claims_of(contract, module, name))
-        except Exception:
+        except Exception as failure:
             for contract in KINDS:
                 self._claims[contract] = [claim for claim in self._claims[contract] if claim.plugin != name]
+            self._found[name] = PluginInfo(name=name, distribution="", version="", error=_one_line(failure))
             raise
 
     def _claims_of(self, contract: type[Connector], module: object, plugin: str) -> Iterable[_Claim]:
@@ -111,14 +108,70 @@ class PluginRegistry:
                 continue
             found = implementation.function()
             for connector in found if isinstance(found, Sequence) else (found,):
-                if not (isinstance(connector, type) and issubclass(connector, contract)):
-                    raise PluginError(f"plugin {plugin!r} registers {connector!r}, which is no {contract.__name__}")
-                yield _Claim(connector, plugin)
+                yield _Claim(check_connector(contract, connector, plugin), plugin)
 
     @property
     def plugins(self) -> Sequence[PluginInfo]:
-        """All entry points of the group, by name, loaded and broken."""
-        return tuple(self._plugins)
+        """All plugins that are not disabled, by name: of the entry points, loaded and broken, and of programs."""
+        names = {name for name, plugin in self._manager.list_name_plugin() if plugin is not None}
+        vetoes = {implementation.plugin_name for implementation in self._vetoes()}
+        infos = []
+        for name in sorted((names | set(self._found)) - self._disabled):
+            info = self._found.get(name, PluginInfo(name=name, distribution="", version=""))
+            infos.append(replace(info, has_veto=name in vetoes, connectors=self._connectors_of(name)))
+        return tuple(infos)
+
+    def _connectors_of(self, plugin: str) -> tuple[str, ...]:
+        claims = (claim for claims in self._claims.values() for claim in claims if claim.plugin == plugin)
+        return tuple(sorted(described(claim.connector) for claim in claims))
+
+    def plugin_set(self) -> PluginSet:
+        """The plugins in a form that travels."""
+        return PluginSet(plugins=tuple(self.plugins))
+
+    @property
+    def broken(self) -> Sequence[PluginInfo]:
+        """The plugins that could not be loaded, and are not disabled."""
+        return [plugin for plugin in self.plugins if plugin.error is not None]
+
+    def without(self, names: Collection[str]) -> PluginRegistry:
+        """The same registry without some plugins: nobody asks their hooks or finds their connectors.
+
+        Args:
+            names: entry points or distributions; those that are not installed make no difference.
+        """
+        disabled = frozenset(plugin.name for plugin in self.plugins if plugin.is_one_of(names))
+        if not disabled:
+            return self
+        view = copy.copy(self)
+        view._disabled = self._disabled | disabled
+        view._claims = {
+            contract: [claim for claim in claims if claim.plugin not in disabled]
+            for contract, claims in self._claims.items()
+        }
+        return view
+
+    def check_named(self, names: Iterable[str], *, option: str, working: bool = False) -> None:
+        """Refuses names of plugins that are not here.
+
+        Args:
+            names: entry points or distributions.
+            option: where they come from.
+            working: whether they have to work, too.
+
+        Raises:
+            PluginError: one is not installed, or is broken; the message says what to do.
+        """
+        for name in names:
+            found = [plugin for plugin in self.plugins if plugin.is_one_of([name])]
+            if not found:
+                known = sorted({word for plugin in self.plugins for word in (plugin.name, plugin.distribution) if word})
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else "'nessie-gc plugins' lists what is"
+                raise PluginError(f"{option} {name}: no plugin of this name is installed; {hint}")
+            broken = next((plugin for plugin in found if plugin.error is not None), None)
+            if working and broken is not None:
+                raise PluginError(f"{option} {name}: it is broken ({broken.error}); repair or reinstall it")
 
     def connectors(self, contract: type[C]) -> dict[str, type[C]]:
         """The connectors of a contract by name."""
@@ -195,7 +248,7 @@ class PluginRegistry:
     def veto(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
         """Asks every plugin which of the files must stay: path to reason. An error spares the whole batch."""
         vetoed: dict[str, str] = {}
-        for implementation in self._manager.hook.nessie_gc_veto_deletion.get_hookimpls():
+        for implementation in self._vetoes():
             plugin = implementation.plugin_name
             try:
                 answer = implementation.function(location=location, files=files) or {}
@@ -211,7 +264,11 @@ class PluginRegistry:
     @property
     def has_vetoes(self) -> bool:
         """Whether any plugin implements the veto hook."""
-        return bool(self._manager.hook.nessie_gc_veto_deletion.get_hookimpls())
+        return bool(self._vetoes())
+
+    def _vetoes(self) -> list[pluggy.HookImpl]:
+        implementations = self._manager.hook.nessie_gc_veto_deletion.get_hookimpls()
+        return [found for found in implementations if found.plugin_name not in self._disabled]
 
     def _only(self, claims: Sequence[_Claim], what: str) -> _Claim:
         if len(claims) > 1:
@@ -230,8 +287,24 @@ class PluginRegistry:
         return f"unknown {kind} {name!r}; installed are: {', '.join(names) or 'none'}{hint}{self._broken()}"
 
     def _broken(self) -> str:
-        broken = [f"{p.name} ({p.error})" for p in self._plugins if p.error]
+        broken = [f"{plugin.name} ({plugin.error})" for plugin in self.broken]
         return f"; broken plugins: {', '.join(broken)}" if broken else ""
+
+
+def described(connector: type[Connector]) -> str:
+    """A connector class as one text: its kind, its name, and what it claims."""
+    kind = next(kind for contract, (kind, _) in KINDS.items() if issubclass(connector, contract))
+    claims = getattr(connector, "schemes", None) or getattr(connector, "content_types", None) or ()
+    return connector_text(kind, connector.name, claims)
+
+
+def _order(entry_point: metadata.EntryPoint) -> tuple[str, str, str]:
+    """The same order in every process, so that two plugins of one name are told apart in the same way."""
+    return (entry_point.name, entry_point.dist.name if entry_point.dist is not None else "", entry_point.value)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @functools.cache

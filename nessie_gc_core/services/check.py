@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,9 +15,10 @@ from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import NessieGcError, PluginError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.locations import with_slash
+from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW
 from nessie_gc_core.plugins import PluginRegistry
-from nessie_gc_core.plugins.registry import installed
+from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.sweep import check_executors
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 _TASKS = 64
 """Over how many tasks the question for the plugins is dealt, to meet every executor."""
 _NUMBERS = pa.schema([pa.field("number", pa.int64(), nullable=False)])
-_PLUGINS = pa.schema([pa.field("plugins", pa.string(), nullable=False)])
+_LACKING = pa.schema([pa.field("lacking", pa.string(), nullable=False)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +37,24 @@ class CheckResult:
     passed: bool
     detail: str
     """What was found; where the check failed, what to do."""
+    warning: bool = False
+    """Whether it passed, and is probably not what was meant."""
 
 
-def checked(name: str, check: Callable[[], str]) -> CheckResult:
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """What a check found that is probably not what was meant."""
+
+    detail: str
+
+
+def checked(name: str, check: Callable[[], str | Doubtful]) -> CheckResult:
     """Runs one check; what it raises is its failure."""
     try:
-        return CheckResult(name=name, passed=True, detail=check())
+        found = check()
+        if isinstance(found, Doubtful):
+            return CheckResult(name=name, passed=True, detail=found.detail, warning=True)
+        return CheckResult(name=name, passed=True, detail=found)
     except Exception as error:  # noqa: BLE001 - a check that fails never stops the others
         said = str(error) if isinstance(error, NessieGcError) else f"{type(error).__name__}: {one_line(error)}"
         return CheckResult(name=name, passed=False, detail=" ".join(said.split()))
@@ -50,13 +62,16 @@ def checked(name: str, check: Callable[[], str]) -> CheckResult:
 
 def check_plugins(registry: PluginRegistry) -> str:
     """Whether all plugins could be loaded, and somebody reads Iceberg."""
-    broken = [f"{plugin.name} ({plugin.error})" for plugin in registry.plugins if plugin.error]
+    broken = [f"{plugin.name} ({plugin.error})" for plugin in registry.broken]
     if broken:
-        raise PluginError(f"broken: {', '.join(broken)}; repair or uninstall")
+        raise PluginError(
+            f"broken: {', '.join(broken)}; nothing is deleted until they are repaired, uninstalled, or left out with "
+            "--disable-plugin"
+        )
     unread = [type_ for type_ in (ICEBERG_TABLE, ICEBERG_VIEW) if registry.reader_of(type_) is None]
     if unread:
         raise PluginError(f"no plugin reads {' and '.join(unread)}: pip install nessie-gc-iceberg-files")
-    return ", ".join(f"{plugin.distribution} {plugin.version}" for plugin in registry.plugins)
+    return ", ".join(plugin.origin for plugin in registry.plugins)
 
 
 def _first(stream: Iterator[T]) -> T | None:
@@ -68,10 +83,15 @@ def _first(stream: Iterator[T]) -> T | None:
             stream.close()
 
 
-def check_repository(open_repository: Callable[[], RepositoryConnector]) -> str:
-    """Whether the repository lists its references."""
+def check_repository(
+    open_repository: Callable[[], RepositoryConnector], policies: ReferencePolicies | None = None
+) -> str | Doubtful:
+    """Whether the repository lists its references, and every pattern of the policies matches one of them."""
     with open_repository() as repository:
-        return f"{repository.address()} has {sum(1 for _ in repository.references())} references"
+        names = [reference.name for reference in repository.references()]
+        found = f"{repository.address()} has {len(names)} {'reference' if len(names) == 1 else 'references'}"
+    warnings = unmatched_patterns(policies, names) if policies is not None else []
+    return Doubtful("; ".join([found, *warnings])) if warnings else found
 
 
 def check_store(open_store: Callable[[], LiveSetStore]) -> str:
@@ -81,22 +101,23 @@ def check_store(open_store: Callable[[], LiveSetStore]) -> str:
         return "it has no live set yet" if newest is None else f"its newest live set is {newest.id}, {newest.status}"
 
 
-def check_location(choice: ConnectorChoice, location: str) -> str:
+def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
     """Whether a location can be listed, and its scheme deleted from; only the first file is asked for."""
     with OpenConnectors(choice) as connectors:
         connectors.deleter(location)
         first = _first(connectors.lister(location).list_files(with_slash(location)))
-    return "it is empty" if first is None else f"it has files, such as {first.path}"
+    if first is None:
+        return Doubtful("it is empty, so nothing will be swept there; is it spelled right?")
+    return f"it has files, such as {first.path}"
 
 
-def check_engine(engine: Engine, registry: PluginRegistry) -> str:
+def check_engine(engine: Engine, choice: ConnectorChoice) -> str:
     """Whether the engine's workers have the plugins that this process has."""
     numbers = engine.dataset(to_batches(((number,) for number in range(_TASKS)), _NUMBERS), _NUMBERS)
-    found = numbers.spread(["number"]).flat_map(_PluginsHere()).distinct(["plugins"]).summary()
-    mine = _shown(registry)
-    others = [text for text in found.column("plugins").to_pylist() if text != mine]
-    if others:
-        raise PluginError(f"workers have other plugins ({others[0]}) than this process ({mine}); install the same ones")
+    found = numbers.spread(["number"]).flat_map(_LackingHere(choice)).distinct(_LACKING.names).summary()
+    lacking: Sequence[str] = sorted(found.column("lacking").to_pylist())
+    if lacking:
+        raise PluginError("; ".join(lacking))
     return f"{engine.name} runs, and its workers have the same plugins"
 
 
@@ -107,17 +128,15 @@ def check_connectors(engine: Engine, choice: ConnectorChoice, locations: Iterabl
             check_executors(engine, type(connectors.lister(location)), type(connectors.deleter(location)))
 
 
-class _PluginsHere:
-    """Says which plugins the process has that runs it."""
+class _LackingHere:
+    """Says which plugin the process lacks that runs it; the same question as before a file is deleted (S26)."""
 
-    schema = _PLUGINS
+    schema = _LACKING
+
+    def __init__(self, choice: ConnectorChoice) -> None:
+        self._choice = choice
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows: Iterator[Row] = ((_shown(installed()),) for batch in batches if batch.num_rows)
-        yield from to_batches(itertools.islice(rows, 1), self.schema)
-
-
-def _shown(registry: PluginRegistry) -> str:
-    return ", ".join(
-        f"{plugin.distribution} {plugin.version}" + (" (broken)" if plugin.error else "") for plugin in registry.plugins
-    )
+        lacking = self._choice.lacking_plugin() if any([batch.num_rows for batch in batches]) else None
+        rows: list[Row] = [(lacking,)] if lacking is not None else []
+        yield from to_batches(iter(rows), self.schema)

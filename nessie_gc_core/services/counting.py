@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.plugins.sets import INSTALL_ON_WORKERS
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 
 FILES_AND_BYTES = {"files": ("count", "unit"), "bytes": ("sum", "size")}
@@ -27,6 +31,7 @@ _STORED = pa.schema(
         pa.field("left_alone", pa.int64()),
     ]
 )
+_REASONS = pa.schema([pa.field("reason", pa.string())])
 _GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
 
 
@@ -52,6 +57,21 @@ def name_files(outcomes: Dataset, report: GcReport) -> None:
         if report.outcomes[outcome].files and len(names) < MAX_NAMES:
             rows = outcomes.where("outcome", [outcome.value]).head(MAX_NAMES - len(names)).to_pylist()
             names.extend(NamedFile(row["location"] + row["path"], row["reason"]) for row in rows)
+    if report.outcomes[Outcome.SPARED].files:
+        spared = outcomes.where("outcome", [Outcome.SPARED.value])
+        for row in spared.flat_map(_LackingPlugins()).distinct(_REASONS.names).head(MAX_NAMES).to_pylist():
+            report.warn(f"files stay that could go: {row['reason']}")
+
+
+class _LackingPlugins:
+    """The reasons of files that stay because a worker lacks a plugin of the driver (S26); one for many files."""
+
+    schema = _REASONS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reasons = (reason for batch in batches for (reason,) in to_rows(batch, "reason"))
+        lacking = {reason for reason in reasons if isinstance(reason, str) and reason.endswith(INSTALL_ON_WORKERS)}
+        yield from to_batches(((reason,) for reason in sorted(lacking)), self.schema)
 
 
 class StoredCounts:

@@ -23,10 +23,9 @@ from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.clocks import repository_time
 from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
@@ -72,6 +71,7 @@ class DeferredDeletionService:
             LiveSetStateError, LeaseHeldError: it was not swept to its end, or somebody else is sweeping.
             NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
         """
+        self.settings.check_plugins()
         identity = self.repository.identity()
         found = self.store.get(live_set_id)
         now = max(self.clock(), repository_time(self.repository, self.clock, report))
@@ -92,8 +92,8 @@ def check_swept(live_set: LiveSet) -> None:
     """
     if live_set.status is not LiveSetStatus.EXPIRY_SUCCESS:
         raise LiveSetStateError(
-            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: "
-            "its deletions are known when 'sweep --defer-deletes' is done"
+            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: its deletions are "
+            f"known when 'sweep --defer-deletes' is done; {next_step(live_set.id, live_set.status)}"
         )
 
 
@@ -144,7 +144,7 @@ class _DeferredDeletion:
     def _readers(self) -> list[type[ContentToFiles]]:
         """The readers of what the live set holds."""
         types = {version.content_type for version in self.store.content_versions(self.live_set.id)}
-        readers = installed().readers_of(types)
+        readers = self.settings.choice.registry().readers_of(types)
         check_executors(self.engine, *readers)
         return readers
 
@@ -171,7 +171,7 @@ class _DeferredDeletion:
         files = self.engine.dataset(recorded, STORED_FILES)
         sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
         candidates = subtract.unreferenced(files, lambda stored: stored, sidecars=sidecars)
-        verdicts = judge(candidates, None)
+        verdicts = judge(candidates, None, self.settings.choice)
         return verdicts.flat_map(SpareLocations(plan.refused)).checkpoint() if plan.refused else verdicts
 
     def _rows(self, index: UnitIndex) -> Iterator[Row]:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet
+from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.deferred import check_swept
+from nessie_gc_core.services.lease import hold_lease
+
+_AT_REST = frozenset({LiveSetStatus.IDENTIFY_FAILED, LiveSetStatus.EXPIRY_SUCCESS})
+"""Nobody works with a live set of these, unless it has deferred deletions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +31,8 @@ class LiveSetDetails:
     base_locations: int
     deferred_files: int
     deferred_bytes: int
+    failed_files: int
+    """Deletions that failed in the last attempt of its sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,8 @@ class LiveSetService:
     """Lists, shows and deletes the live sets of a store."""
 
     store: LiveSetStore
+    lease: timedelta = timedelta(minutes=2)
+    """How long the lease on a repository holds that is taken while one of its live sets is deleted."""
 
     def all(self) -> list[LiveSet]:
         """All live sets, newest first."""
@@ -44,9 +55,7 @@ class LiveSetService:
         """
         live_set = self.store.get(live_set_id)
         versions, contents = self.store.count_content_versions(live_set_id)
-        files = bytes_ = 0
-        for deletion in self.store.file_deletions(live_set_id):
-            files, bytes_ = files + 1, bytes_ + (deletion.size or 0)
+        files, bytes_ = self._deferred(live_set_id)
         return LiveSetDetails(
             live_set=live_set,
             content_versions=versions,
@@ -54,7 +63,20 @@ class LiveSetService:
             base_locations=sum(1 for _ in self.store.base_locations(live_set_id)),
             deferred_files=files,
             deferred_bytes=bytes_,
+            failed_files=self.failed(live_set),
         )
+
+    def failed(self, live_set: LiveSet) -> int:
+        """How many deletions failed in the last attempt of its sweep; what failed before it was tried again."""
+        if live_set.expiry_started is None:
+            return 0
+        by_attempt: dict[int, int] = {}
+        for step in self.store.steps(live_set.id):
+            number, colon, _ = step.part.partition(":")
+            attempt = int(number) if colon and number.isdigit() else 1
+            files, _ = step.outcomes.get(Outcome.FAILED.value, (0, 0))
+            by_attempt[attempt] = by_attempt.get(attempt, 0) + files
+        return by_attempt[max(by_attempt)] if by_attempt else 0
 
     def content_versions(self, live_set_id: UUID) -> Iterator[ContentVersion]:
         """The content versions, content by content."""
@@ -75,15 +97,49 @@ class LiveSetService:
         check_swept(self.store.get(live_set_id))
         return self.store.file_deletions(live_set_id)
 
-    def delete(self, live_set_id: UUID) -> LiveSet:
+    def delete(self, live_set_id: UUID, *, discard_deferred: bool = False) -> LiveSet:
         """Deletes the rows of a live set, and not one file; gives it as it was.
+
+        Args:
+            live_set_id: which.
+            discard_deferred: whether its deferred deletions may go with it, so that nobody ever runs them.
 
         Raises:
             LiveSetNotFoundError: there is none with this id.
+            LiveSetStateError: it has deferred deletions that are not run yet, or is being marked.
+            LeaseHeldError: somebody collects its repository, and may be working with it.
         """
         live_set = self.store.get(live_set_id)
-        self.store.delete(live_set_id)
+        with ExitStack() as stack:
+            if live_set.status not in _AT_REST or self._deferred(live_set_id) != (0, 0):
+                stack.enter_context(self._alone(live_set))
+            files, bytes_ = self._deferred(live_set_id)
+            if files and not discard_deferred:
+                raise LiveSetStateError(
+                    f"live set {live_set_id} has {files:,} deferred deletions ({bytes_:,} bytes) that are not run yet: "
+                    f"run 'nessie-gc deferred-deletes --live-set-id {live_set_id}' first, or add --discard-deferred, "
+                    "and the next sweep finds the files again"
+                )
+            self.store.delete(live_set_id)
         return live_set
+
+    @contextmanager
+    def _alone(self, live_set: LiveSet) -> Iterator[None]:
+        """Keeps every sweep and every deferred deletion of the repository from running meanwhile."""
+        try:
+            with hold_lease(self.store, live_set.repository, self.lease):
+                yield
+        except LeaseHeldError as error:
+            raise LeaseHeldError(
+                f"live set {live_set.id} ({live_set.status}) may be in use, and is not deleted: {error}"
+            ) from error
+
+    def _deferred(self, live_set_id: UUID) -> tuple[int, int]:
+        """How many deletions are deferred, and their bytes."""
+        files = bytes_ = 0
+        for deletion in self.store.file_deletions(live_set_id):
+            files, bytes_ = files + 1, bytes_ + (deletion.size or 0)
+        return files, bytes_
 
 
 def as_plain(live_set: LiveSet) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.clocks import repository_time
+from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, no_progress
@@ -37,6 +37,7 @@ class MarkService:
         Raises:
             NessieGcError: a reference could not be read; the live set is then IDENTIFY_FAILED.
         """
+        self.settings.choice.check_plugins()
         id_ = uuid.uuid4()
         report.repository, report.live_set_id = self.repository.identity(), str(id_)
         report.address = self.repository.address()
@@ -60,8 +61,10 @@ class MarkService:
         listed = min(self.clock(), repository_time(self.repository, self.clock, report))
         references = list(self.repository.references())
         report.references = len(references)
+        for warning in unmatched_patterns(self.settings.policies, [reference.name for reference in references]):
+            report.warn(warning)
         batches = BatchingContents(lambda versions: _ignore(self.store.add_content_versions(id_, versions)))
-        with installed().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
+        with self.settings.choice.registry().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
             result = mark(
                 self.repository,
                 self.settings.policies,

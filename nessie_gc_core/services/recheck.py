@@ -22,7 +22,6 @@ from nessie_gc_core.model.live_sets import LiveSet, ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, SweepSettings
 
@@ -68,11 +67,11 @@ class Recheck:
 
     def _warn_of_broken_plugins(self) -> None:
         """Says that a plugin that cannot be loaded cannot object to a deletion either."""
-        for plugin in installed().plugins:
-            if plugin.error is not None:
-                self.report.warn(
-                    f"plugin {plugin.name!r} is broken ({plugin.error}): if it has a veto, nobody asked it"
-                )
+        for plugin in self.settings.choice.registry().broken:
+            self.report.warn(
+                f"the plugin {plugin.name!r} is broken ({plugin.error}): if it has a veto, nobody asked it, and a run "
+                "that deletes is refused until the plugin is repaired, uninstalled, or left out with --disable-plugin"
+            )
 
     def spare_newly_live(self, verdicts: Dataset) -> Dataset:
         """The same rows (:data:`VERDICTS`), those that became live turned into spared ones."""
@@ -88,7 +87,7 @@ class Recheck:
         recorded = {head.name: head.policy for head in self.live_set.heads}
         policies = ReferencePolicies.from_texts(self.live_set.policies, recorded)
         before = self.live_set.heads if self._heads is None else self._heads
-        with installed().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
+        with self.settings.choice.registry().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
             return find_moved(self.repository, before, policies, deduplicator, parallelism=self.settings.parallelism)
 
     def _spare(self, moved: HeadsMoved) -> None:
@@ -108,7 +107,7 @@ class Recheck:
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
 
     def _readers_of(self, versions: Iterable[ContentVersion]) -> list[type[ContentToFiles]]:
-        found = installed().readers_of(version.content_type for version in versions)
+        found = self.settings.choice.registry().readers_of(version.content_type for version in versions)
         return list(dict.fromkeys([*self.readers, *found]))
 
 

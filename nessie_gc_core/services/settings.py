@@ -37,6 +37,8 @@ class MarkSettings:
     deduplicator: ConnectorSpec = field(
         default_factory=lambda: ConnectorSpec(kind="visited-deduplicator", name="exact")
     )
+    choice: ConnectorChoice = field(default_factory=ConnectorChoice)
+    """Which plugins are disabled and required; a mark opens no reader, lister or deleter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +75,21 @@ class SweepSettings:
         default_factory=lambda: ConnectorSpec(kind="visited-deduplicator", name="exact")
     )
 
+    def check_plugins(self) -> None:
+        """Refuses to delete with a plugin that cannot be loaded, and names of plugins that are not installed (S26).
+
+        Raises:
+            PluginError: the message names the plugin and says what to do.
+        """
+        self.choice.check_plugins(deletes=self.mode is DeleteMode.DELETE)
+
     def check(self) -> None:
         """Refuses parameters that make no sense, before anything is touched.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
+        self.check_plugins()
         self.age.check(floor=self.age_floor)
         if not 0 < self.false_positive_rate < 1:
             raise ConfigurationError(f"--fpp must lie between 0 and 1, not {self.false_positive_rate}")

@@ -30,14 +30,14 @@ from nessie_gc_core.errors import (
     UnknownLocationError,
 )
 from nessie_gc_core.model.batches import to_rows, version_rows
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent, wrong_status
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.clocks import TOLERANCE, repository_time, store_ages
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
+from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
@@ -75,8 +75,8 @@ class SweepService:
         live_set = check_live_set(self.store.get(live_set_id), identity, now, self.settings.max_live_set_age)
         report.begin(identity, self.repository.address(), live_set_id, self.engine.name, self.clock())
         with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
+            self._check_status(live_set)
             if self.settings.mode is DeleteMode.DRY_RUN:
-                self._check_status(live_set)
                 _Sweep(self, live_set, report, lease).run()
                 report.finished = self.clock()
                 return
@@ -92,7 +92,7 @@ class SweepService:
         report.finished = self.clock()
 
     def _check_status(self, live_set: LiveSet) -> None:
-        """What ``start_expire`` checks, for a dry run, which leaves the live set as it is.
+        """What ``start_expire`` checks too; a dry run leaves the live set as it is, and this error says what to do.
 
         Raises:
             LiveSetStateError: the live set cannot be swept.
@@ -101,9 +101,7 @@ class SweepService:
         if self.settings.resume:
             expected |= {LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED}
         if live_set.status not in expected:
-            raise LiveSetStateError(
-                f"live set {live_set.id} is {live_set.status}, expected {' or '.join(sorted(expected))}"
-            )
+            raise LiveSetStateError(wrong_status(live_set, expected))
 
 
 def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> LiveSet:
@@ -158,6 +156,7 @@ class _Sweep:
             expansion = expand(version_files, index, self.settings.choice, readers)
             finder = self._finder(readers)
             problems = finder.find(version_files, expansion)
+            warn_of_missing_metadata(problems, version_files, self.store, self.live_set, report)
             finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
             report.tolerated_missing = problems.tolerated
             report.files_expanded += report.content_versions + expansion.files_read
@@ -204,7 +203,7 @@ class _Sweep:
 
     def _readers(self, types: frozenset[str]) -> list[type[ContentToFiles]]:
         """The readers of the types that occur."""
-        readers = installed().readers_of(types)
+        readers = self.settings.choice.registry().readers_of(types)
         check_executors(self.engine, *readers)
         return readers
 
@@ -291,7 +290,8 @@ class _Sweep:
             report.locations = len(plan.units)
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
-            verdicts = judge(self._candidates(stored, reachable, sidecars=counts.sidecars > 0), ages)
+            candidates = self._candidates(stored, reachable, sidecars=counts.sidecars > 0)
+            verdicts = judge(candidates, ages, self.settings.choice)
         return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
 
     def _candidates(self, stored: Dataset, reachable: Dataset, *, sidecars: bool) -> Dataset:

@@ -43,6 +43,7 @@ if (pytest := sys.modules.get("pytest")) is not None:  # failed assertions of th
         "live_set_registers",
         "live_set_rows",
         "live_set_store",
+        "options",
         "repository",
         "visited_deduplicator",
     ):

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.connectors import Connector, ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.testing.options import OptionsTests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class WrittenContent:
     without a snapshot id. Give some where a content type has snapshots."""
 
 
-class ContentToFilesContract:
+class ContentToFilesContract(OptionsTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -48,6 +49,11 @@ class ContentToFilesContract:
     @pytest.fixture
     def open_reader(self) -> Callable[[], ContentToFiles]:
         raise NotImplementedError("the subclass has to define the fixture open_reader")
+
+    @pytest.fixture
+    def connector_class(self, open_reader: Callable[[], ContentToFiles]) -> type[Connector]:
+        with open_reader() as opened:
+            return type(opened)
 
     @pytest.fixture
     def contents(self) -> Sequence[WrittenContent]:

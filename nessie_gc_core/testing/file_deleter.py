@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pytest
 
-from nessie_gc_core.connectors import FileDeleter
+from nessie_gc_core.connectors import Connector, FileDeleter
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
+from nessie_gc_core.testing.options import OptionsTests
 from nessie_gc_core.testing.paths import ODD_PATHS, PutFile
 
 _GONE = frozenset({DeleteStatus.DELETED, DeleteStatus.ALREADY_GONE})
 
 
-class FileDeleterContract:
+class FileDeleterContract(OptionsTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -34,6 +35,11 @@ class FileDeleterContract:
     @pytest.fixture
     def open_deleter(self) -> Callable[[], FileDeleter]:
         raise NotImplementedError("the subclass has to define the fixture open_deleter")
+
+    @pytest.fixture
+    def connector_class(self, open_deleter: Callable[[], FileDeleter]) -> type[Connector]:
+        with open_deleter() as opened:
+            return type(opened)
 
     @pytest.fixture
     def location(self) -> str:

@@ -11,13 +11,14 @@ from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import FileLister, SupportsSplitListing, SupportsStoreClock
+from nessie_gc_core.connectors import Connector, FileLister, SupportsSplitListing, SupportsStoreClock
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import scheme_of
+from nessie_gc_core.testing.options import OptionsTests
 from nessie_gc_core.testing.paths import ODD_PATHS, PutFile
 
 
-class FileListerContract:
+class FileListerContract(OptionsTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -38,6 +39,11 @@ class FileListerContract:
     @pytest.fixture
     def open_lister(self) -> Callable[[], FileLister]:
         raise NotImplementedError("the subclass has to define the fixture open_lister")
+
+    @pytest.fixture
+    def connector_class(self, open_lister: Callable[[], FileLister]) -> type[Connector]:
+        with open_lister() as opened:
+            return type(opened)
 
     @pytest.fixture
     def location(self) -> str:

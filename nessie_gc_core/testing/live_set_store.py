@@ -1,14 +1,21 @@
 """What every live-set store has to do (:class:`nessie_gc_core.connectors.LiveSetStore`)."""
 
+# ruff: noqa: D102 - the name of a fixture says what it is
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
+from nessie_gc_core.connectors import Connector, LiveSetStore
 from nessie_gc_core.testing.live_set_lifecycle import LifecycleTests
 from nessie_gc_core.testing.live_set_machine import MachineTests
 from nessie_gc_core.testing.live_set_registers import RegisterTests
 from nessie_gc_core.testing.live_set_rows import RowTests
+from nessie_gc_core.testing.options import OptionsTests
 
 
-class LiveSetStoreContract(LifecycleTests, RowTests, RegisterTests, MachineTests):
+class LiveSetStoreContract(LifecycleTests, RowTests, RegisterTests, MachineTests, OptionsTests):
     """Inherit it and give it one fixture.
 
     Required:
@@ -17,3 +24,8 @@ class LiveSetStoreContract(LifecycleTests, RowTests, RegisterTests, MachineTests
 
     Set ``outlives_processes = False`` for a store that is gone when its last opening is closed.
     """
+
+    @pytest.fixture
+    def connector_class(self, open_store: Callable[[], LiveSetStore]) -> type[Connector]:
+        with open_store() as opened:
+            return type(opened)

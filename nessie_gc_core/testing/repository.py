@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import RepositoryConnector, SupportsFormerIdentities
+from nessie_gc_core.connectors import Connector, RepositoryConnector, SupportsFormerIdentities
 from nessie_gc_core.errors import ReferenceNotFoundError
 from nessie_gc_core.model.repository import (
     ContentVersion,
@@ -20,11 +20,12 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.testing.options import OptionsTests
 
 Identity = tuple[str, str, str | None, int | None, str | None]
 
 
-class RepositoryConnectorContract:
+class RepositoryConnectorContract(OptionsTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -48,6 +49,11 @@ class RepositoryConnectorContract:
     @pytest.fixture
     def open_repository(self) -> Callable[[], RepositoryConnector]:
         raise NotImplementedError("the subclass has to define the fixture open_repository")
+
+    @pytest.fixture
+    def connector_class(self, open_repository: Callable[[], RepositoryConnector]) -> type[Connector]:
+        with open_repository() as opened:
+            return type(opened)
 
     @pytest.fixture
     def expected_references(self) -> Mapping[str, ReferenceKind]:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nessie_gc_core.connectors import VisitedDeduplicator
+from nessie_gc_core.connectors import Connector, VisitedDeduplicator
 from nessie_gc_core.model.policies import Reach
+from nessie_gc_core.testing.options import OptionsTests
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _COMMIT = bytes(range(16))
@@ -29,7 +30,7 @@ commits = st.integers(0, 3).map(lambda number: number.to_bytes(16))
 """A few commits."""
 
 
-class VisitedDeduplicatorContract:
+class VisitedDeduplicatorContract(OptionsTests):
     """Inherit it and give it one fixture.
 
     Required:
@@ -42,6 +43,11 @@ class VisitedDeduplicatorContract:
     @pytest.fixture
     def open_deduplicator(self) -> Callable[[], VisitedDeduplicator]:
         raise NotImplementedError("the subclass has to define the fixture open_deduplicator")
+
+    @pytest.fixture
+    def connector_class(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> type[Connector]:
+        with open_deduplicator() as opened:
+            return type(opened)
 
     def test_a_new_commit_has_to_be_walked(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> None:
         with open_deduplicator() as visited:

@@ -34,4 +34,5 @@ def empty_postgres_url(postgres):
 
 @pytest.fixture
 def sqlite_url(tmp_path):
+    (tmp_path / "new folder").mkdir()
     return f"sqlite:///{tmp_path}/new folder/live-sets.db"

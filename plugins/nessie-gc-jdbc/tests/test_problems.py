@@ -38,9 +38,13 @@ def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
     assert "is none of ours, or damaged" in the_error(f"jdbc:sqlite:{tmp_path}/x.db")
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+@pytest.mark.parametrize("folder", ["misspelt", "a/b/c", "file", "file/folder"])
+def test_a_folder_that_does_not_exist_is_named_and_not_made(tmp_path, folder):
     (tmp_path / "file").write_text("")
-    assert f"cannot make the folder {tmp_path}/file/folder" in the_error(f"jdbc:sqlite:{tmp_path}/file/folder/x.db")
+    for act in (lambda store: list(store.live_sets()), lambda store: store.create_schema("CREATE")):
+        said = the_error(f"jdbc:sqlite:{tmp_path}/{folder}/x.db", act)
+        assert f"the folder {tmp_path}/{folder} of the live-set store does not exist; make it, or correct" in said
+    assert ["file"] == [path.name for path in tmp_path.iterdir()]
 
 
 def test_a_folder_in_place_of_the_file_is_said(tmp_path):

@@ -37,7 +37,7 @@ def open_store(url):
 
 @pytest.fixture
 def engine(url, tmp_path):
-    (tmp_path / "new folder").mkdir()
+    (tmp_path / "new folder").mkdir(exist_ok=True)
     engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     yield engine
     engine.dispose()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_gc_core.algorithms.guard import BUCKETS, AgeLimit, DeletionCaps, JudgeFiles, StoreAges, bucket_of
+from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import to_batches, to_micros
 from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME
@@ -69,7 +70,7 @@ def test_a_least_age_of_an_hour_is_accepted_and_a_shorter_one_on_request() -> No
 )
 def test_age_decides_to_the_microsecond(modified: int, verdict: str) -> None:
     unit = "s3://b/db/t/"
-    judge = JudgeFiles({"s3://b": StoreAges(newest_deletable=NOW - timedelta(days=1), now=NOW)})
+    judge = JudgeFiles({"s3://b": StoreAges(newest_deletable=NOW - timedelta(days=1), now=NOW)}, ConnectorChoice())
     rows = [(unit, "x", unit, "x", 1, modified, None, 0)]
     (batch,) = judge(to_batches(rows, CANDIDATES))
     assert [verdict] == batch.column("verdict").to_pylist()
@@ -83,7 +84,7 @@ def test_each_store_of_a_unit_has_its_own_limit() -> None:
         "abfs://c@two": StoreAges(newest_deletable=NOW - 3 * day, now=NOW - 2 * day),
     }
     rows = [(unit, "x", f"{store}/db/t/", "x", 1, to_micros(NOW - 2 * day), None, 0) for store in ages]
-    (batch,) = JudgeFiles(ages)(to_batches(rows, CANDIDATES))
+    (batch,) = JudgeFiles(ages, ConnectorChoice())(to_batches(rows, CANDIDATES))
     assert ["UNREFERENCED", "TOO_YOUNG"] == batch.column("verdict").to_pylist()
 
 

@@ -29,7 +29,7 @@ def broken_plugin(tmp_path: Path) -> Path:
 def with_broken_plugin(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "nessie_gc_core", *arguments],
-        env={**os.environ, "PYTHONPATH": str(folder)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         check=False,
@@ -68,7 +68,7 @@ def test_check_reaches_everything_and_touches_nothing(run: Run, lake: MemoryLake
     arguments = ("check", "--repository", "memory", "--allow", "memory://warehouse/", "--engine", "local")
     result = run(*arguments)
     assert 0 == result.exit_code, result.stdout
-    assert "ok      repository: memory:default has 1 references" in result.stdout
+    assert "ok      repository: memory:default has 1 reference" in result.stdout
     assert "ok      live-set store: it has no live set yet" in result.stdout
     assert "ok      memory://warehouse/: it has files" in result.stdout
     assert "ok      engine local: local runs, and its workers have the same plugins" in result.stdout

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from cli_runs import COLLECT, Run, one_line
 from nessie_gc_memory import MemoryLake, put
+
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.lease import hold_lease
 
 ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
 NEW_YORK = ("--time-zone", "America/New_York")
@@ -71,11 +78,29 @@ def test_a_live_set_is_shown_as_json_too(run: Run, swept: str) -> None:
 
 def test_deleting_a_live_set_deletes_no_file(run: Run, lake: MemoryLake, swept: str) -> None:
     before = lake.paths()
-    result = run("delete", "-l", swept)
+    result = run("delete", "-l", swept, "--discard-deferred")
     assert f"live set {swept} (EXPIRY_SUCCESS) is deleted from the store; no file was touched\n" == result.stdout
     assert before == lake.paths()
     again = run("delete", "-l", swept)
     assert (1, True) == (again.exit_code, swept in one_line(again))
+
+
+def test_deferred_deletes_are_given_up_by_an_explicit_word_only(run: Run, lake: MemoryLake, swept: str) -> None:
+    result = run("delete", "-l", swept)
+    assert (1, True) == (result.exit_code, "deferred deletions" in one_line(result))
+    assert "--discard-deferred" in one_line(result)
+    assert swept in run("list").stdout
+
+
+def test_a_live_set_is_not_deleted_while_its_repository_is_collected(run: Run, lake: MemoryLake) -> None:
+    id_ = mark(run)
+    url = f"sqlite:///{os.environ['XDG_DATA_HOME']}/nessie-gc/live-sets.db"
+    spec = ConnectorSpec(kind="live-set-store", name="jdbc", options={"url": url})
+    minute = timedelta(minutes=1)
+    with installed().open(LiveSetStore, spec) as store, hold_lease(store, "memory:default", minute):
+        result = run("delete", "-l", id_)
+        assert (1, True) == (result.exit_code, f"live set {id_} (IDENTIFY_SUCCESS) may be" in one_line(result))
+    assert 0 == run("delete", "-l", id_).exit_code
 
 
 @pytest.mark.parametrize("command", ["show", "delete", "list-deferred"])

@@ -61,6 +61,15 @@ class OtherTape:
         return (OtherTapeLister,)
 
 
+class Veto:
+    @hookimpl
+    def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> None:
+        return None
+
+
+TAPE_PLUGIN, VETO_PLUGIN = Tape(), Veto()
+
+
 class Nonsense:
     @hookimpl
     def nessie_gc_register_file_lister(self) -> object:
@@ -153,6 +162,32 @@ def test_a_broken_plugin_breaks_only_those_who_ask_for_it(monkeypatch: pytest.Mo
         PluginError, match=r"broken plugins: .*broken \(ModuleNotFoundError: No module named 'nowhere'\)"
     ):
         found.connector_class(FileLister, "tapes")
+
+
+def test_two_distributions_with_plugins_of_one_name_both_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry_points = [
+        metadata.EntryPoint(name="tape", value=f"{__name__}:{plugin}", group="nessie_gc")
+        for plugin in ("TAPE_PLUGIN", "VETO_PLUGIN")
+    ]
+    monkeypatch.setattr(metadata, "entry_points", lambda group: entry_points)
+    found = PluginRegistry.discover()
+    assert ["tape", "tape of unknown"] == [plugin.name for plugin in found.plugins]
+    assert [None, None] == [plugin.error for plugin in found.plugins]
+    assert [False, True] == [plugin.has_veto for plugin in found.plugins]
+    assert {"tape"} == set(found.connectors(FileLister))
+
+
+def test_a_plugin_knows_its_connectors_and_their_claims() -> None:
+    (info,) = registry(Tape()).plugins
+    assert ("content-to-files tape (TAPE)", "file-lister tape (tape)") == info.connectors
+
+
+def test_a_plugin_that_a_program_registers_in_vain_is_broken() -> None:
+    made = registry(Tape())
+    with pytest.raises(PluginError):
+        made.register(Nonsense(), name="nonsense")
+    (info,) = made.broken
+    assert ("nonsense", True) == (info.name, "which is no FileLister" in str(info.error))
 
 
 def files(*paths: str) -> list[FileReference]:

@@ -129,7 +129,7 @@ class Database:
         Raises:
             StoreError: that fails, or an existing table is in the way.
         """
-        self._make_folder()
+        self._check_folder()
         with self._transaction(writes=True) as connection:
             apply_strategy(connection, strategy, self.shown_url, now=lambda: self.now(connection))
             check_version(connection, self.shown_url)
@@ -198,16 +198,24 @@ class Database:
             raise ConfigurationError(f"the options of {self.shown_url} are wrong: {error}") from error
         if self.is_file:
             _prepare_sqlite(engine, float(str(self.url.query.get("timeout", BUSY_TIMEOUT_SECONDS))))
-            event.listen(engine, "do_connect", lambda *_: self._make_folder())
+            event.listen(engine, "do_connect", lambda *_: self._check_folder())
         return engine
 
-    def _make_folder(self) -> None:
-        if self.is_file:
-            folder = Path(self.url.database or "").parent
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreError(f"cannot make the folder {folder} of the live-set store: {error.strerror}") from error
+    def _check_folder(self) -> None:
+        """Refuses a file in a folder that does not exist: more often misspelt than meant as a new, empty store.
+
+        Raises:
+            StoreError: the message names the folder.
+        """
+        name = self.url.database or ""
+        if not self.is_file or name.startswith("file:"):  # SQLite opens a URI itself, and makes no folder either
+            return
+        folder = Path(name).parent
+        if not folder.is_dir():
+            raise StoreError(
+                f"the folder {folder} of the live-set store does not exist; "
+                "make it, or correct the path of the database"
+            )
 
 
 def _check_parameters(url: URL) -> None:

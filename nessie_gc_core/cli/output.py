@@ -1,0 +1,92 @@
+"""The result of a command: lines for people, or one JSON object that nothing else gets between (S28)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from io import FileIO, TextIOWrapper
+from typing import Any, TextIO
+
+import click
+from rich.console import Console
+
+from nessie_gc_core.model.text import json_text, shown
+
+PLAIN_WIDTH = 160
+"""Width of tables where the output is no terminal."""
+_result: ContextVar[TextIO | None] = ContextVar("result", default=None)
+"""Where the result goes while everything else is kept off standard output."""
+
+
+def standard_output() -> Console:
+    """The console of results."""
+    console = Console(highlight=False, soft_wrap=False, file=_result.get())
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    return console
+
+
+def say(text: str) -> None:
+    """Prints one line; whatever data stands in it cannot act upon the terminal, or look like another line."""
+    click.echo(shown(text), file=_result.get())
+
+
+def print_json(value: object) -> None:
+    """Prints one JSON object."""
+    click.echo(json_text(value, indent=2), file=_result.get())
+
+
+def print_json_stream(head: Mapping[str, Any], arrays: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+    """Prints one JSON object, whose arrays come as they are read."""
+    out = _result.get()
+    parts = [f"{json.dumps(key)}: {json_text(value)}" for key, value in head.items()]
+    click.echo("{" + ", ".join(parts), nl=False, file=out)
+    for name, rows in arrays.items():
+        click.echo(f", {json.dumps(name)}: [", nl=False, file=out)
+        for number, row in enumerate(rows):
+            click.echo((",\n" if number else "\n") + json_text(row), nl=False, file=out)
+        click.echo("]", nl=False, file=out)
+    click.echo("}", file=out)
+
+
+@contextmanager
+def result_alone() -> Iterator[None]:
+    """Keeps standard output for the result: what libraries, a JVM and other children print goes to standard error."""
+    before = sys.stdout
+    with _kept(before) as out:
+        token = _result.set(out)
+        sys.stdout = sys.stderr
+        try:
+            yield
+        finally:
+            sys.stdout = before
+            _result.reset(token)
+
+
+@contextmanager
+def _kept(stream: TextIO) -> Iterator[TextIO]:
+    """The stream itself; where it is the process's own, on another descriptor, while its number is standard error's."""
+    kept = _copy_of(stream)
+    if kept is None:
+        yield stream
+        return
+    try:
+        os.dup2(2, 1)
+        with TextIOWrapper(FileIO(kept, "w", closefd=False), encoding=stream.encoding, errors=stream.errors) as out:
+            yield out
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _copy_of(stream: TextIO) -> int | None:
+    """Another descriptor of standard output; ``None`` where the stream is something else, as in tests."""
+    try:
+        stream.flush()
+        return os.dup(1) if stream.fileno() == 1 else None
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,51 @@
+"""Text that came from data, made fit to be seen: no control character reaches a terminal or a log (S28)."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Control and format characters (escape sequences, changes of direction), half surrogates, ends of lines."""
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_IN_JSON = re.compile(r"[^\x20-\x7e\n]")
+
+
+def shown(text: str, *, lines: bool = False) -> str:
+    """The text with every character escaped that a terminal, or a reader of lines, would act upon.
+
+    The result is for people: a backslash in the text stays as it is. Exact names stand in JSON output.
+
+    Args:
+        text: what to show; an odd path, for instance.
+        lines: whether ends of lines and tabs stay, as in a traceback.
+    """
+    if text.isprintable():
+        return text
+    return "".join(character if lines and character in "\n\t" else _escaped(character) for character in text)
+
+
+def _escaped(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE:
+        return character
+    code = ord(character)
+    if character in _SHORT:
+        return _SHORT[character]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """A value as JSON that can be printed: what is unsafe is written as JSON escapes, so nothing is lost."""
+    return _IN_JSON.sub(_json_escape, json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if unicodedata.category(character) not in _UNSAFE:
+        return character
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -1,0 +1,46 @@
+"""What the options of every connector have to do (:class:`nessie_gc_core.model.options.ConnectorOptions`)."""
+
+# ruff: noqa: D102 - the name of a test says what it says
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, cast
+
+import pytest
+
+from nessie_gc_core.connectors import Connector
+from nessie_gc_core.errors import ConfigurationError
+
+_NO_VALUE: Any = [90210]
+"""Fits no type that an option can have."""
+
+
+class OptionsTests:
+    """Part of the class of every contract."""
+
+    @pytest.fixture
+    def connector_class(self) -> type[Connector]:
+        raise NotImplementedError("the class of the contract defines the fixture connector_class")
+
+    def test_every_option_has_help(self, connector_class: type[Connector]) -> None:
+        fields = dataclasses.fields(connector_class.Options)
+        without = [field.name for field in fields if not str(field.metadata.get("help", "")).strip()]
+        assert without == []
+
+    def test_every_option_has_a_type_that_values_are_checked_against(self, connector_class: type[Connector]) -> None:
+        connector_class.Options.check_types()
+
+    def test_every_option_refuses_a_value_of_a_wrong_type_and_names_itself(
+        self, connector_class: type[Connector]
+    ) -> None:
+        secrets = connector_class.Options.secret_names()
+        for field in dataclasses.fields(connector_class.Options):
+            with pytest.raises(ConfigurationError) as refused:
+                connector_class.from_options({field.name: _NO_VALUE})
+            assert repr(field.name) in str(refused.value)
+            if field.name in secrets:
+                assert "90210" not in str(refused.value)
+
+    def test_an_unknown_option_is_refused_by_name(self, connector_class: type[Connector]) -> None:
+        with pytest.raises(ConfigurationError, match="no_such_option"):
+            connector_class.from_options(cast("dict[str, str]", {"no_such_option": "x"}))

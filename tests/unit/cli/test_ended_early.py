@@ -1,0 +1,211 @@
+"""A run that fails or is interrupted says the live set, what was done by then, and what goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from cli_runs import COLLECT, Run, one_line
+from click.testing import Result
+from nessie_gc_memory import MemoryLake, MemoryRepository
+
+from nessie_gc_core.cli.errors import Terminated
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.model.live_sets import LiveSetStatus, next_step
+from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.plugins import installed
+
+ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
+STATUSES = {
+    LiveSetStatus.IDENTIFY_SUCCESS: "nessie-gc sweep --live-set-id ID",
+    LiveSetStatus.IDENTIFY_FAILED: "run 'nessie-gc mark' for a new one",
+    LiveSetStatus.IDENTIFY_IN_PROGRESS: "wait for its mark to end",
+    LiveSetStatus.EXPIRY_IN_PROGRESS: "if its process is gone, run 'nessie-gc sweep --resume --live-set-id ID'",
+    LiveSetStatus.EXPIRY_FAILED: "finish its sweep with 'nessie-gc sweep --resume --live-set-id ID'",
+    LiveSetStatus.EXPIRY_SUCCESS: "it is swept; run 'nessie-gc mark' for a new one",
+}
+
+
+def mark(run: Run) -> str:
+    return str(json.loads(run("mark", "--repository", "memory", "-c", "1", "--json").stdout)["live_set_id"])
+
+
+def last_line(result: Result) -> str:
+    """The error of an interrupted run, which begins on a new line."""
+    return result.stderr.splitlines()[-1].removeprefix("error: ")
+
+
+def store() -> LiveSetStore:
+    """The store in the user's data folder, as the program opens it."""
+    url = f"sqlite:///{os.environ['XDG_DATA_HOME']}/nessie-gc/live-sets.db"
+    return installed().open(LiveSetStore, ConnectorSpec(kind="live-set-store", name="jdbc", options={"url": url}))
+
+
+@pytest.fixture
+def dies(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
+    """Raised when the references are listed for the second time in a process: at the re-check of a ``gc``."""
+    errors: list[BaseException] = []
+    real = MemoryRepository.references
+
+    def references(self: MemoryRepository):  # type: ignore[no-untyped-def]  # the same as the real one
+        if errors:
+            raise errors[0]
+        return real(self)
+
+    monkeypatch.setattr(MemoryRepository, "references", references)
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (Terminated(), 143, "terminated"),
+        (ServiceUnavailableError("no answer"), 1, "no answer"),
+    ],
+)
+def test_a_sweep_that_ends_early_says_what_was_done_and_how_to_go_on(
+    run: Run, lake: MemoryLake, dies: list[BaseException], error: BaseException, code: int, said: str
+) -> None:
+    id_ = mark(run)
+    before = lake.paths()
+    dies.append(error)
+    result = run("sweep", *COLLECT, "-l", id_)
+    expected = f"{said}; live set {id_}: nothing was deleted; next: 'nessie-gc sweep --resume --live-set-id {id_}'"
+    assert (code, f"{expected}, with the options of this run") == (result.exit_code, last_line(result))
+    dies.clear()
+    assert before == lake.paths()
+    assert 0 == run("sweep", "--resume", "--live-set-id", id_, *COLLECT).exit_code
+    assert ORPHAN not in lake.paths()
+
+
+def test_the_json_error_has_the_same(run: Run, lake: MemoryLake, dies: list[BaseException]) -> None:
+    id_ = mark(run)
+    dies.append(KeyboardInterrupt())
+    found = json.loads(run("sweep", *COLLECT, "-l", id_, "--json").stdout)
+    assert (id_, {}, f"nessie-gc sweep --resume --live-set-id {id_}") == (
+        found["live_set_id"],
+        found["done"],
+        found["next"],
+    )
+
+
+def test_a_sweep_that_defers_is_resumed_as_one_that_defers(
+    run: Run, lake: MemoryLake, dies: list[BaseException]
+) -> None:
+    id_ = mark(run)
+    dies.append(KeyboardInterrupt())
+    result = run("sweep", *COLLECT, "-l", id_, "--defer-deletes")
+    assert f"'nessie-gc sweep --resume --defer-deletes --live-set-id {id_}'" in last_line(result)
+
+
+def test_what_was_deleted_by_then_is_counted(run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nessie_gc_core.services import deletion
+
+    real = deletion.Deletion._take
+
+    def take(self: deletion.Deletion, *arguments: object) -> None:
+        real(self, *arguments)  # type: ignore[arg-type]  # whatever it takes
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(deletion.Deletion, "_take", take)
+    lake.faults.deleting[ORPHAN] = "locked"
+    result = run("sweep", *COLLECT, "-l", mark(run), "--json")
+    body = json.loads(result.stdout)
+    deleted = body["done"]["deleted"]["files"]
+    assert (1, True) == (body["done"]["failed"]["files"], deleted > 0)
+    assert f"{deleted} deleted, 1 failed in the steps that were finished" in body["error"]
+
+
+def test_a_gc_in_memory_can_only_be_run_again(run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nessie_gc_core.services import deletion
+
+    def take(self: object, *arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(deletion.Deletion, "_take", take)
+    said = last_line(run("gc", *COLLECT, "--inmemory", "-c", "1"))
+    assert "no step of the deletion was finished; next: 'nessie-gc gc', with the options of this run" in said
+    said = last_line(run("gc", *COLLECT, "-c", "1"))
+    assert "next: 'nessie-gc sweep --resume --live-set-id" in said
+    said = last_line(run("gc", *COLLECT, "-c", "1", "--dry-run"))
+    assert "this was a dry run; next: 'nessie-gc sweep --dry-run --live-set-id" in said
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_has_a_next_step(status: LiveSetStatus) -> None:
+    id_ = UUID(int=7)
+    assert STATUSES[status].replace(" ID", f" {id_}") in next_step(id_, status)
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_an_error_about_a_status_names_the_next_step(run: Run, lake: MemoryLake, more: tuple[str, ...]) -> None:
+    id_ = mark(run)
+    with store() as opened:
+        opened.start_expire(UUID(id_), at=datetime.now(UTC))
+        opened.finish_expire(UUID(id_), at=datetime.now(UTC), failure="x")
+    said = one_line(run("sweep", *COLLECT, "-l", id_, *more))
+    assert f"live set {id_} is EXPIRY_FAILED, expected IDENTIFY_SUCCESS: finish its sweep with" in said
+    assert f"'nessie-gc sweep --resume --live-set-id {id_}'" in said
+    said = one_line(run("deferred-deletes", *COLLECT[:4], "-l", id_))
+    assert f"'nessie-gc sweep --resume --live-set-id {id_}'" in said
+
+
+def test_a_sweep_with_failed_deletions_is_no_plain_success_in_the_list(run: Run, lake: MemoryLake) -> None:
+    lake.faults.deleting[ORPHAN] = "locked"
+    id_ = mark(run)
+    assert 1 == run("sweep", *COLLECT, "-l", id_).exit_code
+    other = mark(run)
+    listed = run("list").stdout
+    assert 1 == listed.count("EXPIRY_SUCCESS, 1 failed")
+    assert {id_: 1, other: 0} == {
+        found["id"]: found["failed_files"] for found in json.loads(run("list", "--json").stdout)["live_sets"]
+    }
+    assert "status              EXPIRY_SUCCESS, 1 failed" in run("show", "-l", id_).stdout
+    assert 1 == json.loads(run("show", "-l", id_, "--json").stdout)["counts"]["failed_files"]
+
+
+def test_what_failed_before_a_resumed_attempt_is_not_counted_again(
+    run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nessie_gc_core.services import sweep
+
+    lake.faults.deleting[ORPHAN] = "locked"
+    id_ = mark(run)
+    real = sweep._Sweep.run
+
+    def die_after(self: sweep._Sweep) -> None:
+        real(self)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep._Sweep, "run", die_after)
+        assert 130 == run("sweep", *COLLECT, "-l", id_).exit_code
+    assert "EXPIRY_FAILED, 1 failed" in run("list").stdout
+    lake.faults.deleting.clear()
+    assert 0 == run("sweep", *COLLECT, "-l", id_, "--resume").exit_code
+    assert "failed" not in run("list").stdout
+
+
+def test_a_fresh_store_that_finds_metadata_missing_says_what_tombstones_are(run: Run, lake: MemoryLake) -> None:
+    state = next(iter(lake.history.state_at(lake.history.reference("main").commit_id).values()))
+    lake.objects.delete(str(state.metadata_location))
+    said = "only a tombstone proves that nobody lost the file"
+    first = run("gc", *COLLECT, "-c", "1")
+    assert (1, True) == (first.exit_code, said in first.stdout)
+    assert said not in run("gc", *COLLECT, "-c", "1").stdout
+
+
+def test_a_lake_whose_metadata_is_there_has_no_hint(run: Run, lake: MemoryLake) -> None:
+    assert "tombstone" not in run("gc", *COLLECT, "-c", "1").output
+
+
+def test_a_database_in_a_folder_that_does_not_exist_is_an_error(run: Run, home: Path) -> None:
+    result = run("list", "--jdbc-url", f"sqlite:///{home}/nowhere/live-sets.db")
+    assert (1, True) == (result.exit_code, f"the folder {home}/nowhere of the live-set store" in one_line(result))
+    assert not (home / "nowhere").exists()

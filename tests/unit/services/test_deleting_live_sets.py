@@ -1,0 +1,140 @@
+"""Live sets are deleted only while nobody works with them, and deferred deletions only by an explicit word."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from collecting import Collector, in_memory
+from nessie_gc_memory import MemoryLake, put
+
+from nessie_gc_core.algorithms.delete import DeleteMode, Outcome
+from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
+from nessie_gc_core.model.live_sets import LiveSetStatus
+from nessie_gc_core.services.live_sets import LiveSetService
+from nessie_gc_core.services.settings import SweepSettings
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake() -> Iterator[MemoryLake]:
+    lake = MemoryLake.named(f"deleting-{uuid.uuid4()}")
+    lake.now = START
+    table = lake.table("db.t", location="memory://wh/db/t").append("live.parquet")
+    lake.commit("main", put(table.version))
+    for number in range(3):
+        lake.put(f"memory://wh/db/t/data/dead-{number}.parquet")
+    lake.advance(timedelta(days=3))
+    yield lake
+    MemoryLake.forget(lake.name)
+
+
+@pytest.fixture
+def collector(lake: MemoryLake) -> Iterator[Collector]:
+    collector = in_memory(lake)
+    with collector.engine:
+        yield collector
+
+
+@pytest.fixture
+def service(collector: Collector) -> LiveSetService:
+    return LiveSetService(collector.store)
+
+
+def deferred(collector: Collector) -> UUID:
+    live_set = collector.mark("1")
+    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    return live_set
+
+
+def test_a_live_set_is_not_deleted_while_it_is_swept(
+    lake: MemoryLake, collector: Collector, service: LiveSetService
+) -> None:
+    live_set = collector.mark("1")
+    refused: list[str] = []
+
+    def delete_it(phase: str, done: int, total: int | None) -> None:
+        if phase == "delete" and not refused:
+            with pytest.raises(LeaseHeldError) as raised:
+                service.delete(live_set)
+            refused.append(str(raised.value))
+
+    report = collector.sweep(live_set, progress=delete_it)
+    assert f"live set {live_set} (EXPIRY_IN_PROGRESS) may be in use, and is not deleted" in refused[0]
+    assert LiveSetStatus.EXPIRY_SUCCESS is collector.store.get(live_set).status
+    assert report.unreferenced.files == report.outcomes[Outcome.DELETED].files > 0
+
+
+def test_a_live_set_is_not_deleted_while_a_dry_run_or_deferred_deletions_use_it(
+    collector: Collector, service: LiveSetService
+) -> None:
+    live_set = collector.mark("1")
+    refused: list[str] = []
+
+    def delete_it(phase: str, done: int, total: int | None) -> None:
+        if phase == "delete" and done != total:
+            with pytest.raises(LeaseHeldError) as raised:
+                service.delete(live_set, discard_deferred=True)
+            refused.append(str(raised.value))
+
+    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DRY_RUN), progress=delete_it)
+    while_dry = len(refused)
+    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.delete_deferred(live_set, progress=delete_it)
+    assert 0 < while_dry < len(refused)
+
+
+def test_a_live_set_that_nobody_sweeps_any_more_can_be_deleted(collector: Collector, service: LiveSetService) -> None:
+    live_set = collector.mark("1")
+    collector.store.start_expire(live_set, at=collector.clock())
+    assert LiveSetStatus.EXPIRY_IN_PROGRESS is service.delete(live_set).status
+    with pytest.raises(LiveSetNotFoundError):
+        collector.store.get(live_set)
+
+
+def test_the_lease_is_given_back(collector: Collector, service: LiveSetService) -> None:
+    service.delete(collector.mark("1"))
+    assert 0 == collector.collect("1").exit_code
+
+
+def test_deferred_deletions_are_named_and_need_a_word(collector: Collector, service: LiveSetService) -> None:
+    live_set = deferred(collector)
+    pending = list(collector.store.file_deletions(live_set))
+    with pytest.raises(LiveSetStateError) as raised:
+        service.delete(live_set)
+    assert f"has {len(pending)} deferred deletions" in str(raised.value)
+    assert f"nessie-gc deferred-deletes --live-set-id {live_set}" in str(raised.value)
+    assert "--discard-deferred" in str(raised.value)
+    assert pending == list(collector.store.file_deletions(live_set))
+    service.delete(live_set, discard_deferred=True)
+    with pytest.raises(LiveSetNotFoundError):
+        collector.store.get(live_set)
+
+
+def test_a_live_set_whose_deferred_deletions_are_run_needs_no_word(
+    collector: Collector, service: LiveSetService
+) -> None:
+    live_set = deferred(collector)
+    collector.delete_deferred(live_set)
+    assert live_set == service.delete(live_set).id
+
+
+def test_a_finished_live_set_is_deleted_while_another_one_is_swept(
+    collector: Collector, service: LiveSetService
+) -> None:
+    old = collector.mark("1")
+    collector.sweep(old)
+    new = collector.mark("1")
+    deleted: list[UUID] = []
+
+    def delete_old(phase: str, done: int, total: int | None) -> None:
+        if not deleted:
+            deleted.append(service.delete(old).id)
+
+    collector.sweep(new, progress=delete_old)
+    assert [old] == deleted
+    assert [new] == [live_set.id for live_set in collector.store.live_sets()]
