@@ -14,6 +14,7 @@ from nessie_gc_core.algorithms.defer import file_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
 from nessie_gc_core.algorithms.guard import BUCKETS, SpareLocations, Verdict, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
+from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.algorithms.unknown import UnknownFinder
@@ -143,7 +144,7 @@ class _DeferredDeletion:
     # ---- what was recorded -----------------------------------------------------------------------------
     def _readers(self) -> list[type[ContentToFiles]]:
         """The readers of what the live set holds."""
-        types = {version.content_type for version in self.store.content_versions(self.live_set.id)}
+        types = {original_type(version.content_type) for version in self.store.content_versions(self.live_set.id)}
         readers = installed().readers_of(types)
         check_executors(self.engine, *readers)
         return readers

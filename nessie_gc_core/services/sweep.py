@@ -15,7 +15,7 @@ from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
-from nessie_gc_core.algorithms.storable import failure_text, unknown_type
+from nessie_gc_core.algorithms.storable import failure_text, original_type, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.algorithms.unknown import UnknownFinder
@@ -204,7 +204,7 @@ class _Sweep:
 
     def _readers(self, types: frozenset[str]) -> list[type[ContentToFiles]]:
         """The readers of the types that occur."""
-        readers = installed().readers_of(types)
+        readers = installed().readers_of(map(original_type, types))
         check_executors(self.engine, *readers)
         return readers
 
