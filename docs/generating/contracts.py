@@ -14,7 +14,7 @@ from nessie_gc_core.connectors import (
     RepositoryConnector,
     SupportsFormerIdentities,
     SupportsLeftAlone,
-    SupportsRepositoryClock,
+    SupportsSharedClock,
     SupportsSplitListing,
     SupportsSqlSchema,
     SupportsStoreClock,
@@ -24,7 +24,7 @@ from nessie_gc_core.plugins.registry import KINDS
 from nessie_gc_core.testing import __doc__ as kit
 
 ABILITIES = {
-    SupportsRepositoryClock: RepositoryConnector,
+    SupportsSharedClock: RepositoryConnector,
     SupportsFormerIdentities: RepositoryConnector,
     SupportsSplitListing: FileLister,
     SupportsStoreClock: FileLister,

@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 
 from nessie_gc_core.model.live_sets import ReferenceHead
-from nessie_gc_core.model.locations import home_of_metadata
 from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
@@ -37,8 +36,7 @@ def storable(version: ContentVersion) -> ContentVersion:
     if fits and not any(_ODD.search(text) for text in texts):
         return version
     log.warning("content %s is unknown: %s", storable_text(version.content_key), UNKNOWN_REASON)
-    metadata = version.metadata_location
-    home = version.location or (home_of_metadata(metadata) if metadata else None)
+    metadata, location = version.metadata_location, version.location
     return ContentVersion(
         content_id=storable_text(version.content_id),
         content_type=_PREFIX + storable_text(version.content_type),
@@ -47,13 +45,18 @@ def storable(version: ContentVersion) -> ContentVersion:
         content_key=storable_text(version.content_key),
         commit_id=storable_text(version.commit_id),
         commit_time=version.commit_time,
-        location=None if home is None else _sayable(home),
+        location=None if location is None else _sayable(location),
     )
 
 
 def unknown_type(content_type: str) -> str | None:
     """The type that a version of an unknown type has in its catalog; ``None`` for every other type."""
     return content_type.removeprefix(_PREFIX) if content_type.startswith(_PREFIX) else None
+
+
+def original_type(content_type: str) -> str:
+    """The type that a version has in its catalog, unknown or not: whose reader knows how to look at its metadata."""
+    return content_type.removeprefix(_PREFIX)
 
 
 def storable_head(head: ReferenceHead) -> ReferenceHead:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import expand, to_open
-from nessie_gc_core.algorithms.storable import unknown_type
+from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
@@ -88,7 +88,8 @@ class TouchedFinder:
     def _named(self, content_ids: Iterable[str], index: UnitIndex) -> Dataset:
         """The units that the text of the contents' metadata names."""
         read_types = {type_ for reader in self.readers for type_ in reader.content_types}
-        versions = map(_as_read, itertools.chain.from_iterable(map(self.versions_of, content_ids)))
+        found = itertools.chain.from_iterable(map(self.versions_of, content_ids))
+        versions = (replace(version, content_type=original_type(version.content_type)) for version in found)
         readable = (version for version in versions if version.content_type in read_types)
         dataset = self.engine.dataset(version_rows(readable), CONTENT_VERSIONS)
         named = dataset.spread(["metadata_location"]).flat_map(_NamedUnits(self.choice, index))
@@ -98,18 +99,12 @@ class TouchedFinder:
         """The places above the metadata files: likely ones, and no proof that there are no others."""
         for content_id in content_ids:
             for version in self.versions_of(content_id):
-                if version.metadata_location is None:
-                    continue
+                if version.metadata_location is None or "/" not in version.metadata_location:
+                    continue  # a name without a folder says nothing
                 try:
                     yield index.rules.canonical_prefix(home_of_metadata(version.metadata_location))
                 except UnknownLocationError as error:
                     log.warning("%s", error)
-
-
-def _as_read(version: ContentVersion) -> ContentVersion:
-    """A version of an unknown type as one of the type that it has in its catalog."""
-    original = unknown_type(version.content_type)
-    return version if original is None else replace(version, content_type=original)
 
 
 class _NamedUnits:

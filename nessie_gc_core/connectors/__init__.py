@@ -1,6 +1,6 @@
 """The abstract contracts that plugins implement; everything a connector author imports."""
 
-from nessie_gc_core.connectors.base import Connector
+from nessie_gc_core.connectors.base import Connector, SupportsSharedClock
 from nessie_gc_core.connectors.content_to_files import ContentToFiles
 from nessie_gc_core.connectors.file_deleter import FileDeleter
 from nessie_gc_core.connectors.file_lister import (
@@ -14,7 +14,6 @@ from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSc
 from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
     SupportsFormerIdentities,
-    SupportsRepositoryClock,
 )
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
@@ -27,7 +26,7 @@ __all__ = [
     "RepositoryConnector",
     "SupportsFormerIdentities",
     "SupportsLeftAlone",
-    "SupportsRepositoryClock",
+    "SupportsSharedClock",
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
+from datetime import datetime
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from nessie_gc_core.model.options import ConnectorOptions, OptionValue
 
@@ -48,3 +49,17 @@ class Connector(ABC):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+@runtime_checkable
+class SupportsSharedClock(Protocol):
+    """A repository or live-set store with a clock of its own, which relates those of mark and sweep (S8)."""
+
+    def shared_time(self) -> datetime | None:
+        """Its time now, UTC, such as the ``Date`` header of an answer; ``None`` where it does not tell.
+
+        Writes nothing. Of a store without a server, whose clock is that of the machine, ``None``.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError, StoreError: it cannot be asked.
+        """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
@@ -72,18 +71,6 @@ class RepositoryConnector(Connector):
         Raises:
             ReferenceNotFoundError: the commit does not exist.
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
-        """
-
-
-@runtime_checkable
-class SupportsRepositoryClock(Protocol):
-    """A repository that can tell the time by its own clock, which relates the clocks of mark and sweep (S8)."""
-
-    def repository_time(self) -> datetime:
-        """The repository's time now, UTC, such as the ``Date`` header of an answer. Writes nothing.
-
-        Raises:
-            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for ``references``.
         """
 
 

@@ -62,7 +62,7 @@ class LiveSet:
     references_listed: datetime | None = None
     """When the references were listed: the instant from which files age (S8).
 
-    By the clock of the mark's machine or of the repository, whichever shows less.
+    By the clock of the mark's machine, of the repository or of the live-set store, whichever shows the least.
     """
     identify_completed: datetime | None = None
     expiry_started: datetime | None = None

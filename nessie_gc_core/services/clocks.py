@@ -1,18 +1,19 @@
-"""The clocks that an age is measured by: of this machine, of the repository, and of every store (S8).
+"""The clocks that an age is measured by: of this machine, of repository and live-set store, of object stores (S8).
 
 The mark and the sweep may run on two machines whose clocks are never compared. Each of them compares its own with
-the repository's, so that the instant at which the references were listed means something to both.
+those of the repository and the live-set store, so that the instant at which the references were listed means something
+to both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from nessie_gc_core.algorithms.expand import one_line
 from nessie_gc_core.algorithms.guard import AgeLimit, StoreAges
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import RepositoryConnector, SupportsRepositoryClock, SupportsStoreClock
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsSharedClock, SupportsStoreClock
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.services.report import GcReport
@@ -22,19 +23,27 @@ TOLERANCE = timedelta(minutes=1)
 """Clocks that differ by more are named in the report."""
 
 
-def repository_time(repository: RepositoryConnector, clock: Clock, report: GcReport) -> datetime:
-    """The time now by the repository's clock; by ours where it does not tell."""
-    ours = clock()
-    if not isinstance(repository, SupportsRepositoryClock):
-        return ours
-    try:
-        theirs = repository.repository_time()
-    except (NessieGcError, OSError) as error:
-        report.warn(f"the repository does not tell the time, so our clock is used: {one_line(error)}")
-        return ours
-    if abs(theirs - ours) > TOLERANCE:
-        report.warn(f"this machine's clock and the repository's differ by {abs(theirs - ours)}; correct the wrong one")
-    return theirs
+def times_now(
+    repository: RepositoryConnector, store: LiveSetStore, clock: Clock, report: GcReport
+) -> tuple[datetime, ...]:
+    """The time now by every clock that may be right: ours, the repository's and the live-set store's, if they tell."""
+    times = [clock()]
+    for name, source in (("repository", repository), ("live-set store", store)):
+        if not isinstance(source, SupportsSharedClock):
+            continue
+        try:
+            theirs = source.shared_time()
+        except (NessieGcError, OSError) as error:
+            report.warn(f"the {name} does not tell the time: {one_line(error)}")
+            continue
+        if theirs is not None:
+            times.append(theirs)
+            if abs(theirs - times[0]) > TOLERANCE:
+                difference = abs(theirs - times[0])
+                report.warn(
+                    f"this machine's clock and that of the {name} differ by {difference}; correct the wrong one"
+                )
+    return tuple(times)
 
 
 def store_ages(
@@ -43,7 +52,7 @@ def store_ages(
     age: AgeLimit,
     *,
     references_listed: datetime,
-    repository_now: datetime,
+    now: Sequence[datetime],
     clock: Clock,
     report: GcReport,
 ) -> dict[str, StoreAges]:
@@ -54,21 +63,21 @@ def store_ages(
         choice: the connectors' options.
         age: the least age.
         references_listed: when the mark listed the references.
-        repository_now: the repository's time now.
+        now: the time by every clock that may be right (:func:`times_now`), ours first.
         clock: our clock.
         report: takes warnings.
     """
     ages: dict[str, StoreAges] = {}
-    started = clock()
     with OpenConnectors(choice) as connectors:
         for location in locations:
             store = store_of(location)
             if store in ages:
                 continue
-            now = _store_time(connectors, location, clock, report)
-            ours = clock()
-            others = (ours, repository_now + (ours - started))
-            ages[store] = StoreAges(newest_deletable=age.newest_deletable(references_listed, now, *others), now=now)
+            theirs = _store_time(connectors, location, clock, report)
+            passed = clock() - now[0]
+            others = (time + passed for time in now)
+            newest = age.newest_deletable(references_listed, theirs, *others)
+            ages[store] = StoreAges(newest_deletable=newest, now=theirs)
     return ages
 
 

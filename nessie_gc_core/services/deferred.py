@@ -14,6 +14,7 @@ from nessie_gc_core.algorithms.defer import file_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
 from nessie_gc_core.algorithms.guard import BUCKETS, SpareLocations, Verdict, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
+from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.algorithms.unknown import UnknownFinder
@@ -27,7 +28,7 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.services.bury import bury
-from nessie_gc_core.services.clocks import repository_time
+from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
 from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
@@ -74,7 +75,7 @@ class DeferredDeletionService:
         self.settings.check_plugins()
         identity = self.repository.identity()
         found = self.store.get(live_set_id)
-        now = max(self.clock(), repository_time(self.repository, self.clock, report))
+        now = max(times_now(self.repository, self.store, self.clock, report))
         live_set = check_live_set(found, identity, now, self.settings.max_live_set_age)
         check_swept(live_set)
         report.begin(identity, self.repository.address(), live_set_id, self.engine.name, self.clock())
@@ -143,7 +144,7 @@ class _DeferredDeletion:
     # ---- what was recorded -----------------------------------------------------------------------------
     def _readers(self) -> list[type[ContentToFiles]]:
         """The readers of what the live set holds."""
-        types = {version.content_type for version in self.store.content_versions(self.live_set.id)}
+        types = {original_type(version.content_type) for version in self.store.content_versions(self.live_set.id)}
         readers = self.settings.choice.registry().readers_of(types)
         check_executors(self.engine, *readers)
         return readers

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
-from nessie_gc_core.services.clocks import repository_time
+from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
@@ -58,7 +58,7 @@ class MarkService:
         return id_
 
     def _mark(self, id_: uuid.UUID, report: GcReport) -> None:
-        listed = min(self.clock(), repository_time(self.repository, self.clock, report))
+        listed = min(times_now(self.repository, self.store, self.clock, report))
         references = list(self.repository.references())
         report.references = len(references)
         for warning in unmatched_patterns(self.settings.policies, [reference.name for reference in references]):

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.guard import Verdict
 from nessie_gc_core.algorithms.recheck import HeadsMoved, expand_moved, find_moved
+from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.subtract import with_owners
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
@@ -107,7 +108,7 @@ class Recheck:
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
 
     def _readers_of(self, versions: Iterable[ContentVersion]) -> list[type[ContentToFiles]]:
-        found = self.settings.choice.registry().readers_of(version.content_type for version in versions)
+        found = self.settings.choice.registry().readers_of(original_type(version.content_type) for version in versions)
         return list(dict.fromkeys([*self.readers, *found]))
 
 

@@ -15,7 +15,7 @@ from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
-from nessie_gc_core.algorithms.storable import failure_text, unknown_type
+from nessie_gc_core.algorithms.storable import failure_text, original_type, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.algorithms.unknown import UnknownFinder
@@ -34,7 +34,7 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent, 
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.services.clocks import TOLERANCE, repository_time, store_ages
+from nessie_gc_core.services.clocks import TOLERANCE, store_ages, times_now
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
 from nessie_gc_core.services.hints import warn_of_missing_metadata
@@ -71,7 +71,7 @@ class SweepService:
         """
         self.settings.check()
         identity = self.repository.identity()
-        now = max(self.clock(), repository_time(self.repository, self.clock, report))
+        now = max(times_now(self.repository, self.store, self.clock, report))
         live_set = check_live_set(self.store.get(live_set_id), identity, now, self.settings.max_live_set_age)
         report.begin(identity, self.repository.address(), live_set_id, self.engine.name, self.clock())
         with hold_lease(self.store, identity, self.settings.lease, elapsed=self.elapsed) as lease:
@@ -203,7 +203,7 @@ class _Sweep:
 
     def _readers(self, types: frozenset[str]) -> list[type[ContentToFiles]]:
         """The readers of the types that occur."""
-        readers = self.settings.choice.registry().readers_of(types)
+        readers = self.settings.choice.registry().readers_of(map(original_type, types))
         check_executors(self.engine, *readers)
         return readers
 
@@ -326,7 +326,7 @@ class _Sweep:
             self.settings.choice,
             self.settings.age,
             references_listed=self.live_set.references_listed or self.live_set.created,
-            repository_now=repository_time(service.repository, service.clock, self.report),
+            now=times_now(service.repository, self.store, service.clock, self.report),
             clock=service.clock,
             report=self.report,
         )

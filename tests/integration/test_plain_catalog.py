@@ -18,6 +18,7 @@ from pyiceberg.table import Table
 
 from nessie_gc_core.engines.local.engine import LocalEngine
 from nessie_gc_core.model import ReferencePolicies
+from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.services.gc import GcService, utc_now
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import MarkSettings, SweepSettings
@@ -64,12 +65,12 @@ def stage_second_snapshot(metadata: dict[str, Any]) -> None:
     metadata["snapshot-log"] = [e for e in metadata["snapshot-log"] if e["snapshot-id"] != second["snapshot-id"]]
 
 
-def collect(folder: Path, **more: bool) -> GcReport:
+def collect(folder: Path, **more: OptionValue) -> GcReport:
     """Ages every file, and collects with the policy that keeps least."""
     long_ago = time.time() - 30 * 86400
     for path in (folder / "warehouse").rglob("*"):
         os.utime(path, (long_ago, long_ago))
-    options: dict[str, str | bool] = {"catalog_name": "prod", "uri": f"sqlite:///{folder}/catalog.db", **more}
+    options: dict[str, OptionValue] = {"catalog_name": "prod", "uri": f"sqlite:///{folder}/catalog.db", **more}
     engine = LocalEngine(spill_directory=str(folder))
     with IcebergCatalogConnector.from_options(options) as repository, MemoryLiveSetStore.from_options({}) as store:
         policies = ReferencePolicies.parse("1", reference_time=utc_now())
@@ -115,15 +116,31 @@ def test_a_table_that_another_tool_collects_keeps_every_file(catalog: Catalog, t
     assert 0 == report.unreferenced.files
 
 
-def test_a_table_that_cannot_be_read_keeps_every_file_and_stops_no_other(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_read_stops_no_other_where_its_place_is_told(catalog: Catalog, tmp_path: Path) -> None:
     broken = write(catalog, "broken", appends=2)
     orders = write(catalog, "orders", appends=2)
     Path(broken.metadata_location.removeprefix("file://")).write_text("{", encoding="utf-8")
 
-    collect(tmp_path)
+    report = collect(tmp_path, unreadable_tables={"sales.broken": broken.location()})
 
     assert orphan(broken).exists()
     assert not orphan(orders).exists()
+    assert broken.location() in report.unread
+
+
+def test_a_table_that_cannot_be_read_stops_all_where_nothing_tells_where_its_files_are(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    broken = write(catalog, "broken", appends=2)
+    orders = write(catalog, "orders", appends=2)
+    Path(broken.metadata_location.removeprefix("file://")).write_text("{", encoding="utf-8")
+
+    report = collect(tmp_path)
+
+    assert orphan(broken).exists()
+    assert orphan(orders).exists()
+    assert 1 == report.exit_code
+    assert any("unreadable:sales.broken" in reason for reason in report.unknown.values())
 
 
 ODD: dict[str, Change] = {
@@ -153,7 +170,7 @@ def test_s18_a_table_with_something_odd_in_it_keeps_every_file_and_stops_no_othe
 
     assert before == {path for path in (tmp_path / "warehouse/sales/broken").rglob("*") if path.is_file()}
     assert not orphan(orders).exists()
-    assert report.unknown or report.unread
+    assert 1 == report.exit_code or report.unread
 
 
 def test_a_missing_file_of_the_metadata_log_stops_nothing(catalog: Catalog, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from nessie_gc_memory import MemoryFileLister, MemoryLake, MemoryRepository, put
 from nessie_gc_core import hookimpl
 from nessie_gc_core.algorithms.guard import AgeLimit
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.connectors import FileLister, SupportsRepositoryClock
+from nessie_gc_core.connectors import FileLister, SupportsSharedClock
 from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.report import GcReport
@@ -27,7 +27,7 @@ YOUNG = {"minute", "day", "after"}
 class TimedRepository(MemoryRepository):
     """A repository that tells the lake's time, and so that of the store."""
 
-    def repository_time(self) -> datetime:
+    def shared_time(self) -> datetime:
         return self._lake.time
 
 
@@ -98,7 +98,7 @@ def test_s08_a_live_set_from_the_future_is_refused(
 
 def test_s08_a_clock_that_differs_from_the_repositorys_is_reported(lake: MemoryLake, collector: Collector) -> None:
     repository = TimedRepository.from_options({"lake": lake.name})
-    assert isinstance(repository, SupportsRepositoryClock)
+    assert isinstance(repository, SupportsSharedClock)
     report = replace(collector, repository=repository, clock=lambda: lake.time + HOUR).collect("1")
     assert any("differ by 1:00:00" in warning for warning in report.warnings)
 
@@ -133,7 +133,7 @@ def test_s08_every_store_has_a_limit_of_its_own_and_is_asked_once(
         ConnectorChoice(options={("file-lister", "two-stores"): {"lake": lake.name}}),
         AgeLimit(),
         references_listed=lake.time,
-        repository_now=lake.time,
+        now=[lake.time],
         clock=lambda: lake.time,
         report=GcReport(),
     )

@@ -99,6 +99,34 @@ def test_s18_what_became_live_since_the_mark_may_be_odd_as_well(lake: MemoryLake
     assert 1 == report.exit_code
 
 
+@pytest.mark.parametrize("name", ["1.json\0", "1.json\ud800"])
+def test_s18_metadata_that_cannot_be_named_costs_no_file_in_the_location_of_another_table(
+    lake: MemoryLake, collector: Collector, name: str
+) -> None:
+    """Its folder says nothing of its files, which lie where another table has its own."""
+    good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
+    guest = lake.table("db.guest", location="memory://wh/db/good").append("b.parquet")
+    odd = replace(guest.version, metadata_location=f"memory://wh/elsewhere/guest/metadata/{name}", location=None)
+    lake.commit("main", put(good.version), put(odd))
+    lake.put(f"{good.location}/dead.parquet")
+    lake.advance(timedelta(days=3))
+    before = lake.paths()
+    assert 1 == collector.collect("NONE").exit_code
+    assert before == lake.paths()
+
+
+def test_s18_metadata_of_an_odd_snapshot_says_where_its_files_are(lake: MemoryLake, collector: Collector) -> None:
+    good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
+    guest = lake.table("db.guest", location="memory://wh/db/host").append("b.parquet")
+    host = lake.table("db.host", location="memory://wh/db/host").append("c.parquet")
+    lake.commit("main", put(good.version), put(host.version), put(replace(guest.version, snapshot_id=2**63)))
+    dead, kept = lake.put(f"{good.location}/dead.parquet"), lake.put(f"{host.location}/dead.parquet")
+    lake.advance(timedelta(days=3))
+    assert 1 == collector.collect("NONE").exit_code
+    assert dead not in lake.paths()
+    assert {kept, *guest.needed} <= lake.paths()
+
+
 def test_s18_names_of_references_may_be_odd(lake: MemoryLake, collector: Collector, store: LiveSetStore) -> None:
     good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
     lake.commit("ma\0in", put(good.version))
@@ -121,9 +149,8 @@ def test_s18_different_texts_stay_different_where_they_are_escaped() -> None:
     [
         ("s3://b/wh/t\ud800/x", None, "s3://b/wh/"),
         ("s3://b\ud800/wh", None, "s3://b\\ud800/wh"),
-        (None, "s3://b/wh/t/metadata/1\0.json", "s3://b/wh/t/"),
-        (None, "s3://b/wh/\0t/metadata/1.json", "s3://b/wh/"),
-        (None, None, None),
+        ("s3://b/wh/t", "s3://b/wh/t/metadata/1\0.json", "s3://b/wh/t"),
+        (None, "s3://b/wh/t/metadata/1\0.json", None),
     ],
 )
 def test_s18_as_much_of_a_location_as_can_be_said_is_frozen(

@@ -120,8 +120,9 @@ class Loader:
             return parse_states(name, metadata_location, _read(self._file_io(metadata_location), metadata_location))
         except Exception as error:  # noqa: BLE001 - whatever a FileIO raises: this table is unreadable, no other is
             log.warning("table %s is frozen: its metadata cannot be read (%s)", name, type(error).__name__)
-            location = self._unreadable.get(name) or _table_location(metadata_location)
-            return unreadable_states(name, location, metadata_location)
+            if name in self._unreadable:
+                return unreadable_states(name, self._unreadable[name])
+            return unreadable_states(name, _table_location(metadata_location), metadata_location)
 
     def _file_io(self, location: str) -> FileIO:
         return self._catalog._load_file_io(location=location)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
 from nessie_gc_jdbc.registers import RegisterVerbs
 from nessie_gc_jdbc.rows import RowVerbs
 from nessie_gc_jdbc.status import StatusVerbs
-from nessie_gc_jdbc.tables import create_script
+from nessie_gc_jdbc.tables import create_script, from_micros
 
 
 class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs):
@@ -39,6 +41,13 @@ class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs):
     def schema_script(self) -> str:
         """The statements that create the tables, for the store's database."""
         return create_script(self.database.engine.dialect)
+
+    def shared_time(self) -> datetime | None:
+        """The database server's clock; a file has none but that of the machine."""
+        if self.database.is_file:
+            return None
+        with self.database.reading() as connection:
+            return from_micros(self.database.now(connection))
 
     def close(self) -> None:
         """Closes all connections."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -40,18 +42,32 @@ class NessieClient:
             AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not
                 serve, makes no sense, or is no Nessie server.
         """
-        response = self._send(path, params or {})
-        if response.status_code == 401:
-            response = self._send_renewed(response, path, params or {})
-        if response.status_code != 200:
-            raise self._error(response, path)
-        answer = _json(response)
+        answer = _json(self._answer(path, params or {}))
         if not isinstance(answer, dict):
             raise RepositoryError(
                 f"{self._server} answered GET {path} with something else than a JSON object; "
                 "check that the URI is the base of Nessie's REST API (it usually ends with /api/v2)"
             )
         return answer
+
+    def time(self, path: str) -> datetime | None:
+        """The time in the ``Date`` header of the answer at a path, UTC; ``None`` where it has none.
+
+        Raises:
+            AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: as for :meth:`get`.
+        """
+        try:
+            return parsedate_to_datetime(self._answer(path, {}).headers.get("Date", "")).astimezone(UTC)
+        except ValueError:
+            return None
+
+    def _answer(self, path: str, params: Mapping[str, str]) -> requests.Response:
+        response = self._send(path, params)
+        if response.status_code == 401:
+            response = self._send_renewed(response, path, params)
+        if response.status_code != 200:
+            raise self._error(response, path)
+        return response
 
     def pages(
         self, path: str, params: Mapping[str, str], *, sizes: Callable[[int], int]

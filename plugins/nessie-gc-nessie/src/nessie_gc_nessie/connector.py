@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from datetime import datetime
 from typing import ClassVar, cast
 
 from nessie_gc_core.connectors import RepositoryConnector
@@ -74,6 +75,10 @@ class NessieConnector(RepositoryConnector):
     def address(self) -> str:
         """The server's URI."""
         return self._client.uri
+
+    def shared_time(self) -> datetime | None:
+        """The ``Date`` header of an answer, which proxies add; Nessie itself sends none."""
+        return self._client.time("config")
 
     def former_identities(self) -> list[str]:
         """What the records of this repository may stand under: what the server says, and its URI."""
