@@ -67,8 +67,7 @@ class SupportsLeftAlone(Protocol):
     def take_left_alone(self) -> int:
         """How many names its listings have left out since this was asked last; asked in the thread that listed.
 
-        Such as links to folders, and names that are not text. Directory markers do not count; what was looked at to
-        split a listing may.
+        Such as links to folders, and names that are not text. Directory markers do not count.
         """
 
 

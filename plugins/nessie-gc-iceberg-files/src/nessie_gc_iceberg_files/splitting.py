@@ -32,10 +32,11 @@ def split(store: Store, prefix: str, parts: int) -> Sequence[str]:
     while waiting and len(waiting) + len(whole) < parts:
         current = waiting.popleft()
         found = store.level(current, _MOST_NAMES)
+        left_alone = store.take_left_alone()  # they are counted where the level is listed
         if found is None:
             whole.append(current[cut:])
             continue
-        if found.files:
+        if found.files or left_alone:
             level.append(current[cut:])
         waiting.extend(found.prefixes)
     whole.extend(current[cut:] for current in waiting)
