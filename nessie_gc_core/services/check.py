@@ -19,7 +19,7 @@ from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.hints import unmatched_patterns
-from nessie_gc_core.services.sweep import check_executors
+from nessie_gc_core.services.prerequisites import check_executors
 
 T = TypeVar("T")
 

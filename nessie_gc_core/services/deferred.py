@@ -32,10 +32,10 @@ from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
 from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
+from nessie_gc_core.services.prerequisites import check_executors, check_live_set
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Clock, Progress, SweepSettings, no_progress
-from nessie_gc_core.services.sweep import check_executors, check_live_set
 from nessie_gc_core.services.versioning import warn_of_versions
 
 log = logging.getLogger(__name__)

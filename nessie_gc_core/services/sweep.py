@@ -6,7 +6,6 @@ import logging
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 import pyarrow as pa
 
@@ -26,7 +25,6 @@ from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import (
     ConfigurationError,
     LiveSetStateError,
-    SafetyError,
     UnknownLocationError,
 )
 from nessie_gc_core.model.batches import to_rows, version_rows
@@ -34,11 +32,12 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent, 
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.services.clocks import TOLERANCE, store_ages, times_now
+from nessie_gc_core.services.clocks import store_ages, times_now
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
 from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
+from nessie_gc_core.services.prerequisites import check_executors, check_live_set
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepSettings, no_progress
@@ -102,30 +101,6 @@ class SweepService:
             expected |= {LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED}
         if live_set.status not in expected:
             raise LiveSetStateError(wrong_status(live_set, expected))
-
-
-def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> LiveSet:
-    """Refuses a live set of another repository, one that is too old (S10), and one from the future (S8).
-
-    Raises:
-        SafetyError: the message names what was found and what was expected.
-    """
-    if live_set.repository != repository:
-        raise SafetyError(
-            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository, "
-            "or bring the records along with 'nessie-gc move-records' if it is this one"
-        )
-    newest = max(live_set.created, live_set.references_listed or live_set.created)
-    if newest - now > TOLERANCE:
-        raise SafetyError(
-            f"live set {live_set.id} is from the future: made at {newest}, and now it is {now}; "
-            "correct the clock that is wrong and mark again"
-        )
-    if now - live_set.created > max_age:
-        raise SafetyError(
-            f"live set {live_set.id} is {now - live_set.created} old, --max-live-set-age is {max_age}: mark again"
-        )
-    return live_set
 
 
 class _Sweep:
@@ -330,18 +305,6 @@ class _Sweep:
             clock=service.clock,
             report=self.report,
         )
-
-
-def check_executors(engine: Engine, *connectors: type[object]) -> None:
-    """Refuses connectors whose state does not reach executors.
-
-    Raises:
-        ConfigurationError: one of them declares itself unfit.
-    """
-    for connector in connectors:
-        if engine.distributed and not getattr(connector, "executor_safe", True):
-            name = getattr(connector, "name", connector.__name__)
-            raise ConfigurationError(f"{name!r} works in one process only; use --engine local")
 
 
 def _homes(version_files: Dataset) -> pa.Table:
