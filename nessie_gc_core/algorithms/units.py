@@ -135,7 +135,8 @@ def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedL
             plan.refused[raw] = refusal
             continue
         places.setdefault(place.canonical, []).append(place)
-    links = {p.written: p.canonical for found in places.values() for p in found if p.written != p.canonical}
+    linked = [place for found in places.values() for place in found if place.written != place.canonical]
+    links = dict(_link(place.written, place.canonical, folders) for place in linked)
     plan.rules = replace(rules, path_aliases={**rules.path_aliases, **links})
     for root in outermost(places):
         inside = [place for canonical, found in places.items() if canonical.startswith(root) for place in found]
@@ -164,8 +165,24 @@ def _place_of(raw: str, rules: LocationRules, folders: SameFolders) -> _Place:
         if rules.climbed(raw) is not None:
             raise UnknownLocationError(f"{raw!r} has '..' in it: stores and clients take that in different ways")
         return _Place(to_list, written, written, rules.exact_prefix(raw))
-    real = with_slash(FILE + folders.first("/" + real_place(written).removeprefix(FILE)).lstrip("/"))
+    real = _real(written, folders)
     return _Place(to_list if real == written else real, written, real, real)
+
+
+def _real(written: str, folders: SameFolders) -> str:
+    """What a canonical location of the local disk is, by the first path to it, with a slash at its end."""
+    return with_slash(FILE + folders.first("/" + real_place(written).removeprefix(FILE)).lstrip("/"))
+
+
+def _link(written: str, real: str, folders: SameFolders) -> tuple[str, str]:
+    """The highest folder above a location that is another one already: one alias for all locations below a link."""
+    while True:
+        above, _, name = written.rstrip("/").rpartition("/")
+        real_above, _, real_name = real.rstrip("/").rpartition("/")
+        above, real_above = with_slash(above), with_slash(real_above)
+        if name != real_name or above == real_above or _real(above, folders) != real_above:
+            return written, real
+        written, real = above, real_above
 
 
 def _spellings(inside: Sequence[_Place], rules: LocationRules) -> tuple[str, ...]:

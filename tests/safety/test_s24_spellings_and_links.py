@@ -218,6 +218,23 @@ def test_s24_a_location_that_cannot_be_resolved_is_frozen(tmp_path: Path) -> Non
         UnitIndex(plan.roots, LocationRules()).find(f"{raw}/data/a.parquet")
 
 
+def test_s24_one_link_above_many_locations_is_one_alias(tmp_path: Path) -> None:
+    """An alias says no more than what is true of every path below it."""
+    root = tmp_path.resolve()
+    for name in ("real/db/t", "real/db/u", "other/db/t"):
+        (root / name).mkdir(parents=True)
+    (root / "link").symlink_to(root / "real")
+    (root / "mixed").mkdir()
+    (root / "mixed" / "db").mkdir()
+    (root / "mixed" / "db" / "t").symlink_to(root / "other" / "db" / "t")
+    locations = [f"file://{root}/{name}" for name in ("link/db/t", "link/db/u", "link/db/new", "mixed/db/t")]
+    plan = plan_units(locations, LocationRules(), AllowedLocations())
+    start = f"file://{root}"
+    expected = {f"{start}/link/": f"{start}/real/", f"{start}/mixed/db/t/": f"{start}/other/db/t/"}
+    assert expected == plan.rules.path_aliases
+    assert f"{start}/mixed/db/u/x" == plan.rules.canonical(f"{start}/mixed/db/u/x")
+
+
 def test_s24_an_allowed_warehouse_is_what_it_is_on_the_disk(tmp_path: Path) -> None:
     real, outside = tmp_path.resolve() / "real", tmp_path.resolve() / "outside"
     for path in (real / "db/t", outside / "t"):
