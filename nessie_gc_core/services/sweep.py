@@ -103,6 +103,17 @@ class SweepService:
             raise LiveSetStateError(wrong_status(live_set, expected))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Needed:
+    """What is needed, and where it lies."""
+
+    plan: SweepPlan
+    index: UnitIndex
+    expansion: Expansion
+    readers: list[type[ContentToFiles]]
+    finder: UnknownFinder
+
+
 class _Sweep:
     """One sweep under way."""
 
@@ -117,50 +128,58 @@ class _Sweep:
         report.dry_run = self.settings.mode is DeleteMode.DRY_RUN
         self.service.progress("expand", 0, None)
         with report.phase("expand"):
-            versions, types = self._versions()
-            readers = self._readers(types)
-            read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
-            read_types |= {type_ for type_ in types if unknown_type(type_)}
-            version_files = self._read_versions(versions, read_types)
-            unread = UnreadContents()
-            if types - read_types:
-                unread.find(versions, read_types)
-            plan = self._plan(version_files, unread)
-            self.rules = plan.rules
-            index = UnitIndex.of(plan)
-            expansion = expand(version_files, index, self.settings.choice, readers)
-            finder = self._finder(readers)
-            problems = finder.find(version_files, expansion)
-            warn_of_missing_metadata(problems, version_files, self.store, self.live_set, report)
-            finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
-            report.tolerated_missing = problems.tolerated
-            report.files_expanded += report.content_versions + expansion.files_read
-        verdicts, stored = self._subtract(plan, expansion)
+            needed = self._needed()
+        plan = needed.plan
+        verdicts, stored = self._subtract(plan, needed.expansion)
         warn_of_versions(plan.units, self.settings.choice, report)
         report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
         report.unreadable = plan.unreadable
-        recheck = Recheck(
-            engine=self.engine,
-            repository=self.service.repository,
-            settings=self.settings,
-            clock=self.service.clock,
-            live_set=self.live_set,
-            report=report,
-            plan=plan,
-            index=index,
-            readers=readers,
-            finder=finder,
-            known=expansion.expanded(),
-        )
         Deletion(
             service=self.service,
             live_set=self.live_set,
             report=report,
             lease=self.lease,
-            readers=readers,
-            recheck=recheck,
+            readers=needed.readers,
+            recheck=self._recheck(needed),
             stored_by_unit=stored,
         ).run(verdicts)
+
+    def _needed(self) -> _Needed:
+        """What the live set needs, where it lies, and what of it is unknown."""
+        versions, types = self._versions()
+        readers = self._readers(types)
+        read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
+        read_types |= {type_ for type_ in types if unknown_type(type_)}
+        version_files = self._read_versions(versions, read_types)
+        unread = UnreadContents()
+        if types - read_types:
+            unread.find(versions, read_types)
+        plan = self._plan(version_files, unread)
+        self.rules = plan.rules
+        index = UnitIndex.of(plan)
+        expansion = expand(version_files, index, self.settings.choice, readers)
+        finder = self._finder(readers)
+        problems = finder.find(version_files, expansion)
+        warn_of_missing_metadata(problems, version_files, self.store, self.live_set, self.report)
+        finder.freeze(problems, version_files, index, plan, strict=self.settings.strict_unknown)
+        self.report.tolerated_missing = problems.tolerated
+        self.report.files_expanded += self.report.content_versions + expansion.files_read
+        return _Needed(plan=plan, index=index, expansion=expansion, readers=readers, finder=finder)
+
+    def _recheck(self, needed: _Needed) -> Recheck:
+        return Recheck(
+            engine=self.engine,
+            repository=self.service.repository,
+            settings=self.settings,
+            clock=self.service.clock,
+            live_set=self.live_set,
+            report=self.report,
+            plan=needed.plan,
+            index=needed.index,
+            readers=needed.readers,
+            finder=needed.finder,
+            known=needed.expansion.expanded(),
+        )
 
     def _versions(self) -> tuple[Dataset, frozenset[str]]:
         """The live set as the first relation, and the content types in it."""
