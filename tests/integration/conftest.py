@@ -1,16 +1,21 @@
-"""Lakes that real Spark writes through a real Nessie, once for all tests that only read them."""
+"""Lakes that real Spark writes through a real Nessie, once for all tests that only read them; an object store."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
+from pyiceberg.catalog import Catalog, load_catalog
 from spark_lakes import write_every_format
 
 from nessie_gc_core.demo.lake import Lake, write_lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
-from nessie_gc_core.testing.servers import NessieServer
+from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers.s3 import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,3 +30,34 @@ def written_lake(spark: SparkSession, nessie: NessieServer, tmp_path_factory: py
     write_lake(lake)
     write_every_format(lake)
     return lake
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    with skip_or_fail():
+        server = S3Server()
+        server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3: S3Server) -> Any:
+    client = boto3.resource(
+        "s3",
+        endpoint_url=s3.endpoint,
+        aws_access_key_id=s3.access_key,
+        aws_secret_access_key=s3.secret_key,
+        region_name=s3.region,
+    )
+    bucket = client.Bucket(s3.bucket)
+    bucket.objects.all().delete()
+    return bucket
+
+
+@pytest.fixture
+def catalog(s3: S3Server, tmp_path: Path) -> Iterator[Catalog]:
+    uri = f"sqlite:///{tmp_path}/catalog.db"
+    with load_catalog("prod", type="sql", uri=uri, **s3.properties) as catalog:
+        catalog.create_namespace("db")
+        yield catalog

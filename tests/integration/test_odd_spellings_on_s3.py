@@ -2,57 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
-import pyarrow as pa
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
+from catalogs_on_s3 import collect, rows
+from pyiceberg.catalog import Catalog
 
-from nessie_gc_core.testing.servers import skip_or_fail
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 ODD, CLEAN = "s3://lake//wh//db/t", "s3://lake/wh/db/t"
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with skip_or_fail():
-        server = S3Server()
-        server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def bucket(s3: S3Server) -> Any:
-    client = boto3.resource(
-        "s3",
-        endpoint_url=s3.endpoint,
-        aws_access_key_id=s3.access_key,
-        aws_secret_access_key=s3.secret_key,
-        region_name=s3.region,
-    )
-    bucket = client.Bucket(s3.bucket)
-    bucket.objects.all().delete()
-    return bucket
-
-
-@pytest.fixture
-def catalog(s3: S3Server, tmp_path: Path) -> Iterator[Catalog]:
-    uri = f"sqlite:///{tmp_path}/catalog.db"
-    with load_catalog("prod", type="sql", uri=uri, **s3.properties) as catalog:
-        catalog.create_namespace("db")
-        yield catalog
-
-
-def rows(*numbers: int) -> pa.Table:
-    return pa.table({"n": pa.array(numbers, pa.int64())})
 
 
 def respell(catalog: Catalog, bucket: Any, name: str, *, location: str) -> set[str]:
@@ -69,21 +28,6 @@ def respell(catalog: Catalog, bucket: Any, name: str, *, location: str) -> set[s
     bucket.Object(f"{key}.v2.metadata.json").put(Body=changed.encode())
     catalog.register_table(name, f"s3://lake/{key}.v2.metadata.json")
     return needed - {key} | {f"{key}.v2.metadata.json"}
-
-
-def collect(s3: S3Server, folder: Path, engine: str) -> dict[str, Any]:
-    access = [part for key, value in s3.properties.items() for part in ("-I", f"{key}={value}")]
-    config = folder / "nessie-gc.toml"
-    properties = "".join(f"{json.dumps(key)} = {json.dumps(value)}\n" for key, value in s3.properties.items())
-    config.write_text(
-        f'[repository]\nname = "iceberg-catalog"\ncatalog_name = "prod"\nuri = "sqlite:///{folder}/catalog.db"\n'
-        f"[repository.properties]\n{properties}"
-    )
-    ages = ["--min-age", "PT0S", "--no-age-floor"]
-    command = [sys.executable, "-m", "nessie_gc_core", "gc", "--config", str(config), "--inmemory", "--json", *ages]
-    run = subprocess.run([*command, "--engine", engine, *access], capture_output=True, text=True, check=False)
-    assert run.stdout, run.stderr
-    return dict(json.loads(run.stdout))
 
 
 @pytest.mark.server
