@@ -161,8 +161,9 @@ def keyed(index: UnitIndex, file: ReachableFile, content_type: str) -> list[Row]
     except UnknownLocationError as error:
         return [(file.path, PROBLEM, content_type, None, None, None, str(error))]
     unit, key = places.written or (None, None)
-    others = [(file.path, SPELLING, content_type, None, *other, None) for other in places.others]
-    return [(file.path, file.kind, content_type, file.length, unit, key, None), *others]
+    rows: list[Row] = [(file.path, file.kind, content_type, file.length, unit, key, None)]
+    rows.extend((file.path, SPELLING, content_type, None, *other, None) for other in places.others)
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

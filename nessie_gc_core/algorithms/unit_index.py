@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from nessie_gc_core.algorithms.disk import FILE, FolderId, SameFolders, folder_id, is_link, real_place
 from nessie_gc_core.algorithms.units import SweepPlan
@@ -13,12 +14,13 @@ from nessie_gc_core.model.locations import LocationRules
 REMEMBERED_FOLDERS = 50_000
 """For how many folders an index remembers in which units they lie."""
 
+_NO_NAMES = frozenset({"", ".", ".."})
+
 UnitKey = tuple[str, str]
 """A sweep unit's root, and the canonical key below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Where a raw path may lie."""
 
     written: UnitKey | None = None
@@ -33,8 +35,8 @@ class Places:
 
     def named(self, name: str) -> Places:
         """The same for a file with this name in the folder."""
-        written = None if self.written is None else (self.written[0], self.written[1] + name)
-        return Places(written, tuple((unit, key + name) for unit, key in self.others))
+        written = self.written and (self.written[0], self.written[1] + name)
+        return Places(written, self.others and tuple((unit, key + name) for unit, key in self.others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +102,15 @@ class UnitIndex:
             UnknownLocationError: the path cannot be made canonical, or resolved, so it may lie anywhere (S3).
         """
         folder, _, name = raw.rpartition("/")
-        has_folder = "://" in folder or folder.startswith(("/", "file:/"))
-        if not has_folder or name in ("", ".", "..") or "\\" in name:
-            return self._look_up_all(raw)
-        if folder not in self._folders:
+        remembered = self._folders.get(folder)
+        if remembered is None or name in _NO_NAMES or "\\" in name:
+            has_folder = "://" in folder or folder.startswith(("/", "file:/"))
+            if not has_folder or name in _NO_NAMES or "\\" in name:
+                return self._look_up_all(raw)
             if len(self._folders) >= REMEMBERED_FOLDERS:
                 self._forget()
-            self._folders[folder] = _Folder(self._look_up_all(folder + "/"), self._on_this_disk(folder + "/"))
-        remembered = self._folders[folder]
+            remembered = _Folder(self._look_up_all(folder + "/"), self._on_this_disk(folder + "/"))
+            self._folders[folder] = remembered
         found = remembered.places.named(name)
         if remembered.path is not None and is_link(remembered.path + name):  # reading it needs what it leads to, too
             target = self._look_up_all(real_place(FILE + remembered.path[1:] + name))
