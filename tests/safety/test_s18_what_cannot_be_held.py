@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,6 +11,7 @@ import pytest
 from collecting import Collector, on_disk
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_memory import MemoryLake, put
+from scenes import NOW, START
 
 from nessie_gc_core.algorithms.storable import storable, storable_text
 from nessie_gc_core.connectors import LiveSetStore
@@ -19,6 +19,8 @@ from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.testing.servers import PostgresServer, skip_or_fail
 
+UNTIL_NOW = NOW - START
+"""The clock of a database is compared with the lake's."""
 ODD: dict[str, Callable[[ContentVersion], ContentVersion]] = {
     "snapshot id above 64 bits": lambda version: replace(version, snapshot_id=2**63),
     "snapshot id below 64 bits": lambda version: replace(version, snapshot_id=-(2**63) - 1),
@@ -62,7 +64,7 @@ def write(lake: MemoryLake, odd: str) -> tuple[str, set[str]]:
     lake.commit("main", put(ODD[odd](replace(bad.version, location=bad.location))))
     dead = lake.put("memory://wh/db/good/data/dead.parquet")
     kept = lake.put("memory://wh/db/bad/data/kept.parquet")
-    lake.advance(timedelta(days=3))
+    lake.advance(UNTIL_NOW)
     return dead, {*bad.needed, kept}
 
 
@@ -91,7 +93,7 @@ def test_s18_what_became_live_since_the_mark_may_be_odd_as_well(lake: MemoryLake
     bad = lake.table("db.bad", location="memory://wh/db/bad").append("b.parquet")
     lake.commit("main", put(good.version), put(bad.version))
     dead, kept = lake.put(f"{good.location}/dead.parquet"), lake.put(f"{bad.location}/dead.parquet")
-    lake.advance(timedelta(days=3))
+    lake.advance(UNTIL_NOW)
     between = lambda: lake.commit("main", put(replace(bad.version, snapshot_id=2**70)))  # noqa: E731 - done in between
     report = collector.collect("1", between=between)
     assert dead not in lake.paths()
@@ -109,7 +111,7 @@ def test_s18_metadata_that_cannot_be_named_costs_no_file_in_the_location_of_anot
     odd = replace(guest.version, metadata_location=f"memory://wh/elsewhere/guest/metadata/{name}", location=None)
     lake.commit("main", put(good.version), put(odd))
     lake.put(f"{good.location}/dead.parquet")
-    lake.advance(timedelta(days=3))
+    lake.advance(UNTIL_NOW)
     before = lake.paths()
     assert 1 == collector.collect("NONE").exit_code
     assert before == lake.paths()
@@ -121,7 +123,7 @@ def test_s18_metadata_of_an_odd_snapshot_says_where_its_files_are(lake: MemoryLa
     host = lake.table("db.host", location="memory://wh/db/host").append("c.parquet")
     lake.commit("main", put(good.version), put(host.version), put(replace(guest.version, snapshot_id=2**63)))
     dead, kept = lake.put(f"{good.location}/dead.parquet"), lake.put(f"{host.location}/dead.parquet")
-    lake.advance(timedelta(days=3))
+    lake.advance(UNTIL_NOW)
     assert 1 == collector.collect("NONE").exit_code
     assert dead not in lake.paths()
     assert {kept, *guest.needed} <= lake.paths()
@@ -131,7 +133,7 @@ def test_s18_names_of_references_may_be_odd(lake: MemoryLake, collector: Collect
     good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
     lake.commit("ma\0in", put(good.version))
     dead = lake.put(f"{good.location}/dead.parquet")
-    lake.advance(timedelta(days=3))
+    lake.advance(UNTIL_NOW)
     report = replace(collector, store=store).collect("1")
     assert (0, good.needed) == (report.exit_code, lake.paths())
     assert dead not in lake.paths()
