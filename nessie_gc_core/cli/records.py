@@ -36,8 +36,8 @@ def move_records(given: Given) -> int:
 
 
 _IDENTITIES = (
-    GcOption("--from", section="Records", type=Text(), metavar="IDENTITY", help="Where the records are."),
-    GcOption("--to", section="Records", type=Text(), metavar="IDENTITY", help="Where they shall be."),
+    GcOption("--from", section="Records", envvar=None, type=Text(), metavar="IDENTITY", help="Where the records are."),
+    GcOption("--to", section="Records", envvar=None, type=Text(), metavar="IDENTITY", help="Where they should be."),
 )
 
 RECORD_COMMANDS = (
