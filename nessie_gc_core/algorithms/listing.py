@@ -21,6 +21,8 @@ from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
 
 log = logging.getLogger(__name__)
 
+_ODD = ("/.", "//", "\\")
+"""What a key has in it whose canonical form may be another one."""
 TASKS_PER_CORE = 4
 """A listing is cut into about this many tasks for every core."""
 
@@ -60,7 +62,7 @@ class ListFiles:
         """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
         if file.location != location or not file.path:
             raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is not below it")
-        if file.path[0] not in "./" and "/." not in file.path and "//" not in file.path:
+        if file.path[0] not in "./" and not any(odd in file.path for odd in _ODD):
             return prefix + file.path
         canonical = self._rules.canonical(location + file.path)
         if not canonical.startswith(unit):

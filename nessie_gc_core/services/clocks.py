@@ -38,8 +38,8 @@ def times_now(
             continue
         if theirs is not None:
             times.append(theirs)
-            if abs(theirs - times[0]) > TOLERANCE:
-                difference = abs(theirs - times[0])
+            difference = timedelta(seconds=round(abs(theirs - times[0]).total_seconds()))
+            if difference > TOLERANCE:
                 report.warn(
                     f"this machine's clock and that of the {name} differ by {difference}; correct the wrong one"
                 )

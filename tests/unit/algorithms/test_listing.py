@@ -41,6 +41,12 @@ def test_a_file_that_climbs_out_stops_the_listing(path: str) -> None:
         key("file:///wh/db/t/", path, "file:///wh/db/t/")
 
 
+def test_a_backslash_in_the_name_of_a_blob_is_a_slash() -> None:
+    here = "abfss://c@a.dfs.core.windows.net/t/"
+    assert RULES.canonical(here + "a\\b/c") == "abfs://c/t/" + key(here, "a\\b/c", "abfs://c/t/")
+    assert "a/b/c" == key(here, "a\\b/c", "abfs://c/t/")
+
+
 def test_a_nested_location_has_keys_below_the_root_of_its_unit() -> None:
     assert "inner/a/b" == key("s3a://b/db/t/inner/", "a//b", "s3://b/db/t/", "inner/")
 
