@@ -32,8 +32,10 @@ class ContentToFiles(Connector):
         - A version that names one keeps that snapshot, and those that the metadata holds for a reason of its own
           (for Iceberg: tags, branches, staged snapshots). Others may go when no live version names them: a cut-off
           policy gives up snapshots of versions that name a snapshot id, and no others.
-        - A version that names none (``None`` or negative) keeps **all** snapshots that its metadata lists, with
-          their statistics, and no option or policy gives them up (S25).
+        - A version that says that there is none (a negative id, as Nessie has for a table without a current snapshot)
+          keeps the metadata's own current snapshot, if any, in place of one that it names.
+        - A version that does not say (``None``) keeps **all** snapshots that its metadata lists, with their
+          statistics, and no option or policy gives them up (S25).
 
         Every file carries the content's base location; historic locations are sent along the same way, as
         files of those. May come twice, in any order.

@@ -44,7 +44,10 @@ class ContentVersion:
     metadata_location: str | None
     """Raw location of the metadata file; ``None`` only for types that have none."""
     snapshot_id: int | None
-    """Iceberg snapshot id of a table, version id of a view; negative or ``None``: all that the metadata lists (S25)."""
+    """Iceberg snapshot id of a table, version id of a view; ``None``: all that the metadata lists (S25).
+
+    Negative: the repository says that there is none (Nessie writes -1), which leaves the metadata's own current one.
+    """
     content_key: str
     """Dotted name under which it was seen; for people, never for decisions."""
     commit_id: str

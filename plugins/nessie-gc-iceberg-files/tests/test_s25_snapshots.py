@@ -30,15 +30,26 @@ STAGED = [snapshot(1), snapshot(2, parent=1), snapshot(3, parent=2, wap="w1")]
 LOG = {"snapshot-log": [{"snapshot-id": 1, "timestamp-ms": 1}, {"snapshot-id": 2, "timestamp-ms": 2}]}
 
 
-@pytest.mark.parametrize("snapshot_id", [None, -1, -7])
 @pytest.mark.parametrize("options", [{}, {"ignore_snapshot_refs": True, "ignore_staged_snapshots": True}])
-def test_s25_a_version_without_a_snapshot_id_keeps_every_listed_snapshot(put, version_of, snapshot_id, options):
+def test_s25_a_version_without_a_snapshot_id_keeps_every_listed_snapshot(put, version_of, options):
     statistics = {1: "/wh/t/1.puffin", 2: "/wh/t/2.puffin"}
     table = Table("/wh/t", snapshots=STAGED, current=2, statistics=statistics, refs={"main": 2})
-    version = version_of(put("v1.metadata.json", table.bytes()), snapshot_id)
+    version = version_of(put("v1.metadata.json", table.bytes()), None)
     with IcebergContentToFiles.from_options(options) as reader:
         assert [1, 2, 3] == kept(reader, version)
         assert set(statistics.values()) < {file.path for file in reader.files(version)}
+
+
+@pytest.mark.parametrize("snapshot_id", [-1, -7])
+def test_s25_a_version_that_says_that_there_is_none_keeps_what_the_metadata_calls_current(
+    reader, put, version_of, snapshot_id
+):
+    """A table that was replaced by an empty one lists snapshots that policies gave up long ago."""
+    gone = [snapshot(1), snapshot(2, parent=1)]
+    empty = put("v1.metadata.json", Table("/wh/t", snapshots=gone, extra=LOG).bytes())
+    assert [] == kept(reader, version_of(empty, snapshot_id))
+    odd = put("v2.metadata.json", Table("/wh/t", snapshots=STAGED, current=2, extra=LOG).bytes())
+    assert [2, 3] == kept(reader, version_of(odd, snapshot_id))
 
 
 @pytest.mark.parametrize("current", [{}, {"current-snapshot-id": None}])

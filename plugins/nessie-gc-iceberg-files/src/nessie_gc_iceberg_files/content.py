@@ -54,14 +54,14 @@ class IcebergContentToFiles(ContentToFiles):
 
     def _snapshot_ids(self, metadata: Metadata, named: int | None) -> set[int]:
         """The snapshots that a version keeps."""
-        kept: set[int] = set()
-        if named is not None and named >= 0:
-            kept.add(named)
-            if self._keep_staged:
-                kept.update(staged_snapshot_ids(metadata))
-        else:
-            current = metadata.current_snapshot_id()
-            kept.update(metadata.snapshots(), () if current is None else (current,))
+        current = metadata.current_snapshot_id()
+        kept = set() if current is None else {current}
+        if named is None:
+            kept.update(metadata.snapshots())
+        elif named >= 0:
+            kept = {named}
+        if self._keep_staged:
+            kept.update(staged_snapshot_ids(metadata))
         if self._keep_refs:
             kept.update(metadata.held_snapshot_ids())
         return kept

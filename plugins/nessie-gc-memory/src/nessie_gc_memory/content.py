@@ -57,7 +57,11 @@ class MemoryContentToFiles(ContentToFiles):
             yield ReachableFile(path=path, kind=FileKind.METADATA, location=base)
         wanted = {str(held) for held in _field(path, metadata, "held-snapshot-ids", list)}
         named = version.snapshot_id
-        wanted.update(snapshots if named is None or named < 0 else (str(named),))
+        if named is not None and named < 0:
+            named = metadata.get("current-snapshot-id")
+            wanted.update(() if named is None else (str(named),))
+        else:
+            wanted.update(snapshots if named is None else (str(named),))
         for snapshot_id in sorted(wanted):
             listed = snapshots.get(snapshot_id)
             if not isinstance(listed, str):
