@@ -23,7 +23,6 @@ from oracle import live_versions
 
 from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Membership, SweepSettings
@@ -132,7 +131,12 @@ class DiskLake(OddLake):
         if len(os.fsencode(target.name)) < 200 and not target.exists():
             times = file.stat()
             file.rename(target)
-            file.symlink_to(target.name if self.rng.random() < 0.5 else target)
+            if self.rng.random() < 0.3 and len(os.fsencode(target.name)) < 190:
+                middle = file.with_name(f"middle-{target.name}")
+                middle.symlink_to(target.name)
+                file.symlink_to(middle)
+            else:
+                file.symlink_to(target.name if self.rng.random() < 0.5 else target)
             os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     def _write_more(self, root: Path, before: dict[str, bytes | None]) -> None:
@@ -213,6 +217,9 @@ class StoreLake(OddLake):
         spelled: dict[str, str] = {}
         self._respell_all(spelled)
         collector = in_memory(self.lake, engine)
+        if not self.keeps_spellings:
+            aliases = {"memory://gw/x": "memory://bridge/db", "memory://bridge": "memory://wh"}
+            collector = replace(collector, choice=replace(collector.choice, path_aliases=aliases))
         before = self.lake.paths()
         report = self.collect(collector, lambda: self._respell_all(spelled))
         left = self.lake.paths()
@@ -240,7 +247,8 @@ class StoreLake(OddLake):
 
     def _spell_file(self, path: str, spelled: dict[str, str]) -> str:
         if not self.keeps_spellings:
-            return self.respell(path)
+            gateway = path.replace("memory://wh/db/", "memory://gw/x/") if self.rng.random() < 0.2 else path
+            return self.respell(gateway)
         if path not in spelled:
             spelled[path] = self.respell(path)
             found = self.lake.objects.get(path)
@@ -248,8 +256,3 @@ class StoreLake(OddLake):
                 self.lake.objects.delete(path)
                 self.lake.objects.put(spelled[path], found.size, modified=found.modified)
         return spelled[path]
-
-
-def canonical(path: str) -> str:
-    """The canonical form of a simulated object's path."""
-    return replace(LocationRules(), scheme_aliases={"memory": "memory"}).canonical(path)

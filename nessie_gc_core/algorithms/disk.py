@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterator
 
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import with_slash
+from nessie_gc_core.model.mounts import Mounts
 
 FILE = "file:///"
 """How the canonical form of every local path begins."""
-
-FolderId = tuple[int, int]
-"""Device and inode of a folder."""
+_MOST_LINKS = 40
+"""A longer chain of links is a circle, as for Linux itself."""
 
 
 def real_path(path: str) -> str:
@@ -36,13 +35,13 @@ def real_path(path: str) -> str:
         raise UnknownLocationError(f"what {path!r} is on the disk cannot be resolved: {reason}") from error
 
 
-def real_place(canonical: str) -> str:
-    """The same for a canonical path of the scheme ``file``; a slash at its end stays.
+def real_place(canonical: str, mounts: Mounts) -> str:
+    """A canonical path of the scheme ``file`` without links, by the first path of its mount; a slash at its end stays.
 
     Raises:
         UnknownLocationError: as for :func:`real_path`.
     """
-    real = FILE + real_path("/" + canonical.removeprefix(FILE)).lstrip("/")
+    real = FILE + mounts.first(real_path("/" + canonical.removeprefix(FILE))).lstrip("/")
     return with_slash(real) if canonical.endswith("/") else real
 
 
@@ -54,28 +53,18 @@ def is_link(path: str) -> bool:
         return False
 
 
-def folder_id(path: str) -> FolderId | None:
-    """Device and inode of a folder; ``None`` where there is none to be seen."""
-    try:
-        found = Path(path).stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino
+def links_of(path: str) -> Iterator[str]:
+    """What a link leads to, link by link: reading it needs all of them.
 
-
-class SameFolders:
-    """Knows folders that are one folder by two paths without a link: a mount of one into another."""
-
-    def __init__(self, known: Iterable[tuple[FolderId, str]] = ()) -> None:
-        self._first: dict[FolderId, str] = dict(known)
-        self._seen: dict[str, str] = {"": ""}
-
-    def first(self, path: str) -> str:
-        """The path by which the folder was met first; ``path`` is absolute and without links."""
-        path = path.rstrip("/")
-        if path not in self._seen:
-            parent, _, name = path.rpartition("/")
-            here = f"{self.first(parent)}/{name}"
-            found = folder_id(here)
-            self._seen[path] = here if found is None else self._first.setdefault(found, here)
-        return self._seen[path]
+    Raises:
+        UnknownLocationError: they go round in a circle.
+    """
+    for _ in range(_MOST_LINKS):
+        if not is_link(path):
+            return
+        folder, _, _ = path.rpartition("/")
+        target = os.path.join(folder or "/", os.readlink(path))  # noqa: PTH115, PTH118 - a target may be no plain path
+        folder, _, name = target.rstrip("/").rpartition("/")
+        path = with_slash(real_path(folder or "/")) + name
+        yield path
+    raise UnknownLocationError(f"the links of {path!r} go round in a circle")

@@ -50,7 +50,7 @@ class ListFiles:
             lister = connectors.lister(location)
             hadoop = unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
             for file in _files(lister, location, part):
-                key = self._key(file, location, unit, prefix)
+                key = self._key(file, location, prefix)
                 yield stored_row(unit, key, file, sidecar_owner(key) if hadoop else None)
             if isinstance(lister, SupportsLeftAlone):
                 left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1)
@@ -58,16 +58,16 @@ class ListFiles:
         except Exception as error:  # noqa: BLE001 - a listing that breaks off must not look like an empty one
             yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
 
-    def _key(self, file: FileReference, location: str, unit: str, prefix: str) -> str:
+    def _key(self, file: FileReference, location: str, prefix: str) -> str:
         """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
         if file.location != location or not file.path:
             raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is not below it")
         if file.path[0] not in "./" and not any(odd in file.path for odd in _ODD):
             return prefix + file.path
-        canonical = self._rules.canonical(location + file.path)
-        if not canonical.startswith(unit):
+        canonical, base = self._rules.canonical(location + file.path), self._rules.canonical_prefix(location)
+        if not canonical.startswith(base):
             raise ListingError(f"the listing of {location} returned {file.path!r}, which is not below it")
-        return canonical[len(unit) :]
+        return prefix + canonical[len(base) :]
 
 
 def _files(lister: FileLister, location: str, part: str | None) -> Iterator[FileReference]:
@@ -104,7 +104,7 @@ def listing_tasks(
     with OpenConnectors(choice) as connectors:
         for unit in units:
             for location in unit.locations:
-                prefix = rules.canonical_prefix(location)[len(unit.root) :]
+                prefix = rules.place_prefix(location)[len(unit.root) :]
                 for part in _parts(connectors, location, parts_each):
                     yield (unit.root, location, prefix, part)
 

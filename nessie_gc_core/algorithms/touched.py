@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -122,21 +123,15 @@ class _NamedUnits:
             yield from to_batches((row for version in versions for row in self._of(connectors, version)), self.schema)
 
     def _of(self, connectors: OpenConnectors, version: ContentVersion) -> Iterator[Row]:
-        """A row without unit says that the text could be read; then one for each unit that it names."""
+        """A row without unit says that places are named; then one for each unit that they touch."""
         try:
             opened = to_open(version, self._index.rules)
             named = connectors.reader(version.content_type).named_places(opened)
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this version
             log.debug("nothing is known of %s: %s", version.metadata_location, error)
             return
-        if named is None:
-            return
-        yield version.content_id, None
-        units = {unit for place in set(named) for unit in self._units_of(place)}
+        units: set[str | None] = set()
+        for place in set(named or ()):
+            with contextlib.suppress(UnknownLocationError):  # no place of ours
+                units |= {None, *self._index.around(place)}
         yield from ((version.content_id, unit) for unit in units)
-
-    def _units_of(self, place: str) -> Iterator[str]:
-        try:
-            yield from self._index.around(place)
-        except UnknownLocationError as error:
-            log.debug("no place of ours: %s", error)

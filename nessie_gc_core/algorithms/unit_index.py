@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nessie_gc_core.algorithms.disk import FILE, FolderId, SameFolders, folder_id, is_link, real_place
+from nessie_gc_core.algorithms.disk import FILE, is_link, links_of
+from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.algorithms.units import SweepPlan
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.locations import LocationRules, with_slash
 
 REMEMBERED_FOLDERS = 50_000
 """For how many folders an index remembers in which units they lie."""
@@ -63,8 +64,8 @@ class UnitIndex:
         self._roots = sorted(roots)
         self._known = frozenset(self._roots)
         self._lengths = sorted({len(root) for root in self._roots})
-        self._has_local_roots = any(root.startswith(FILE) for root in self._roots)
-        self._folder_ids = tuple(_folder_ids(self._roots))
+        aliases = (*rules.path_aliases, *rules.path_aliases.values())
+        self._asks_disk = any(place.startswith(FILE) for place in (*self._roots, *aliases))
         self._forget()
 
     @classmethod
@@ -75,11 +76,11 @@ class UnitIndex:
 
     def _forget(self) -> None:
         self._folders: dict[str, _Folder] = {}
-        self._same = SameFolders(self._folder_ids)
+        self._spellings = Spellings(self.rules)
 
     def __getstate__(self) -> dict[str, object]:
         """Without what it remembers of the disk here, which may be another one there."""
-        kept = ("rules", "_listed", "_roots", "_known", "_lengths", "_has_local_roots", "_folder_ids")
+        kept = ("rules", "_listed", "_roots", "_known", "_lengths", "_asks_disk")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -106,15 +107,14 @@ class UnitIndex:
         if remembered is None or name in _NO_NAMES or "\\" in name:
             has_folder = "://" in folder or folder.startswith(("/", "file:/"))
             if not has_folder or name in _NO_NAMES or "\\" in name:
-                return self._look_up_all(raw)
+                return self._places_of_odd(raw)
             if len(self._folders) >= REMEMBERED_FOLDERS:
                 self._forget()
             remembered = _Folder(self._look_up_all(folder + "/"), self._on_this_disk(folder + "/"))
             self._folders[folder] = remembered
         found = remembered.places.named(name)
-        if remembered.path is not None and is_link(remembered.path + name):  # reading it needs what it leads to, too
-            target = self._look_up_all(real_place(FILE + remembered.path[1:] + name))
-            found = Places(found.written, found.others + target.all)
+        if remembered.path is not None and is_link(remembered.path + name):
+            found = Places(found.written, found.others + tuple(self._behind_links(remembered.path + name)))
         return found
 
     def around(self, raw: str) -> Iterator[str]:
@@ -124,37 +124,49 @@ class UnitIndex:
             UnknownLocationError: as for :meth:`places`.
         """
         yield from (unit for unit, _ in self.places(raw).all)
-        prefix = self.rules.canonical_prefix(raw)
-        for position in range(bisect.bisect_left(self._roots, prefix), len(self._roots)):
-            if not self._roots[position].startswith(prefix):
-                return
-            yield self._roots[position]
+        for form in self._forms(raw):
+            prefix = with_slash(form)
+            for position in range(bisect.bisect_left(self._roots, prefix), len(self._roots)):
+                if not self._roots[position].startswith(prefix):
+                    break
+                yield self._roots[position]
+
+    def _places_of_odd(self, raw: str) -> Places:
+        """Of a path that does not end in a plain name; file systems drop a slash at the end of a file's."""
+        found = self._look_up_all(raw)
+        without = raw.rstrip("/")
+        if without == raw or without.endswith(":"):
+            return found
+        return Places(found.written, found.others + self.places(without).all)
 
     def _look_up_all(self, raw: str) -> Places:
+        found = [(form, key) for form in self._forms(raw) if (key := self._look_up(form)) is not None]
+        keys = tuple(dict.fromkeys(key for _, key in found))
+        written = next((key for form, key in found if self._is_listed(form, key[0], raw)), None)
+        return Places(written, tuple(key for key in keys if key != written))
+
+    def _is_listed(self, form: str, unit: str, raw: str) -> bool:
+        """Whether a listing of the unit shows the path under this form: a store may keep another spelling apart."""
+        return form.startswith(FILE) or self.rules.exact(raw).startswith(self._listed.get(unit, (unit,)))
+
+    def _forms(self, raw: str) -> Iterator[str]:
+        """Every canonical path that a raw one may mean."""
         canonical = self.rules.canonical(raw)
-        forms: list[str] = []
-        if canonical.startswith(FILE) and self._has_local_roots:
-            forms.extend(self._on_disk(canonical))
-        elif (climbed := self.rules.climbed(raw)) is not None:
-            forms.append(climbed)
-        others = dict.fromkeys(found for form in forms if (found := self._look_up(form)) is not None)
-        written = self._look_up(canonical)
-        if written is not None:
-            others.pop(written, None)
-            if not self.rules.exact(raw).startswith(self._listed.get(written[0], (written[0],))):
-                return Places(None, (written, *others))
-        return Places(written, tuple(others))
+        climbed = None if canonical.startswith(FILE) else self.rules.climbed(raw)
+        for form in (canonical, *(() if climbed is None else (climbed,))):
+            if self._asks_disk or self.rules.path_aliases:
+                yield from self._spellings.of(form)
+            else:
+                yield form
 
     def _on_this_disk(self, folder: str) -> str | None:
         canonical = self.rules.canonical(folder)
-        return canonical[len(FILE) - 1 :] if canonical.startswith(FILE) and self._has_local_roots else None
+        return canonical[len(FILE) - 1 :] if canonical.startswith(FILE) and self._asks_disk else None
 
-    def _on_disk(self, canonical: str) -> Iterator[str]:
-        """What a local path is without links, and by the first path of each mount."""
-        real = real_place(canonical)
-        yield real
-        folder, slash, name = real.rpartition("/")
-        yield FILE + self._same.first("/" + folder.removeprefix(FILE)).lstrip("/") + slash + name
+    def _behind_links(self, path: str) -> Iterator[UnitKey]:
+        """Where the files lie that a link to a file leads to, link by link: reading it needs them all."""
+        for target in links_of(path):
+            yield from self._look_up_all(FILE + target[1:]).all
 
     def _look_up(self, canonical: str) -> UnitKey | None:
         for length in self._lengths:
@@ -164,18 +176,3 @@ class UnitIndex:
             if root in self._known:
                 return root, canonical[length:]
         return None
-
-
-def _folder_ids(roots: Iterable[str]) -> Iterator[tuple[FolderId, str]]:
-    """Device and inode of the local units' folders, and of all above them."""
-    seen: set[str] = set()
-    for root in roots:
-        if not root.startswith(FILE):
-            continue
-        path = "/" + root.removeprefix(FILE).rstrip("/")
-        while path and path not in seen:
-            seen.add(path)
-            found = folder_id(path)
-            if found is not None:
-                yield found, path
-            path = path.rpartition("/")[0]

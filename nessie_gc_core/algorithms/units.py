@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nessie_gc_core.algorithms.disk import FILE, SameFolders, real_place
+from nessie_gc_core.algorithms.disk import FILE
+from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules, depth, outermost, scheme_of, with_slash
 
@@ -38,9 +39,10 @@ class AllowedLocations:
             UnknownLocationError: one of them is relative, or its scheme is not known.
         """
         stores: dict[str, set[str]] = {}
+        spellings = Spellings(rules)
         for raw in raw_prefixes:
             exact = rules.exact_prefix(raw)
-            place = real_place(exact) if exact.startswith(FILE) else exact
+            place = spellings.place(exact) if exact.startswith(FILE) else exact
             stores.setdefault(place, set()).add(rules.left_out(raw))
         named = {prefix: frozenset(found) for prefix, found in stores.items() if "" not in found}
         return cls(prefixes=tuple(stores), min_depth=min_depth, stores=named)
@@ -96,15 +98,16 @@ class SweepPlan:
                 frozen[unit.root] = reason
 
     def _forms(self, prefix: str) -> Iterator[str]:
-        """A canonical prefix as it is written, without links, and with every ``..`` taken as a step up."""
+        """All spellings of a canonical prefix; the whole disk for a local one that cannot be resolved."""
         yield prefix
-        try:
-            other = real_place(prefix) if prefix.startswith(FILE) else self.rules.climbed(prefix)
-        except UnknownLocationError as error:
-            log.warning("%s", error)
-            return
-        if other is not None:
-            yield other
+        spellings = Spellings(self.rules)
+        climbed = self.rules.climbed(prefix) if not prefix.startswith(FILE) else None
+        for form in (prefix, *([] if climbed is None else [climbed])):
+            try:
+                yield from spellings.of(form)
+            except UnknownLocationError as error:
+                log.warning("%s", error)
+                yield FILE
 
     def freeze_all(self, reason: str) -> None:
         """Takes out every unit."""
@@ -122,11 +125,11 @@ class SweepPlan:
 
 def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:
     """Merges raw base locations into sweep units."""
-    plan, folders = SweepPlan(rules=rules), SameFolders()
+    plan, spellings = SweepPlan(rules=rules), Spellings(rules)
     places: dict[str, list[_Place]] = {}
     for raw in sorted(set(locations)):
         try:
-            place = _place_of(raw, rules, folders)
+            place = _place_of(raw, rules, spellings)
         except UnknownLocationError as error:
             plan.unknown[raw] = str(error)
             continue
@@ -136,8 +139,8 @@ def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedL
             continue
         places.setdefault(place.canonical, []).append(place)
     linked = [place for found in places.values() for place in found if place.written != place.canonical]
-    links = dict(_link(place.written, place.canonical, folders) for place in linked)
-    plan.rules = replace(rules, path_aliases={**rules.path_aliases, **links})
+    links = dict(_link(place.written, place.canonical, spellings) for place in linked)
+    plan.rules = replace(rules, path_aliases={**links, **rules.path_aliases})
     for root in outermost(places):
         inside = [place for canonical, found in places.items() if canonical.startswith(root) for place in found]
         plan.units.append(SweepUnit(root=root, locations=_spellings(inside, rules)))
@@ -149,40 +152,37 @@ class _Place:
     """A raw base location, and what it is."""
 
     raw: str
-    """As it is listed: with a slash at its end."""
+    """As it is listed: with a slash at its end, and a local one without links."""
     written: str
     """Canonical."""
     canonical: str
-    """Canonical, without links of a local disk."""
+    """Canonical, where no alias, link or mount leads further."""
     exact: str
-    """What an object store itself tells apart; the same as ``canonical`` on a local disk."""
+    """What an object store itself tells apart; on a local disk the same as ``canonical``."""
 
 
-def _place_of(raw: str, rules: LocationRules, folders: SameFolders) -> _Place:
+def _place_of(raw: str, rules: LocationRules, spellings: Spellings) -> _Place:
     written = rules.canonical_prefix(raw)
     to_list = with_slash(rules.to_open(raw))
-    if not written.startswith(FILE):
-        if rules.climbed(raw) is not None:
-            raise UnknownLocationError(f"{raw!r} has '..' in it: stores and clients take that in different ways")
-        return _Place(to_list, written, written, rules.exact_prefix(raw))
-    real = _real(written, folders)
-    return _Place(to_list if real == written else real, written, real, real)
+    if written.startswith(FILE):
+        real, place = spellings.on_disk(written), spellings.place(written)
+        return _Place(to_list if real == written else real, written, place, place)
+    if rules.climbed(raw) is not None:
+        raise UnknownLocationError(f"{raw!r} has '..' in it: stores and clients take that in different ways")
+    place = spellings.place(written)
+    return _Place(to_list, written, place, rules.exact_prefix(raw) if place == written else place)
 
 
-def _real(written: str, folders: SameFolders) -> str:
-    """What a canonical location of the local disk is, by the first path to it, with a slash at its end."""
-    return with_slash(FILE + folders.first("/" + real_place(written).removeprefix(FILE)).lstrip("/"))
-
-
-def _link(written: str, real: str, folders: SameFolders) -> tuple[str, str]:
+def _link(written: str, place: str, spellings: Spellings) -> tuple[str, str]:
     """The highest folder above a location that is another one already: one alias for all locations below a link."""
     while True:
         above, _, name = written.rstrip("/").rpartition("/")
-        real_above, _, real_name = real.rstrip("/").rpartition("/")
-        above, real_above = with_slash(above), with_slash(real_above)
-        if name != real_name or above == real_above or _real(above, folders) != real_above:
-            return written, real
-        written, real = above, real_above
+        place_above, _, place_name = place.rstrip("/").rpartition("/")
+        above, place_above = with_slash(above), with_slash(place_above)
+        is_root = above.endswith("://") or place_above.endswith("://")
+        if is_root or name != place_name or above == place_above or spellings.place(above) != place_above:
+            return written, place
+        written, place = above, place_above
 
 
 def _spellings(inside: Sequence[_Place], rules: LocationRules) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ class UnknownFinder:
 
     def _is_below(self, prefix: str, path: str) -> bool:
         try:
-            return self.rules.canonical(path).startswith(prefix)
+            return self.rules.place(path).startswith(prefix)
         except UnknownLocationError:
             return False
 
@@ -159,9 +159,9 @@ class UnknownFinder:
         return known[content_id]
 
     def _comparable(self, path: str) -> str:
-        """The canonical path, or the raw one where there is none: a reader may spell a path differently (S3)."""
+        """What a path is, or the raw one where that is not known: a reader may spell a path differently (S3)."""
         try:
-            return self.rules.canonical(path)
+            return self.rules.place(path)
         except UnknownLocationError:
             return path
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nessie_gc_core.algorithms.units import SweepPlan
@@ -33,19 +33,22 @@ class UnreadContents:
         """Adds one content version."""
         self._add(version.content_type, version.content_key, version.location, version.metadata_location)
 
-    def freeze(self, plan: SweepPlan) -> Iterator[str]:
-        """Takes out every unit that a content touches, and names all in the plan; gives what to warn of."""
+    def freeze(self, plan: SweepPlan) -> None:
+        """Takes out every unit that a content touches, and names all in the plan.
+
+        A location that cannot be compared may be anywhere: then nothing is swept.
+        """
         for raw, reason in self.located.items():
             plan.unread[raw] = reason
             try:
                 plan.freeze([plan.rules.canonical_prefix(raw)], reason, unread=True)
             except UnknownLocationError as error:
-                yield f"{raw} {reason}, and cannot be left alone for sure: {error}"
+                plan.freeze_all(f"{raw} {reason}, and where it lies is not known: {error}")
         plan.unread.update(self.unlocated)
 
     def _add(self, type_: str, key: str, location: object, metadata: object) -> None:
-        if location or metadata:
-            raw = str(location) if location else home_of_metadata(str(metadata))
+        homes = ([str(location)] if location else []) + ([home_of_metadata(str(metadata))] if metadata else [])
+        for raw in homes:
             self.located[raw] = f"holds a content of type {type_}, which no installed plugin reads"
-        else:
+        if not homes:
             self.unlocated[f"content {key}"] = f"is of type {type_}, which no installed plugin reads"

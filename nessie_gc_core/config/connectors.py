@@ -123,7 +123,9 @@ def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str,
         canonical = {rules.canonical_prefix(alias): rules.canonical_prefix(name) for alias, name in aliases.items()}
     except UnknownLocationError as error:
         raise ConfigurationError(f"--path-alias: {error}") from error
-    return {alias: _end(alias, canonical) for alias in canonical}
+    for alias in canonical:
+        _end(alias, canonical)  # a circle is an error
+    return canonical
 
 
 def _arrived(values: dict[str, Any]) -> ConnectorChoice:

@@ -10,12 +10,15 @@ What is listed, deleted and reported is always the raw path; what is allowed is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nessie_gc_core.errors import UnknownLocationError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_ABSOLUTE = re.compile(r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]*:/|(?<![^\s=,;|'\"\[({])/")
+"""Where an absolute path begins: at a scheme, or at a slash with nothing of a path before it."""
+_END = re.compile(r"[\s,;|'\"\])}]")
 SCHEME_ALIASES: Mapping[str, str] = {
     "file": "file",
     "s3": "s3",
@@ -54,15 +57,23 @@ class LocationRules:
         return raw if match is None or declared is None else f"{declared}{raw[match.end() - 1 :]}"
 
     def canonical(self, raw: str) -> str:
-        """The canonical form of a raw absolute path; ``..`` stays in keys of object stores (:meth:`climbed`).
+        """The canonical form of a raw absolute path as it is written.
+
+        ``..`` stays in keys of object stores (:meth:`climbed`), and aliases of paths are not followed (:meth:`place`).
 
         Raises:
             UnknownLocationError: the scheme is not known, or the path is relative.
         """
         scheme, start, key = self._parts(raw)
-        if scheme not in HADOOP_FILE_SYSTEMS:
-            key = _object_key(key.replace("\\", "/") if scheme == "abfs" else key)
-        return self._aliased(start + key)
+        return start + (key if scheme in HADOOP_FILE_SYSTEMS else _object_key(key))
+
+    def place(self, raw: str) -> str:
+        """The canonical form of what a raw path is the same as by the aliases of paths.
+
+        Raises:
+            UnknownLocationError: as for :meth:`canonical`.
+        """
+        return self._end(self.canonical(raw))
 
     def exact(self, raw: str) -> str:
         """The canonical form with the key exactly as it is written: what an object store itself tells apart.
@@ -71,7 +82,26 @@ class LocationRules:
             UnknownLocationError: as for :meth:`canonical`.
         """
         _, start, key = self._parts(raw)
-        return self._aliased(start + key)
+        return self._end(start + key)
+
+    def _end(self, canonical: str) -> str:
+        """Where the aliases of a path end."""
+        passed = set[str]()
+        while canonical not in passed:
+            passed.add(canonical)
+            canonical = self.aliased(canonical)
+        return canonical
+
+    def aliased(self, canonical: str) -> str:
+        """With the longest alias of its prefix replaced; the path itself where it has none."""
+        return next(self.all_aliased(canonical), canonical)
+
+    def all_aliased(self, canonical: str) -> Iterator[str]:
+        """With each alias of a prefix replaced, the longest first."""
+        if self.path_aliases:
+            folder = with_slash(canonical)
+            for prefix in sorted((p for p in self.path_aliases if folder.startswith(p)), key=len, reverse=True):
+                yield self.path_aliases[prefix] + canonical[len(prefix) :]
 
     def climbed(self, raw: str) -> str | None:
         """The canonical form with every ``..`` taken as a step up, as clients do; ``None`` where there is none.
@@ -108,21 +138,13 @@ class LocationRules:
         rest = raw[match.end() :]
         if scheme == "file":
             return "file", "file:///", _file_key(_local_path(raw, rest), raw)
-        if not rest.startswith("//"):
-            raise UnknownLocationError(f"{raw!r} has no authority after its scheme")
+        if scheme == "abfs":  # for Azure a backslash is a slash
+            rest = rest.replace("\\", "/")
         authority, _, key = rest[2:].partition("/")
+        if not rest.startswith("//") or (not authority and scheme != "hdfs"):
+            raise UnknownLocationError(f"{raw!r} has no authority after its scheme")
         authority = _canonical_authority(scheme, self.authority_aliases.get(authority, authority))
         return scheme, f"{scheme}://{authority}/", _file_key("/" + key, raw) if scheme == "hdfs" else key
-
-    def _aliased(self, canonical: str) -> str:
-        """With the longest alias of its prefix replaced."""
-        if not self.path_aliases:
-            return canonical
-        around = [prefix for prefix in self.path_aliases if with_slash(canonical).startswith(prefix)]
-        if not around:
-            return canonical
-        prefix = max(around, key=len)
-        return self.path_aliases[prefix] + canonical[len(prefix) :]
 
     def left_out(self, raw: str) -> str:
         """What the canonical form leaves out of the authority: an Azure account, an HDFS name node; empty: nothing.
@@ -139,6 +161,10 @@ class LocationRules:
     def canonical_prefix(self, raw: str) -> str:
         """The canonical form of a raw location, with a slash at its end (S2)."""
         return with_slash(self.canonical(raw))
+
+    def place_prefix(self, raw: str) -> str:
+        """:meth:`place` of a raw location, with a slash at its end."""
+        return with_slash(self.place(raw))
 
     def exact_prefix(self, raw: str) -> str:
         """:meth:`exact` of a raw location, with a slash at its end."""
@@ -163,6 +189,16 @@ def home_of_metadata(metadata_location: str) -> str:
     return with_slash(parent) if "/" in folder else f"{folder}/"
 
 
+def places_in(text: str) -> Iterator[str]:
+    """Whatever in a text may be an absolute path or location, alone or among other words; each as long as it may be."""
+    for match in _ABSOLUTE.finditer(text):
+        rest = text[match.start() :]
+        yield rest
+        alone = _END.split(rest, maxsplit=1)[0]
+        if alone != rest:
+            yield alone
+
+
 def scheme_of(raw: str) -> str:
     """The lower-cased scheme of a raw path; ``file`` for an absolute path without one."""
     match = _SCHEME.match(raw)
@@ -178,7 +214,7 @@ def store_of(raw: str) -> str:
 def depth(canonical: str) -> int:
     """How many path elements a canonical location has below its bucket (or below the root, for ``file``)."""
     key = canonical.partition("://")[2].partition("/")[2]
-    return sum(1 for element in key.split("/") if element)
+    return sum(1 for element in key.split("/") if element not in ("", "."))
 
 
 def outermost(locations: Iterable[str]) -> list[str]:

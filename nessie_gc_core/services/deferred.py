@@ -204,7 +204,6 @@ class _DeferredDeletion:
             engine=self.engine,
             repository=self.service.repository,
             settings=self.settings,
-            clock=self.service.clock,
             live_set=self.live_set,
             report=self.report,
             plan=plan,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 import pyarrow as pa
 
@@ -23,8 +22,9 @@ from nessie_gc_core.model.live_sets import LiveSet, ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.lease import Elapsed, elapsed_seconds
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Clock, SweepSettings
+from nessie_gc_core.services.settings import SweepSettings
 
 _BECAME_LIVE = "a reference that is new or moved reaches it"
 
@@ -36,7 +36,6 @@ class Recheck:
     engine: Engine
     repository: RepositoryConnector
     settings: SweepSettings
-    clock: Clock
     live_set: LiveSet
     report: GcReport
     plan: SweepPlan
@@ -47,16 +46,18 @@ class Recheck:
     """:data:`EXPANDED_FILES` that were expanded before, to their end."""
     spared_units: dict[str, str] = field(default_factory=dict)
     """Units of which nothing may go any more, with the reason."""
+    elapsed: Elapsed = elapsed_seconds
+    """Says how long ago the last look was; a clock that somebody sets back would put the next one off."""
     _newly_live: Dataset | None = None
     _heads: tuple[ReferenceHead, ...] | None = None
-    _checked: datetime | None = None
+    _checked: float | None = None
 
     def run_if_due(self) -> None:
         """Walks what moved since the last look, where that is long ago; the first time always."""
-        now = self.clock()
+        now = self.elapsed()
         if self._checked is None:
             self._warn_of_broken_plugins()
-        if self._checked is not None and now - self._checked < self.settings.recheck_interval:
+        if self._checked is not None and now - self._checked < self.settings.recheck_interval.total_seconds():
             return
         with self.report.phase("recheck"):
             moved = self._moved()
@@ -97,8 +98,7 @@ class Recheck:
         readers = self._readers_of(moved.versions)
         unread = UnreadContents()
         newly = expand_moved(self.engine, moved, self.index, self.settings.choice, readers, self.known, unread.add)
-        for warning in unread.freeze(self.plan):
-            self.report.warn(warning)
+        unread.freeze(self.plan)
         finder = self.finder.with_versions(moved.versions)
         problems = finder.find(newly.version_files, newly.expansion)
         finder.freeze(problems, newly.version_files, self.index, self.plan, strict=self.settings.strict_unknown)

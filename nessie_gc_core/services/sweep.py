@@ -171,7 +171,6 @@ class _Sweep:
             engine=self.engine,
             repository=self.service.repository,
             settings=self.settings,
-            clock=self.service.clock,
             live_set=self.live_set,
             report=self.report,
             plan=needed.plan,
@@ -213,8 +212,7 @@ class _Sweep:
         self._remember(homes, plan.rules)
         if not self.settings.allowed.prefixes:
             self.report.warn("no allowed locations are configured (--allow): any location that is deep enough is swept")
-        for warning in unread.freeze(plan):
-            self.report.warn(warning)
+        unread.freeze(plan)
         for unit in list(plan.units):
             problem = self._no_lister(unit.locations)
             if problem is not None:
@@ -337,6 +335,6 @@ def _raw_locations(homes: pa.Table) -> Iterator[str]:
 
 def _canonical_or_raw(rules: LocationRules, location: str) -> str:
     try:
-        return rules.canonical_prefix(location)
+        return rules.place_prefix(location)
     except UnknownLocationError:
         return location

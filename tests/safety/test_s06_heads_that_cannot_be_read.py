@@ -39,6 +39,8 @@ def future_table(lake: MemoryLake, **more: object) -> str:
         {"files": ["memory://wh/db/host/guests/live.parquet"]},
         {"warehouse": "memory://wh/db"},
         {"memory://wh/db/host/guests": "data"},
+        {"options": "mode=fast,root=memory://wh/db/host/guests,x=1"},
+        {"parent": "memory://wh/db/host/guests/../.."},
     ],
 )
 def test_s06_metadata_that_is_not_understood_freezes_every_place_that_it_names(
@@ -59,6 +61,11 @@ def test_s06_metadata_that_is_not_understood_freezes_every_place_that_it_names(
 
 BREAK: dict[str, Callable[[MemoryLake, str], object]] = {
     "no JSON": lambda lake, path: lake.put(path, b"\x00 no JSON"),
+    "empty": lambda lake, path: lake.put(path, b""),
+    "an empty object": lambda lake, path: lake.put(path, b"{}"),
+    "no object": lambda lake, path: lake.put(path, b"5"),
+    "relative places only": lambda lake, path: lake.put(path, b'{"location": "wh/db/guest"}'),
+    "places of nobody": lambda lake, path: lake.put(path, b'{"documentation": "https://example.com/x"}'),
     "missing": lambda lake, path: lake.objects.delete(path),
 }
 
@@ -127,7 +134,9 @@ def test_s06_the_home_of_metadata_in_a_root_is_the_root(metadata_location: str, 
 def test_s06_unreadable_metadata_in_a_buckets_root_freezes_the_bucket(lake: MemoryLake, collector: Collector) -> None:
     tables = [lake.table(f"db.{bucket}", location=f"memory://{bucket}/db/t").append("a") for bucket in ("one", "two")]
     lake.commit("main", *(put(table.version) for table in tables))
-    metadata = lake.put("memory://one/v1.metadata.json", b'{"memory": "metadata of 2030"}')
+    metadata = lake.put(
+        "memory://one/v1.metadata.json", b'{"memory": "metadata of 2030", "location": "memory://one/odd"}'
+    )
     lake.commit("main", put(content("db.odd", metadata_location=metadata, content_type=MEMORY_TABLE)))
     kept, dead = (lake.put(f"memory://{bucket}/db/t/data/nobody") for bucket in ("one", "two"))
     lake.advance(timedelta(days=3))
@@ -138,6 +147,7 @@ def test_s06_unreadable_metadata_in_a_buckets_root_freezes_the_bucket(lake: Memo
 def test_s06_the_units_around_a_place_are_those_that_hold_it_and_those_in_it() -> None:
     roots = [f"s3://b/wh/{name}/" for name in ("a", "a/x", "ab", "b")]
     index = UnitIndex([root for root in roots if root != "s3://b/wh/a/x/"], LocationRules())
+    assert {"s3://b/wh/a/", "s3://b/wh/ab/", "s3://b/wh/b/"} == set(index.around("s3://b/wh/c/.."))
     assert {"s3://b/wh/a/"} == set(index.around("s3a://b/wh//a/data/x"))
     assert {"s3://b/wh/a/", "s3://b/wh/ab/", "s3://b/wh/b/"} == set(index.around("s3://b/wh"))
     assert set() == set(index.around("s3://b/wh/c"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from collecting import Collector
 from merged import Merged
 from nessie_gc_memory import MemoryLake, content, put
@@ -62,6 +63,30 @@ def test_s23_an_older_version_of_such_a_type_counts_as_long_as_it_is_live(
     lake.drop("tag")
     collector.collect("1")
     assert dead not in lake.paths()
+
+
+@pytest.mark.parametrize("location", ["wh/db/t/strange", "warp://wh/db/t/strange", "file://host/wh/db/t"])
+def test_s23_a_location_that_cannot_be_compared_stops_all_deletion(
+    lake: MemoryLake, collector: Collector, location: str
+) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    strange = content("db.s", metadata_location=None, content_type="STRANGE", location=location)
+    lake.commit("main", put(table.version), put(strange))
+    kept = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    report = collector.collect("1")
+    assert kept in lake.paths()
+    assert "where it lies is not known" in report.unknown["memory://wh/db/t/"]
+
+
+def test_s23_the_metadata_of_one_stays_where_it_lies_apart(lake: MemoryLake, collector: Collector) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    metadata = lake.put("memory://wh/db/t/strange/metadata/0.json")
+    strange = content("db.s", metadata_location=metadata, content_type="STRANGE", location="memory://wh/elsewhere/s")
+    lake.commit("main", put(table.version), put(strange))
+    lake.advance(timedelta(days=3))
+    collector.collect("1")
+    assert metadata in lake.paths()
 
 
 def test_s23_locations_of_one_content_are_all_frozen(lake: MemoryLake, collector: Collector) -> None:

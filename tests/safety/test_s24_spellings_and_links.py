@@ -21,6 +21,7 @@ from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import AllowedLocations, plan_units
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.services.settings import SweepSettings
@@ -204,6 +205,80 @@ def test_s24_what_a_live_link_to_a_file_leads_to_stays(tmp_path: Path, engine: E
     collector.collect("1")
     assert {"a.parquet", "target.parquet"} == {path.name for path in data.iterdir()}
     assert (data / "a.parquet").exists()
+
+
+def test_s24_every_link_of_a_chain_stays(tmp_path: Path, engine: Engine) -> None:
+    lake, folder, _ = two_tables(tmp_path)
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    lake.commit("main", put(table.version))
+    for name in ("middle", "target", "nobody"):
+        lake.put(f"memory://wh/db/t/data/{name}.parquet")
+    lake.advance(timedelta(days=3))
+    collector = on_disk(lake, folder, engine)
+    data = folder / "wh/db/t/data"
+    for name, target in (("a", "middle.parquet"), ("middle", data / "target.parquet")):
+        (data / f"{name}.parquet").unlink()
+        (data / f"{name}.parquet").symlink_to(target)
+    collector.collect("1")
+    assert {"a.parquet", "middle.parquet", "target.parquet"} == {path.name for path in data.iterdir()}
+
+
+@pytest.mark.parametrize("where", ["t/data", "t/mounted", "elsewhere"])
+def test_s24_what_is_mounted_in_a_table_is_not_taken_for_its_garbage(tmp_path: Path, where: str) -> None:
+    """Another table's folder, seen a second time in the location of this one, or a part of this one seen elsewhere."""
+    lake, folder, _ = two_tables(tmp_path)
+    t, u = (lake.table(f"db.{name}", location=f"memory://wh/db/{name}").append("a.parquet") for name in ("t", "u"))
+    lake.commit("main", put(t.version), put(u.version))
+    lake.put("memory://wh/db/t/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    target, mount = (folder / "wh/db/t/data", folder / "elsewhere")
+    if where != "elsewhere":
+        target, mount = folder / "wh/db/u/data", folder / "wh/db" / where / "of-u"
+    with LocalEngine(workers=2) as engine:
+        collector = on_disk(lake, folder, engine)
+        mount.parent.mkdir(parents=True, exist_ok=True)
+        for manifest in (*t.manifests[1], *u.manifests[1]):
+            rewrite(folder, manifest, lambda text: text.replace(f"file://{target}", f"file://{mount}"))
+        with mounted(target, mount):
+            report = collector.collect("1")
+    left = stored(folder)
+    assert t.needed | u.needed <= left
+    assert "memory://wh/db/t/nobody.parquet" not in left
+    assert ({}, 0) == (report.unknown, report.lost.files)
+
+
+def test_s24_an_alias_within_a_location_costs_no_file(lake: MemoryLake, collector: Collector) -> None:
+    """An alias adds a spelling, and takes none away; it may lead on to others."""
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet", "b.parquet")
+    lake.commit("main", put(table.version))
+    first = table.needed
+    for manifest in table.manifests[1]:
+        respell(lake, manifest, lambda path: path.replace("memory://wh/db/t/data/b", "memory://gw/x/b"))
+    dead = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    aliases = {
+        "memory://wh/db/t/data": "memory://archive/t",
+        "memory://gw/x": "memory://bridge/y",
+        "memory://bridge": "memory://wh/db/t",
+        "memory://wh/db/t/y": "memory://wh/db/t/data",
+    }
+    report = replace(collector, choice=replace(collector.choice, path_aliases=aliases)).collect("1")
+    assert first <= lake.paths()
+    assert dead not in lake.paths()
+    assert 0 == report.exit_code
+
+
+@pytest.mark.parametrize("spelled", ["memory:///wh/db/t/data/", "memory://wh/db/t/data/a.parquet/"])
+def test_s24_a_path_without_a_bucket_or_with_a_slash_at_its_end_keeps_its_file(
+    lake: MemoryLake, collector: Collector, spelled: str
+) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    lake.commit("main", put(table.version))
+    for manifest in table.manifests[1]:
+        respell(lake, manifest, lambda path: spelled if spelled.endswith("parquet/") else f"{spelled}a.parquet")
+    lake.advance(timedelta(days=3))
+    collector.collect("1")
+    assert table.needed <= lake.paths()
 
 
 def test_s24_a_location_that_cannot_be_resolved_is_frozen(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def test_s06_metadata_of_an_unknown_version_names_its_places(reader, put, versio
     path = put("v9.metadata.json", pack(json.dumps(FUTURE).encode()))
     with pytest.raises(UnreadableFileError, match="format version"):
         list(reader.files(version_of(path)))
-    assert NAMED == set(reader.named_places(version_of(path)))
+    assert NAMED <= set(reader.named_places(version_of(path)))
+    assert not any(place.startswith(("a/b", "/b")) for place in reader.named_places(version_of(path)))
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\x1f\x8b broken", b"AGS1 encrypted", b'{"location": "s3://lake/w'])

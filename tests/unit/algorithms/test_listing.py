@@ -12,7 +12,8 @@ RULES = LocationRules()
 
 
 def key(location: str, path: str, unit: str, prefix: str = "") -> str:
-    return ListFiles(ConnectorChoice(), RULES)._key(FileReference(location=location, path=path), location, unit, prefix)
+    assert RULES.canonical_prefix(location).startswith(unit)
+    return ListFiles(ConnectorChoice(), RULES)._key(FileReference(location=location, path=path), location, prefix)
 
 
 @pytest.mark.parametrize("path", ["a", "a/b", "a/../b", "..", "%41", "a b#?", ".x.crc", "...", "a/..b"])

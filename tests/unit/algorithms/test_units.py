@@ -49,6 +49,7 @@ def test_what_is_not_known_or_not_allowed_has_a_reason() -> None:
     [
         (AllowedLocations(), "s3://b/a/", True),
         (AllowedLocations(), "s3://b/a/t/", False),
+        (AllowedLocations(), "s3://b/a/././", True),
         (AllowedLocations(), "file:///a/b/", True),
         (AllowedLocations(), "file:///a/b/c/", False),
         (AllowedLocations(min_depth=4), "s3://b/a/b/c/", True),

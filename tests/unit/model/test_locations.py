@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.locations import LocationRules, depth, outermost, scheme_of, with_slash
+from nessie_gc_core.model.locations import LocationRules, depth, outermost, places_in, scheme_of, with_slash
 
 RULES = LocationRules()
 keys = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)
@@ -61,6 +61,8 @@ def test_each_spelling_has_one_canonical_form(raw: str, canonical: str) -> None:
         ("", "neither absolute"),
         ("s3:b/k", "no authority"),
         ("file:a/b", "relative"),
+        ("s3:///b/k", "no authority"),
+        ("abfss:///wh/t", "no authority"),
         ("file://host/a", "names a host"),
         ("/a/../b", "'..'"),
         ("hdfs://nn/a/../b", "'..'"),
@@ -127,7 +129,30 @@ def test_a_prefix_may_have_aliases() -> None:
     rules = LocationRules(path_aliases={"file:///tmp/": "file:///private/tmp/", "file:///tmp/t/": "file:///t/"})
     spelled = ("/tmp/x", "file:/tmp//x", "/tmp/t/x", "/tmp2/x", "/tmp")
     expected = ["private/tmp/x", "private/tmp/x", "t/x", "tmp2/x", "private/tmp/"]
-    assert [f"file:///{path}" for path in expected] == [rules.canonical(raw) for raw in spelled]
+    assert [f"file:///{path}" for path in expected] == [rules.place(raw) for raw in spelled]
+    assert "file:///tmp/x" == rules.canonical("/tmp/x")
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("s3://b/a b/c,d", ["s3://b/a b/c,d", "s3://b/a"]),
+        ("root=s3a://b/t;mode=x", ["s3a://b/t;mode=x", "s3a://b/t"]),
+        ("s3://b/t, s3://b/u", ["s3://b/t, s3://b/u", "s3://b/t", "s3://b/u"]),
+        ("/wh/t", ["/wh/t"]),
+        ("see a/b and c:/d", ["c:/d"]),
+        ("a/b", []),
+        ("{'x': '/wh/t'}", ["/wh/t'}", "/wh/t"]),
+    ],
+)
+def test_places_are_found_among_other_words(text: str, places: list[str]) -> None:
+    assert places == list(places_in(text))
+
+
+def test_aliases_may_lead_on_to_others() -> None:
+    rules = LocationRules(path_aliases={"s3://a/x/": "s3://b/wh/", "s3://b/": "s3://c/"})
+    assert "s3://c/wh/t" == rules.place("s3a://a/x//t")
+    assert ["s3://b/wh/t"] == list(rules.all_aliased("s3://a/x/t"))
 
 
 def test_a_prefix_test_never_mistakes_one_table_for_another() -> None:

@@ -10,7 +10,7 @@ from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
-from nessie_gc_iceberg_files.naming import absolute_texts
+from nessie_gc_iceberg_files.naming import named_in_json
 from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
@@ -87,7 +87,7 @@ class IcebergContentToFiles(ContentToFiles):
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""
-        return absolute_texts(self._reader.read(version.metadata_location)) if version.metadata_location else None
+        return named_in_json(self._reader.read(version.metadata_location)) if version.metadata_location else None
 
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one of a few endings."""

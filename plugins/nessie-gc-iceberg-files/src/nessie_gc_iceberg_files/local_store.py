@@ -13,6 +13,7 @@ from pathlib import Path
 
 from nessie_gc_core.errors import AccessDeniedError, ListingError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.mounts import Mounts
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
 
 _LOG = logging.getLogger(__name__)
@@ -23,7 +24,8 @@ class LocalStore(Store):
     """Files of this machine. Keys are absolute paths.
 
     Links: a directory that is a link is never entered, neither to list nor to delete, because what lies in it
-    belongs to another location. A link to a file is a file (deleting it removes the link).
+    belongs to another location. A link to a file is a file (deleting it removes the link). A directory that is mounted
+    from a place that is seen elsewhere is not listed either: its files are listed there.
     """
 
     def __init__(self) -> None:
@@ -40,11 +42,11 @@ class LocalStore(Store):
 
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """All regular files below a directory."""
-        pending = [prefix]
+        pending, mounts = [prefix], Mounts.read()
         while pending:
             directory = pending.pop()
             for entry in self._entries(directory, is_base=directory == prefix):
-                if entry.is_dir(follow_symlinks=False):
+                if self._is_folder(entry, mounts):
                     pending.append(entry.path + "/")
                 elif (file := self._stored(entry)) is not None:
                     yield file
@@ -53,10 +55,11 @@ class LocalStore(Store):
         """One directory."""
         files: list[StoredFile] = []
         prefixes: list[str] = []
+        mounts = Mounts.read()
         for entry in self._entries(prefix, is_base=True):
             if limit is not None and len(files) + len(prefixes) >= limit:
                 return None
-            if entry.is_dir(follow_symlinks=False):
+            if self._is_folder(entry, mounts):
                 prefixes.append(entry.path + "/")
             elif (file := self._stored(entry)) is not None:
                 files.append(file)
@@ -106,6 +109,10 @@ class LocalStore(Store):
             if isinstance(error, ListingError):
                 raise
             raise ListingError(f"cannot list {directory}: {_reason(error)}") from error
+
+    def _is_folder(self, entry: os.DirEntry[str], mounts: Mounts) -> bool:
+        """Whether to enter a directory; one that is a mount of another place is left alone as no file is."""
+        return entry.is_dir(follow_symlinks=False) and not mounts.is_elsewhere(entry.path)
 
     def _stored(self, entry: os.DirEntry[str]) -> StoredFile | None:
         try:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from collections.abc import Iterator
 
+from nessie_gc_core.model.locations import places_in
 from nessie_gc_iceberg_files.metadata import plain
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/|/")
 
-
-def absolute_texts(data: bytes) -> list[str] | None:
-    """Every text in a JSON file that begins like an absolute path or location; ``None`` where it is no JSON.
+def named_in_json(data: bytes) -> list[str] | None:
+    """Everything in the texts of a JSON file that may be an absolute path or location; ``None`` where it is no JSON.
 
     Names of fields count too: newer formats may use paths for them.
     """
@@ -28,8 +26,7 @@ def _absolute(root: object) -> Iterator[str]:
     while pending:
         value = pending.pop()
         if isinstance(value, str):
-            if _ABSOLUTE.match(value):
-                yield value
+            yield from places_in(value)
         elif isinstance(value, dict):
             pending.extend(value)
             pending.extend(value.values())

@@ -11,7 +11,7 @@ from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnknownLocationError, UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
-from nessie_gc_core.model.locations import LocationRules, scheme_of
+from nessie_gc_core.model.locations import LocationRules, places_in, scheme_of
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.objects import PREFIX
@@ -117,8 +117,8 @@ class MemoryContentToFiles(ContentToFiles):
 
 def _absolute(value: object) -> Iterator[str]:
     """The texts in a JSON value that name a place."""
-    if isinstance(value, str) and ("://" in value or value.startswith(("/", "file:/"))):
-        yield value
+    if isinstance(value, str):
+        yield from places_in(value)
     elif isinstance(value, dict):
         yield from (place for each in (*value, *value.values()) for place in _absolute(each))
     elif isinstance(value, list):

@@ -1,0 +1,69 @@
+"""Under which canonical paths one place may be known: by aliases, links and mounts (S24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nessie_gc_core.algorithms.disk import FILE, real_place
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.mounts import Mounts
+
+_MOST = 100
+"""More spellings of one place are no spellings but a mistake in the aliases."""
+
+
+class Spellings:
+    """Follows aliases, links and mounts from a canonical path; an alias only ever adds a spelling."""
+
+    def __init__(self, rules: LocationRules) -> None:
+        self._rules = rules
+        self._mounts = Mounts.read()
+
+    def of(self, canonical: str) -> tuple[str, ...]:
+        """All spellings, the path itself first.
+
+        Raises:
+            UnknownLocationError: one of them cannot be resolved, or there is no end of them.
+        """
+        found = {canonical: None}
+        waiting = [canonical]
+        while waiting:
+            for other in self._next(waiting.pop()):
+                if other not in found:
+                    found[other] = None
+                    waiting.append(other)
+            if len(found) > _MOST:
+                raise UnknownLocationError(f"the aliases of {canonical!r} come to no end; correct --path-alias")
+        return tuple(found)
+
+    def place(self, canonical: str) -> str:
+        """The one under which a place is compared: no alias, link or mount leads further.
+
+        Raises:
+            UnknownLocationError: as for :meth:`of`.
+        """
+        passed = {canonical}
+        while True:
+            further = self._rules.aliased(canonical)
+            if further == canonical and canonical.startswith(FILE):
+                further = real_place(canonical, self._mounts)
+            if further == canonical:
+                return canonical
+            if further in passed:
+                raise UnknownLocationError(f"the aliases of {canonical!r} go round in a circle; correct --path-alias")
+            passed.add(further)
+            canonical = further
+
+    def on_disk(self, canonical: str) -> str:
+        """What a local path is without links and mounts.
+
+        Raises:
+            UnknownLocationError: it cannot be resolved.
+        """
+        return real_place(canonical, self._mounts)
+
+    def _next(self, canonical: str) -> Iterator[str]:
+        yield from self._rules.all_aliased(canonical)
+        if canonical.startswith(FILE):
+            yield real_place(canonical, self._mounts)
