@@ -77,7 +77,8 @@ class _LackingPlugins:
 class StoredCounts:
     """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted.
 
-    ``left_alone`` counts the names in all of them that are no files of ours.
+    ``left_alone`` counts the names in all of them that are no files of ours; ``with_sidecars`` are the units in which
+    checksum sidecars lie.
     """
 
     def __init__(self, stored: Dataset) -> None:
@@ -89,13 +90,13 @@ class StoredCounts:
         }
         self.files: dict[str, tuple[int, int]] = {}
         self.problems: dict[str, str] = {}
-        self.sidecars = 0
+        self.with_sidecars: set[str] = set()
         self.left_alone = 0
         for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
             if row["problem"] is not None:
                 self.problems[row["unit"]] = row["problem"]
             if row["sidecar"]:
-                self.sidecars += row["files"]
+                self.with_sidecars.add(row["unit"])
             else:
                 self.left_alone += row["left_alone"]
                 self.files[row["unit"]] = (row["files"] - row["left_alone"], row["bytes"])

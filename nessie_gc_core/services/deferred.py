@@ -29,7 +29,7 @@ from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.clocks import times_now
-from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
+from nessie_gc_core.services.counting import FILES_AND_BYTES, StoredCounts, count_outcomes, name_files
 from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.prerequisites import check_executors, check_live_set
@@ -170,8 +170,8 @@ class _DeferredDeletion:
         """All recorded deletions, with vetoes; a file and its checksum sidecar as one row."""
         recorded = to_batches(self._rows(index), STORED_FILES)
         files = self.engine.dataset(recorded, STORED_FILES)
-        sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
-        candidates = subtract.unreferenced(files, lambda stored: stored, sidecars=sidecars)
+        with_sidecars = StoredCounts(files).with_sidecars  # refused units as well, which the plan does not have
+        candidates = subtract.unreferenced(files, lambda stored: stored, with_sidecars=with_sidecars)
         verdicts = judge(candidates, None, self.settings.choice)
         return verdicts.flat_map(SpareLocations(plan.refused)).checkpoint() if plan.refused else verdicts
 

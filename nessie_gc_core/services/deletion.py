@@ -100,7 +100,8 @@ class Deletion:
         """Names what an attempt that was killed deleted without a line in the outcome file (S15)."""
         if self.service.settings.mode is DeleteMode.DELETE:
             stored = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
-            outcome_file.name_earlier(stored, sorted(self.recheck.plan.roots), self.service.engine)
+            listed = sorted({location for unit in self.recheck.plan.units for location in unit.locations})
+            outcome_file.name_earlier(stored, listed, self.service.engine)
 
     def _take(self, step: _Step, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
         """Deletes one step: announces it, deletes, counts, and closes it."""
