@@ -31,8 +31,20 @@ _STORED = pa.schema(
         pa.field("left_alone", pa.int64()),
     ]
 )
+_PLANNED = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
+        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
+    ]
+)
 _REASONS = pa.schema([pa.field("reason", pa.string())])
 _GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
+
+
+def count_verdicts(verdicts: Dataset, *, sidecar_only: bool = False) -> dict[tuple[str, str], tuple[int, int]]:
+    """Files and bytes per unit and verdict (:data:`VERDICTS`), or those of sidecars whose file is gone."""
+    rows = verdicts.where("sidecar_only", [sidecar_only]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
+    return {(row["unit"], row["verdict"]): (row["files"], row["bytes"]) for row in rows.summary().to_pylist()}
 
 
 def count_outcomes(outcomes: Dataset, report: GcReport) -> dict[str, dict[str, tuple[int, int]]]:

@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.defer import file_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
@@ -29,7 +27,7 @@ from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.clocks import times_now
-from nessie_gc_core.services.counting import FILES_AND_BYTES, StoredCounts, count_outcomes, name_files
+from nessie_gc_core.services.counting import StoredCounts, count_outcomes, count_verdicts, name_files
 from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.prerequisites import check_executors, check_live_set
@@ -39,13 +37,6 @@ from nessie_gc_core.services.settings import Clock, Progress, SweepSettings, no_
 from nessie_gc_core.services.versioning import warn_of_versions
 
 log = logging.getLogger(__name__)
-
-_PLANNED = pa.schema(
-    [
-        *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
-        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +108,11 @@ class _DeferredDeletion:
         self._freeze_unusable(plan, spared)
         warn_of_versions(plan.units, settings.choice, report)
         verdicts = self._verdicts(index, plan)
-        counts = verdicts.where("sidecar_only", [False]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
-        doomed: dict[str, int] = {}
-        for row in counts.summary().to_pylist():
-            if row["verdict"] == Verdict.UNREFERENCED.value and row["unit"] not in spared:
-                doomed[row["unit"]] = row["files"]
+        doomed = {
+            unit: files
+            for (unit, verdict), (files, _) in count_verdicts(verdicts).items()
+            if verdict == Verdict.UNREFERENCED.value and unit not in spared
+        }
         over = settings.caps.exceeded(doomed, {})
         for reason in set(over.values()):
             report.warn(reason)
