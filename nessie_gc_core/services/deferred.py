@@ -64,6 +64,7 @@ class DeferredDeletionService:
             NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
         """
         self.settings.check_plugins()
+        self.settings.check_outcomes_to()
         identity = self.repository.identity()
         found = self.store.get(live_set_id)
         now = max(times_now(self.repository, self.store, self.clock, report))
