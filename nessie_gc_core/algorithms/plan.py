@@ -22,8 +22,9 @@ PLANNED_FILES = pa.schema(
         pa.field("sidecar", pa.bool_(), nullable=False),
     ]
 )
-"""One row per file and per sidecar; unit, key and ``sidecar`` tell each from any other."""
-PLANNED_KEYS = ["unit", "key", "sidecar"]
+"""One row per file and per sidecar."""
+PLANNED_KEYS = ["location", "path"]
+"""What tells each from any other: in an object store ``a//b`` and ``a/b`` are two files with one key."""
 
 
 class PlanFiles:

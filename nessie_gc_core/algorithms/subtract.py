@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import pyarrow as pa
 import rbloom
@@ -40,18 +40,27 @@ def bloom(reachable: Dataset, *, capacity: int, false_positive_rate: float) -> M
     return lambda files: files.flat_map(_NotInBloom(saved))
 
 
-def unreferenced(stored: Dataset, not_reachable: Membership, *, sidecars: bool) -> Dataset:
+def unreferenced(stored: Dataset, not_reachable: Membership, *, with_sidecars: Collection[str]) -> Dataset:
     """Stored files that nothing reaches (:data:`CANDIDATES`).
 
-    With sidecars, a checksum file goes with its file and never before it: it must be reachable neither by its own
-    key nor by that of its file. The two are one row, as young as the younger of them.
+    In units with sidecars a checksum file goes with its file and never before it: it must be reachable neither by its
+    own key nor by that of its file. The two are one row, as young as the younger of them. In other units every file
+    stays a row of its own: in an object store several files may have one key.
+
+    Args:
+        stored: what is there.
+        not_reachable: leaves what nothing reaches.
+        with_sidecars: the units in which checksum sidecars may lie; all are on file systems.
     """
     dead = not_reachable(stored)
-    if not sidecars:
+    if not with_sidecars:
         return dead.select(CANDIDATES)
-    own = dead.where("sidecar", [True]).flat_map(_UnderOwner())
-    together = dead.where("sidecar", [False]).union(not_reachable(own))
-    return together.aggregate([*_KEYS, "location"], _TOGETHER, CANDIDATES)
+    units = sorted(with_sidecars)
+    alone = dead.where("unit", units, negate=True).select(CANDIDATES)
+    mine = dead.where("unit", units)
+    own = mine.where("sidecar", [True]).flat_map(_UnderOwner())
+    together = mine.where("sidecar", [False]).union(not_reachable(own))
+    return alone.union(together.aggregate([*_KEYS, "location"], _TOGETHER, CANDIDATES))
 
 
 _TOGETHER = {

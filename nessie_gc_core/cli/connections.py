@@ -66,8 +66,9 @@ def repository_spec(given: Given) -> ConnectorSpec:
     connector = registry_of(given).connector_class(RepositoryConnector, name)
     known = _option_names(connector)
     options: Options = {}
+    in_file = _table(given, RepositoryConnector, table, "nessie")
     if named is None or named == table.get("name", "nessie"):
-        options.update({key: value for key, value in table.items() if key != "name"})
+        options.update(in_file)
     options.update(connector_options("repository", known, os.environ))
     for ours, theirs in WELL_KNOWN.items():
         value = _plain(given.raw(ours))
@@ -119,8 +120,9 @@ def store_spec(given: Given, *, in_memory_allowed: bool = False) -> ConnectorSpe
         name = "jdbc" if chosen else str(table.get("name", "jdbc"))
     connector = registry_of(given).connector_class(LiveSetStore, name)
     options: Options = connector_options("store", _option_names(connector), os.environ)  # type: ignore[assignment]
+    in_file = _table(given, LiveSetStore, table, "jdbc")
     if name == table.get("name", "jdbc"):
-        options = {**{key: value for key, value in table.items() if key != "name"}, **options}
+        options = {**in_file, **options}
     if name == "jdbc":
         options.update({theirs: value for ours, theirs in DATABASE.items() if (value := _plain(given.raw(ours)))})
         if "url" not in options:
@@ -255,6 +257,23 @@ def _refuse_on_command_line(given: Given, engine: str, *names: str) -> None:
 # ---- shared -------------------------------------------------------------------------------------------
 def _option_names(connector: type[Connector]) -> dict[str, object]:
     return {field.name: field for field in dataclasses.fields(connector.Options)}
+
+
+def _table(given: Given, contract: type[Connector], table: Mapping[str, OptionValue], default: str) -> Options:
+    """The options of a table of the file, which are right for the connector that it names, used or not (S27).
+
+    Raises:
+        ConfigurationError: the connector is installed, and has no such option.
+    """
+    options = {key: value for key, value in table.items() if key != "name"}
+    name = str(table.get("name", default))
+    connector = registry_of(given).connectors(contract).get(name)
+    if connector is not None:
+        try:
+            connector.Options.typed(options)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{KINDS[contract][0]} {name!r}: {error}") from error
+    return options
 
 
 def _checked(spec: ConnectorSpec, connector: type[Connector]) -> ConnectorSpec:

@@ -28,11 +28,14 @@ def move_records(given: Given) -> int:
         print_json({"from": source, "to": target, "dry_run": dry_run, **counts})
         return 0
     said = "would move" if dry_run else "moved"
-    click.echo(
-        f"{said} {moved.live_sets:,} live sets, {moved.tombstones:,} tombstones and {moved.seen_contents:,} contents "
-        f"from {source!r} to {target!r}"
-    )
+    live_sets, tombstones = _number(moved.live_sets, "live set"), _number(moved.tombstones, "tombstone")
+    contents = _number(moved.seen_contents, "content")
+    click.echo(f"{said} {live_sets}, {tombstones} and {contents} from {source!r} to {target!r}")
     return 0
+
+
+def _number(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 _IDENTITIES = (

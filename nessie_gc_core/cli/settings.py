@@ -126,8 +126,10 @@ def live_set_id(given: Given) -> UUID:
         with path.open(encoding="utf-8") as file:
             line = file.readline().strip()
         return UUID(line)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read --read-live-set-id-from {path}: {error}") from error
+    except OSError as error:
+        raise ConfigurationError(f"cannot read --read-live-set-id-from {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"cannot read --read-live-set-id-from {path}: it is not text in UTF-8") from error
     except ValueError as error:
         raise ConfigurationError(f"the first line of {path} is {line[:60]!r}, not the id of a live set") from error
 

@@ -78,6 +78,15 @@ class ConnectorOptions:
         Raises:
             ConfigurationError: a key is unknown, or a value does not fit its type.
         """
+        return cls(**cls.typed(values))
+
+    @classmethod
+    def typed(cls, values: Mapping[str, OptionValue]) -> dict[str, typing.Any]:
+        """Some of the options by name, each of its type; whether they go together is not asked.
+
+        Raises:
+            ConfigurationError: a key is unknown, or a value does not fit its type.
+        """
         fields = {field.name: field for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - set(fields))
         if unknown:
@@ -87,12 +96,9 @@ class ConnectorOptions:
             raise ConfigurationError(f"unknown option {unknown[0]!r}; known options are: {known}{hint}")
         hints = typing.get_type_hints(cls)
         secret_names = cls.secret_names()
-        return cls(
-            **{
-                name: convert(name, hints[name], value, shown=name not in secret_names)
-                for name, value in values.items()
-            }
-        )
+        return {
+            name: convert(name, hints[name], value, shown=name not in secret_names) for name, value in values.items()
+        }
 
     @classmethod
     def check_types(cls) -> None:

@@ -9,12 +9,12 @@ from typing import TypeVar
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import one_line
+from nessie_gc_core.algorithms.units import AllowedLocations, plan_units
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.errors import NessieGcError, PluginError
+from nessie_gc_core.errors import NessieGcError, PluginError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
-from nessie_gc_core.model.locations import with_slash
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW
 from nessie_gc_core.plugins import PluginRegistry
@@ -103,9 +103,11 @@ def check_store(open_store: Callable[[], LiveSetStore]) -> str:
 
 def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
     """Whether a location can be listed, and its scheme deleted from; only the first file is asked for."""
+    first = None
     with OpenConnectors(choice) as connectors:
-        connectors.deleter(location)
-        first = _first(connectors.lister(location).list_files(with_slash(location)))
+        for listed in _listed(choice, location):
+            connectors.deleter(listed)
+            first = first or _first(connectors.lister(listed).list_files(listed))
     if first is None:
         return Doubtful("it is empty, so nothing will be swept there; is it spelled right?")
     return f"it has files, such as {first.path}"
@@ -124,8 +126,20 @@ def check_engine(engine: Engine, choice: ConnectorChoice) -> str:
 def check_connectors(engine: Engine, choice: ConnectorChoice, locations: Iterable[str]) -> None:
     """Refuses listers and deleters that do not work on the engine's workers."""
     with OpenConnectors(choice) as connectors:
-        for location in locations:
-            check_executors(engine, type(connectors.lister(location)), type(connectors.deleter(location)))
+        for listed in (listed for location in locations for listed in _listed(choice, location)):
+            check_executors(engine, type(connectors.lister(listed)), type(connectors.deleter(listed)))
+
+
+def _listed(choice: ConnectorChoice, location: str) -> tuple[str, ...]:
+    """What a sweep of a location lists: without links, and with the scheme that its connectors know.
+
+    Raises:
+        UnknownLocationError: it would not be swept; the message says why.
+    """
+    plan = plan_units([location], choice.rules(), AllowedLocations(min_depth=0))
+    if plan.unknown:
+        raise UnknownLocationError(f"it is never swept: {plan.unknown[location]}")
+    return tuple(listed for unit in plan.units for listed in unit.locations)
 
 
 class _LackingHere:

@@ -31,8 +31,20 @@ _STORED = pa.schema(
         pa.field("left_alone", pa.int64()),
     ]
 )
+_PLANNED = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
+        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
+    ]
+)
 _REASONS = pa.schema([pa.field("reason", pa.string())])
 _GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
+
+
+def count_verdicts(verdicts: Dataset, *, sidecar_only: bool = False) -> dict[tuple[str, str], tuple[int, int]]:
+    """Files and bytes per unit and verdict (:data:`VERDICTS`), or those of sidecars whose file is gone."""
+    rows = verdicts.where("sidecar_only", [sidecar_only]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
+    return {(row["unit"], row["verdict"]): (row["files"], row["bytes"]) for row in rows.summary().to_pylist()}
 
 
 def count_outcomes(outcomes: Dataset, report: GcReport) -> dict[str, dict[str, tuple[int, int]]]:
@@ -77,7 +89,8 @@ class _LackingPlugins:
 class StoredCounts:
     """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted.
 
-    ``left_alone`` counts the names in all of them that are no files of ours.
+    ``left_alone`` counts the names in all of them that are no files of ours; ``with_sidecars`` are the units in which
+    checksum sidecars lie.
     """
 
     def __init__(self, stored: Dataset) -> None:
@@ -89,13 +102,13 @@ class StoredCounts:
         }
         self.files: dict[str, tuple[int, int]] = {}
         self.problems: dict[str, str] = {}
-        self.sidecars = 0
+        self.with_sidecars: set[str] = set()
         self.left_alone = 0
         for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
             if row["problem"] is not None:
                 self.problems[row["unit"]] = row["problem"]
             if row["sidecar"]:
-                self.sidecars += row["files"]
+                self.with_sidecars.add(row["unit"])
             else:
                 self.left_alone += row["left_alone"]
                 self.files[row["unit"]] = (row["files"] - row["left_alone"], row["bytes"])

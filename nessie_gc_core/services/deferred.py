@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.defer import file_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
@@ -29,7 +27,7 @@ from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.clocks import times_now
-from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
+from nessie_gc_core.services.counting import StoredCounts, count_outcomes, count_verdicts, name_files
 from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.prerequisites import check_executors, check_live_set
@@ -39,13 +37,6 @@ from nessie_gc_core.services.settings import Clock, Progress, SweepSettings, no_
 from nessie_gc_core.services.versioning import warn_of_versions
 
 log = logging.getLogger(__name__)
-
-_PLANNED = pa.schema(
-    [
-        *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
-        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +64,7 @@ class DeferredDeletionService:
             NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
         """
         self.settings.check_plugins()
+        self.settings.check_outcomes_to()
         identity = self.repository.identity()
         found = self.store.get(live_set_id)
         now = max(times_now(self.repository, self.store, self.clock, report))
@@ -117,11 +109,11 @@ class _DeferredDeletion:
         self._freeze_unusable(plan, spared)
         warn_of_versions(plan.units, settings.choice, report)
         verdicts = self._verdicts(index, plan)
-        counts = verdicts.where("sidecar_only", [False]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
-        doomed: dict[str, int] = {}
-        for row in counts.summary().to_pylist():
-            if row["verdict"] == Verdict.UNREFERENCED.value and row["unit"] not in spared:
-                doomed[row["unit"]] = row["files"]
+        doomed = {
+            unit: files
+            for (unit, verdict), (files, _) in count_verdicts(verdicts).items()
+            if verdict == Verdict.UNREFERENCED.value and unit not in spared
+        }
         over = settings.caps.exceeded(doomed, {})
         for reason in set(over.values()):
             report.warn(reason)
@@ -170,8 +162,8 @@ class _DeferredDeletion:
         """All recorded deletions, with vetoes; a file and its checksum sidecar as one row."""
         recorded = to_batches(self._rows(index), STORED_FILES)
         files = self.engine.dataset(recorded, STORED_FILES)
-        sidecars = any(root.partition(":")[0] in HADOOP_FILE_SYSTEMS for root in plan.roots)
-        candidates = subtract.unreferenced(files, lambda stored: stored, sidecars=sidecars)
+        with_sidecars = StoredCounts(files).with_sidecars  # refused units as well, which the plan does not have
+        candidates = subtract.unreferenced(files, lambda stored: stored, with_sidecars=with_sidecars)
         verdicts = judge(candidates, None, self.settings.choice)
         return verdicts.flat_map(SpareLocations(plan.refused)).checkpoint() if plan.refused else verdicts
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from nessie_gc_core.algorithms.defer import record_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
 from nessie_gc_core.algorithms.guard import BUCKETS, Verdict
@@ -16,7 +14,7 @@ from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import LiveSet, SweepStep, SweepStepState
 from nessie_gc_core.services.bury import bury
-from nessie_gc_core.services.counting import FILES_AND_BYTES, count_outcomes, name_files
+from nessie_gc_core.services.counting import count_outcomes, count_verdicts, name_files
 from nessie_gc_core.services.lease import Lease
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.recheck import Recheck
@@ -25,12 +23,6 @@ from nessie_gc_core.services.report import GcReport
 if TYPE_CHECKING:
     from nessie_gc_core.services.sweep import SweepService
 
-_PLANNED = pa.schema(
-    [
-        *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
-        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
-    ]
-)
 _DEAD = Verdict.UNREFERENCED.value
 _SPARED = Verdict.SPARED.value
 
@@ -100,7 +92,8 @@ class Deletion:
         """Names what an attempt that was killed deleted without a line in the outcome file (S15)."""
         if self.service.settings.mode is DeleteMode.DELETE:
             stored = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
-            outcome_file.name_earlier(stored, sorted(self.recheck.plan.roots), self.service.engine)
+            listed = sorted({location for unit in self.recheck.plan.units for location in unit.locations})
+            outcome_file.name_earlier(stored, listed, self.service.engine)
 
     def _take(self, step: _Step, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
         """Deletes one step: announces it, deletes, counts, and closes it."""
@@ -188,11 +181,8 @@ class Deletion:
 
 def _planned(verdicts: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
     """Files and bytes per unit and verdict; a sidecar alone does not count."""
-    files = verdicts.where("sidecar_only", [False])
-    rows = files.aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED).summary().to_pylist()
-    alone = verdicts.where("sidecar_only", [True]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
-    found = {(row["unit"], row["verdict"]): (0, 0) for row in alone.summary().to_pylist()}
-    return found | {(row["unit"], row["verdict"]): (row["files"], row["bytes"]) for row in rows}
+    alone = dict.fromkeys(count_verdicts(verdicts, sidecar_only=True), (0, 0))
+    return alone | count_verdicts(verdicts)
 
 
 def _gone_since(step: SweepStep, part: str, verdicts: Dataset) -> tuple[int, int]:

@@ -100,13 +100,16 @@ class LiveSetService:
     def delete(self, live_set_id: UUID, *, discard_deferred: bool = False) -> LiveSet:
         """Deletes the rows of a live set, and not one file; gives it as it was.
 
+        One that says that it is being marked is deleted like any other: a mark holds no lease, and one that was killed
+        leaves that status behind for ever. A mark that still runs then ends with an error.
+
         Args:
             live_set_id: which.
             discard_deferred: whether its deferred deletions may go with it, so that nobody ever runs them.
 
         Raises:
             LiveSetNotFoundError: there is none with this id.
-            LiveSetStateError: it has deferred deletions that are not run yet, or is being marked.
+            LiveSetStateError: it has deferred deletions that are not run yet.
             LeaseHeldError: somebody collects its repository, and may be working with it.
         """
         live_set = self.store.get(live_set_id)

@@ -98,12 +98,12 @@ class OutcomeFile:
                 self._format.sync()
                 self._plan_path.unlink(missing_ok=True)
 
-    def name_earlier(self, stored: Dataset, units: Sequence[str], engine: Engine) -> None:
+    def name_earlier(self, stored: Dataset, locations: Sequence[str], engine: Engine) -> None:
         """Names what an attempt that was killed may have deleted without writing it.
 
         Args:
-            stored: the files of the units that nothing live needs, as they are now (:data:`PLANNED_FILES`).
-            units: what is swept this time; of other units nobody knows what is stored.
+            stored: the files there that nothing live needs, as they are now (:data:`PLANNED_FILES`).
+            locations: what was listed this time, as it is spelled; of others nobody knows what is stored.
             engine: compares them.
         """
         if self._format is None or not self._plan_path.exists():
@@ -111,8 +111,8 @@ class OutcomeFile:
         since, planned = self._read_plan()
         written = engine.dataset(self._format.names_since(since), NAMES)
         left = engine.dataset(planned, PLANNED_FILES).anti_join(written, NAMES.names).checkpoint()
-        gone = left.where("unit", units).anti_join(stored, PLANNED_KEYS)
-        elsewhere = left.where("unit", units, negate=True)
+        gone = left.where("location", locations).anti_join(stored, PLANNED_KEYS)
+        elsewhere = left.where("location", locations, negate=True)
         named = gone.flat_map(NameOutcome(Outcome.DELETED, _BY_EARLIER))
         self.write(named.union(elsewhere.flat_map(NameOutcome(PLANNED, _NOT_KNOWN))).checkpoint())
 

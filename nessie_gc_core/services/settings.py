@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
 
 from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.guard import AgeLimit, DeletionCaps
@@ -95,8 +96,26 @@ class SweepSettings:
             raise ConfigurationError(f"--fpp must lie between 0 and 1, not {self.false_positive_rate}")
         if self.expected_file_count < 1:
             raise ConfigurationError(f"--expected-file-count must be at least 1, not {self.expected_file_count}")
-        if self.outcomes_to is not None and not self.outcomes_to.endswith((".jsonl", ".parquet")):
-            raise ConfigurationError(f"--outcomes-to {self.outcomes_to!r} must end in .jsonl or .parquet")
+        self.check_outcomes_to()
+
+    def check_outcomes_to(self) -> None:
+        """Refuses a file for the outcomes that cannot be made, before a long run is in vain.
+
+        Raises:
+            ConfigurationError: its ending is another one, it is a folder, or its folder does not exist.
+        """
+        path = self.outcomes_to
+        if path is None:
+            return
+        if not path.endswith((".jsonl", ".parquet")):
+            raise ConfigurationError(f"--outcomes-to {path!r} must end in .jsonl or .parquet")
+        if Path(path).is_dir():
+            raise ConfigurationError(f"--outcomes-to {path!r} is a folder; name a file in it")
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise ConfigurationError(
+                f"--outcomes-to {path!r}: the folder {str(folder)!r} does not exist; make it first"
+            )
 
 
 Clock = Callable[[], datetime]

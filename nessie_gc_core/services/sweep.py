@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -282,11 +282,11 @@ class _Sweep:
             report.locations = len(plan.units)
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
-            candidates = self._candidates(stored, reachable, sidecars=counts.sidecars > 0)
+            candidates = self._candidates(stored, reachable, counts.with_sidecars)
             verdicts = judge(candidates, ages, self.settings.choice)
         return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
 
-    def _candidates(self, stored: Dataset, reachable: Dataset, *, sidecars: bool) -> Dataset:
+    def _candidates(self, stored: Dataset, reachable: Dataset, with_sidecars: Collection[str]) -> Dataset:
         membership = subtract.exact(reachable)
         if self.settings.membership is Membership.BLOOM:
             membership = subtract.bloom(
@@ -294,7 +294,7 @@ class _Sweep:
                 capacity=self.settings.expected_file_count,
                 false_positive_rate=self.settings.false_positive_rate,
             )
-        return subtract.unreferenced(stored, membership, sidecars=sidecars)
+        return subtract.unreferenced(stored, membership, with_sidecars=with_sidecars)
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan) -> None:
         """Reports reachable files that are not stored; freezes units in which none was found."""

@@ -122,6 +122,11 @@ def test_s27_variables_of_options_connectors_and_tests_are_known(dead_lake: Memo
         ('[connectors.file-listre.memory]\nlake = "x"', "unknown kind of connector 'file-listre'"),
         ("[connectors.file-lister.memory]\nlake = 3", "option 'lake' cannot be 3: expected a text"),
         ('[repository]\nname = "memory"\nlaek = "x"', "unknown option 'laek'"),
+        ('[repository]\nname = "nessie"\nurl = "x"', "repository 'nessie': unknown option 'url'"),
+        ('[repository]\nurl = "x"', "repository 'nessie': unknown option 'url'"),
+        ('[repository]\nname = "nessie"\ntls_verify = "ture"', "repository 'nessie': option 'tls_verify'"),
+        ('[store]\nname = "jdbc"\nuri = "x"', "live-set-store 'jdbc': unknown option 'uri'"),
+        ('[store]\nuri = "x"', "live-set-store 'jdbc': unknown option 'uri'"),
         ('required-plugin = ["x"]', "did you mean 'required-plugins'?"),
     ],
 )
@@ -133,6 +138,21 @@ def test_s27_a_key_of_the_file_that_is_not_understood_is_an_error(
     result = run(*GC_NOW)
     assert (2, True) == (result.exit_code, said in result.stderr), result.stderr
     assert before == dead_lake.paths()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[repository]\nname = "nessie"\nauthentication = "bearer"',
+        '[repository]\nname = "not-installed"\nrobot = "r2"',
+        '[store]\nname = "not-installed"\nrobot = "r2"',
+    ],
+)
+def test_s27_tables_of_connectors_that_are_not_used_need_not_be_complete(
+    dead_lake: MemoryLake, home: Path, text: str
+) -> None:
+    (home / "nessie-gc.toml").write_text(text)
+    assert 0 == run(*GC_NOW, "--dry-run").exit_code
 
 
 # ---- Python ---------------------------------------------------------------------------------------------

@@ -3,12 +3,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 import sqlalchemy
 from nessie_gc_jdbc import JdbcLiveSetStore
 
-from nessie_gc_core.errors import StoreError
+from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.testing.live_set_samples import start, version
 from nessie_gc_core.testing.servers import free_ports
 
@@ -65,6 +66,29 @@ def test_a_server_that_does_not_run_is_named_without_the_password():
     assert f"postgresql+psycopg://me@127.0.0.1:{port}/gc" in message
     assert "check that the database runs" in message
     assert "hidden-word" not in message
+
+
+@pytest.mark.parametrize("value", ["disable,password:hunter2", "hunter2", "hunter2 and more"])
+@pytest.mark.parametrize("in_url", [True, False])
+def test_s28_the_value_of_a_parameter_is_not_shown(value, in_url):
+    url = "jdbc:postgresql://127.0.0.1:5432/gc?user=me"
+    given = {"url": f"{url}&sslmode={quote(value)}"} if in_url else {"url": url, "properties": {"sslmode": value}}
+    message = the_error(**given)
+    assert 'sslmode value: "***"' in message
+    assert "hunter2" not in message
+    assert "check the parameters" in message
+
+
+def test_s28_the_value_of_a_parameter_for_sqlite_is_not_shown(tmp_path):
+    with pytest.raises(ConfigurationError, match="could not convert string to float: ") as caught:
+        JdbcLiveSetStore.from_options({"url": f"jdbc:sqlite:{tmp_path}/x.db", "properties": {"timeout": "1,hunter2"}})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_short_value_of_a_parameter_hides_no_part_of_a_port():
+    (port,) = free_ports(1)
+    message = the_error(f"jdbc:postgresql://127.0.0.1:{port}/gc?user=me", properties={"connect_timeout": str(port)[:2]})
+    assert 2 == message.count(str(port))
 
 
 @pytest.mark.server

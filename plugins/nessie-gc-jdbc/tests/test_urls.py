@@ -82,6 +82,7 @@ def test_no_password_is_ever_shown(password, user):
         ("postgresql://me:secret", "no URL"),
         ("postgresql://me:12/secret@db/gc", "options user and password"),
         ("jdbc:postgresql://me:12/secret@db/gc", "options user and password"),
+        ("jdbc:postgresql:me:secret@db", "names no database"),
     ],
 )
 def test_what_is_no_url_is_refused_in_one_line(given_url, message):
@@ -89,6 +90,33 @@ def test_what_is_no_url_is_refused_in_one_line(given_url, message):
         url_of(given_url)
     assert 1 == len(str(caught.value).splitlines())
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("database", ["mysql", "mariadb", "postgresql"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "//address=(host=h)(user=u)(password=s3cret)/db",
+        "//address=(host=h)(port=1)(user=u)(password=s3@cret)/db",
+        "//address=(host=h)(user=u)(password=s3cret@h",
+        "//(host=h,port=1,user=u,password=s3cret)/db",
+        "//(host=h,port=1,user=u,password=s3/cret)/db",
+        "//(host=h,port=1,user=u,password=s3:cret)/db",
+        "//[(host=h,user=u,password=s3cret)]/db",
+        "//h,(host=i,password=s3cret)/db",
+        "//u:s3cret@(host=h)/db",
+        "//h=i/db",
+        "replication://(host=h,password=s3cret),(host=i)/db",
+        "loadbalance://u:s3cret@h/db",
+        "loadbalance://address=(host=h)(password=s3cret)/db",
+    ],
+)
+@pytest.mark.parametrize("jdbc", ["jdbc:", ""])
+def test_s28_hosts_that_are_described_by_keys_and_values_are_refused_and_not_shown(jdbc, database, place):
+    with pytest.raises(ConfigurationError) as caught:
+        url_of(f"{jdbc}{database}:{place}")
+    assert 1 == len(str(caught.value).splitlines())
+    assert [] == [part for part in ("s3", "cret", "host=", "address") if part in str(caught.value)]
 
 
 @pytest.mark.parametrize(

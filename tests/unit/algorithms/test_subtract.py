@@ -31,7 +31,7 @@ def candidates(engine: Engine, stored: dict[str, int], reachable: set[str], *, b
     files = engine.dataset(to_batches(rows, STORED_FILES), STORED_FILES)
     live = engine.dataset(to_batches(((UNIT, key, UNIT + key) for key in reachable), REACHABLE_FILES), REACHABLE_FILES)
     membership = subtract.bloom(live, capacity=1000, false_positive_rate=1e-9) if bloom else subtract.exact(live)
-    dead = subtract.unreferenced(files, membership, sidecars=True).summary().to_pylist()
+    dead = subtract.unreferenced(files, membership, with_sidecars=[UNIT]).summary().to_pylist()
     return {(row["path"], row["sidecar_path"], row["size"], row["sidecar_size"], row["modified"]) for row in dead}
 
 

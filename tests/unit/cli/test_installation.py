@@ -87,6 +87,27 @@ def test_check_goes_on_after_a_failure_and_says_all(run: Run, lake: MemoryLake, 
     assert all(line.startswith(("ok      ", "failed  ")) for line in lines)
 
 
+def test_check_asks_about_what_a_sweep_would_list(run: Run, lake: MemoryLake, home: Path) -> None:
+    folder = home / "real" / "warehouse"
+    folder.mkdir(parents=True)
+    (folder / "x.parquet").write_text("")
+    (home / "link").symlink_to(folder)
+    places = (f"file://{home}/link", f"{home}/link/", f"lake://{home}/real/warehouse", f"lake://{home}/link")
+    arguments = [argument for place in places for argument in ("--allow", place)]
+    scheme = ("--scheme-alias", "lake=file", "--engine", "local")
+    result = run("check", "--repository", "memory", "--inmemory", *scheme, *arguments, "--json")
+    found = {check["name"]: check["detail"] for check in json.loads(result.stdout)["checks"]}
+    assert dict.fromkeys(places, "it has files, such as x.parquet") == {place: found.get(place) for place in places}
+    assert 0 == result.exit_code, result.stdout
+
+
+def test_check_says_what_would_never_be_swept(run: Run, lake: MemoryLake) -> None:
+    place = "memory://warehouse/db/../t"
+    result = run("check", "--repository", "memory", "--inmemory", "--allow", place)
+    assert f"failed  {place}: it is never swept: " in result.stdout
+    assert 1 == result.exit_code
+
+
 def test_check_names_a_broken_plugin(broken_plugin: Path, tmp_path: Path) -> None:
     done = with_broken_plugin(broken_plugin, "check", "--repository", "memory", "--inmemory")
     assert 1 == done.returncode

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -138,3 +139,46 @@ def test_a_finished_live_set_is_deleted_while_another_one_is_swept(
     collector.sweep(new, progress=delete_old)
     assert [old] == deleted
     assert [new] == [live_set.id for live_set in collector.store.live_sets()]
+
+
+def test_a_live_set_that_a_killed_mark_left_behind_can_be_deleted(
+    collector: Collector, service: LiveSetService
+) -> None:
+    killed = uuid.uuid4()
+    collector.store.start_identify(
+        killed, repository=collector.repository.identity(), created=collector.clock(), policies=["NONE"]
+    )
+    assert LiveSetStatus.IDENTIFY_IN_PROGRESS is service.delete(killed).status
+    with pytest.raises(LiveSetNotFoundError):
+        collector.store.get(killed)
+
+
+def test_a_live_set_that_a_killed_mark_left_behind_stays_while_its_repository_is_swept(
+    collector: Collector, service: LiveSetService
+) -> None:
+    killed, swept = uuid.uuid4(), collector.mark("1")
+    collector.store.start_identify(
+        killed, repository=collector.repository.identity(), created=collector.clock(), policies=["NONE"]
+    )
+    refused: list[str] = []
+
+    def delete_it(phase: str, done: int, total: int | None) -> None:
+        with pytest.raises(LeaseHeldError) as raised:
+            service.delete(killed)
+        refused.append(str(raised.value))
+
+    collector.sweep(swept, progress=delete_it)
+    assert f"live set {killed} (IDENTIFY_IN_PROGRESS) may be in use, and is not deleted" in refused[0]
+
+
+def test_a_mark_whose_live_set_is_deleted_ends_with_an_error(
+    lake: MemoryLake, collector: Collector, service: LiveSetService
+) -> None:
+    def delete_it() -> datetime:
+        for live_set in collector.store.live_sets():
+            service.delete(live_set.id)
+        return lake.time
+
+    with pytest.raises(LiveSetNotFoundError):
+        replace(collector, clock=delete_it).mark("1")
+    assert [] == list(collector.store.live_sets())

@@ -135,7 +135,7 @@ def test_s15_a_plan_that_is_left_names_what_is_gone_and_has_no_line(
         killed.write(deleted(engine, *written))
         plan.write_bytes(kept)  # killed before it took the plan away
     with open_file(path) as resumed:
-        resumed.name_earlier(planned(engine, "left", "another"), ["s3://b/t/"], engine)
+        resumed.name_earlier(planned(engine, "left", "another"), ["s3a://b/t/"], engine)
         resumed.write(deleted(engine, "left"))
     rows = _rows(tmp_path, path)
     assert ["a", "b", "before", "left"] == sorted(name for name, _, _ in rows)
@@ -150,7 +150,7 @@ def test_s15_what_was_planned_in_a_location_that_is_not_swept_any_more_is_named_
     path = tmp_path / "outcomes.jsonl"
     open_and_kill(path).plan(planned(engine, "a"))
     with open_file(path) as resumed:
-        resumed.name_earlier(planned(engine), ["s3://b/another/"], engine)
+        resumed.name_earlier(planned(engine), ["s3a://b/another/"], engine)
     ((name, outcome, reason),) = _rows(tmp_path, path)
     assert ("a", "planned") == (name, outcome)
     assert "not swept" in str(reason)
@@ -162,11 +162,11 @@ def test_s15_the_plan_of_another_live_set_stays_for_its_own_resume(
     path = tmp_path / "outcomes.jsonl"
     open_and_kill(path).plan(planned(engine, "a"))
     with open_file(path, live_set=UUID(int=8)) as other:
-        other.name_earlier(planned(engine), ["s3://b/t/"], engine)
+        other.name_earlier(planned(engine), ["s3a://b/t/"], engine)
         other.plan(planned(engine, "b"))
         other.write(deleted(engine, "b"))
     with open_file(path) as resumed:
-        resumed.name_earlier(planned(engine), ["s3://b/t/"], engine)
+        resumed.name_earlier(planned(engine), ["s3a://b/t/"], engine)
     assert ["b", "a"] == [name for name, _, _ in _rows(tmp_path, path)]
 
 

@@ -19,7 +19,7 @@ from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
 from nessie_gc_jdbc.problems import store_error
 from nessie_gc_jdbc.schema import UPGRADES, apply_strategy, check_version, found_version
-from nessie_gc_jdbc.urls import database_url, secrets_of, shown
+from nessie_gc_jdbc.urls import database_url, redacted, shown
 
 BUSY_TIMEOUT_SECONDS = 30.0
 """How long SQLite waits for another writer, unless the property ``timeout`` says otherwise."""
@@ -166,7 +166,7 @@ class Database:
             ):
                 yield connection
         except (SQLAlchemyError, UnicodeEncodeError) as error:
-            raise store_error(error, self.shown_url, secrets_of(self.url)) from error
+            raise store_error(error, self.url) from error
 
     def _make_engine(self, options: JdbcOptions) -> Engine:
         arguments: dict[str, Any] = {}
@@ -195,7 +195,8 @@ class Database:
                 f"the driver of {self.url.drivername} is not installed: pip install 'nessie-gc-jdbc[{extra}]'"
             ) from error
         except (ArgumentError, TypeError, ValueError) as error:
-            raise ConfigurationError(f"the options of {self.shown_url} are wrong: {error}") from error
+            reason = redacted(str(error), self.url)
+            raise ConfigurationError(f"the options of {self.shown_url} are wrong: {reason}") from error
         if self.is_file:
             _prepare_sqlite(engine, float(str(self.url.query.get("timeout", BUSY_TIMEOUT_SECONDS))))
             event.listen(engine, "do_connect", lambda *_: self._check_folder())

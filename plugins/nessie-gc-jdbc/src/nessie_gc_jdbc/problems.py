@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from sqlalchemy import URL
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from nessie_gc_core.errors import StoreError
+from nessie_gc_jdbc.urls import redacted, shown
 
 _HINTS = (
+    (
+        ("invalid connection option", "invalid dsn", 'value: "'),
+        "check the parameters of the URL and the properties",
+    ),
     (
         ("database is locked", "lock wait timeout", "lock timeout"),
         "another process holds it; wait for it, then try again",
@@ -18,7 +22,6 @@ _HINTS = (
     (("not a database", "malformed", "disk image"), "the file is none of ours, or damaged; name another"),
     (("does not exist", "unknown database"), "check the name of the database, or create it"),
     (("disk", "no space"), "make room"),
-    (("invalid connection option", "invalid dsn"), "check the parameters of the URL and the properties"),
     (
         ("connect", "could not translate", "refused", "timeout", "closed", "resolve", "name or service"),
         "check that the database runs and that the URL is right",
@@ -28,17 +31,16 @@ _HINTS = (
 """Parts of messages, and what to do about them; the first that fits is taken."""
 
 
-def store_error(error: Exception, shown_url: str, secrets: Iterable[str]) -> StoreError:
+def store_error(error: Exception, url: URL) -> StoreError:
     """The error as a StoreError: one line without secrets, the URL without a password, and what to do."""
+    shown_url = shown(url)
     if isinstance(error, PoolTimeoutError):
         return StoreError(
             f"the live-set store {shown_url} has no free connection; raise pool_max_size, or use fewer threads"
         )
     cause = getattr(error, "orig", None) or error
-    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    lines = [line.strip() for line in redacted(str(cause), url).splitlines() if line.strip()]
     reason = lines[0] if lines else type(cause).__name__
-    for secret in sorted(secrets, key=len, reverse=True):
-        reason = reason.replace(secret, "***")
     lowered = " ".join(lines).lower()
     hint = next((hint for words, hint in _HINTS if any(word in lowered for word in words)), None)
     return StoreError(f"the live-set store {shown_url} failed: {reason}" + (f"; {hint}" if hint else ""))

@@ -46,6 +46,7 @@ def database_url(text: str, *, user: str | None, password: str | None, propertie
     if not text:
         raise ConfigurationError(f"option 'url' of the store jdbc is missing; give {_EXAMPLES}")
     url = _from_jdbc(text[5:]) if text[:5].lower() == "jdbc:" else _from_sqlalchemy(text)
+    _refuse_descriptions(url)
     names = dict(properties)
     user, password = user or names.pop("user", None), password or names.pop("password", None)
     if url.get_backend_name() == "sqlite":
@@ -63,11 +64,40 @@ def shown(url: URL) -> str:
     return without.render_as_string()
 
 
-def secrets_of(url: URL) -> list[str]:
-    """What no error may show: the password, and parameters that hold one, as they are and as they stand in a URL."""
-    values = [value for name, value in url.query.items() if _SECRET_NAME.search(name)]
-    found = [url.password, *(text for value in values for text in ([value] if isinstance(value, str) else value))]
-    return [form for text in found if text for form in (text, quote(text), quote(text, safe=""), quote_plus(text))]
+def redacted(message: str, url: URL) -> str:
+    """A message without the password and without any parameter's value: one that is wrong is often a password as well.
+
+    Passwords go wherever they stand, as they are and as they stand in a URL; other values only as whole words, for
+    they are short and stand in the middle of other ones.
+    """
+    pairs = [
+        (name, text) for name, value in url.query.items() for text in ([value] if isinstance(value, str) else value)
+    ]
+    secrets = {url.password or "", *(text for name, text in pairs if _SECRET_NAME.search(name))}
+    hidden = [(form, re.escape(form)) for text in secrets for form in _forms(text)]
+    hidden += [(form, rf"(?<!\w){re.escape(form)}(?!\w)") for _, text in pairs for form in _forms(text)]
+    for _, pattern in sorted(hidden, key=lambda found: len(found[0]), reverse=True):
+        message = re.sub(pattern, "***", message)
+    return message
+
+
+def _forms(text: str) -> set[str]:
+    """A text as it is and as it stands in a URL; nothing of an empty one."""
+    return {text, quote(text), quote(text, safe=""), quote_plus(text)} - {""}
+
+
+def _refuse_descriptions(url: URL) -> None:
+    """Refuses hosts with keys and values, as MySQL's JDBC driver takes them: a password may be one of the values.
+
+    Raises:
+        ConfigurationError: the message shows nothing of them.
+    """
+    described = re.search(r"[()=]", url.host or "") is not None
+    if described or any("(" in part and "=" in part for part in (url.username or "", url.database or "")):
+        raise ConfigurationError(
+            f"option 'url' of the store jdbc: a host cannot have '(', ')' or '=' in it; give {_EXAMPLES}, and user and "
+            "password as options of their own"
+        )
 
 
 def _from_sqlalchemy(text: str) -> URL:
@@ -120,6 +150,8 @@ def _from_jdbc(rest: str) -> URL:
         return URL.create("sqlite", database=unquote(path[5:]) if path.startswith("file:") else path)
     if not place.startswith("//"):
         place = "//localhost/" + place.lstrip("/")
+        if re.search(r"[:/@()]", place.partition("?")[0].removeprefix("//localhost/")):
+            raise ConfigurationError(f"the URL jdbc:{database}:… names no database; give {_EXAMPLES}")
     return _server_from_jdbc(database, place)
 
 
