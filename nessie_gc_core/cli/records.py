@@ -39,8 +39,8 @@ def _number(count: int, name: str) -> str:
 
 
 _IDENTITIES = (
-    GcOption("--from", section="Records", envvar=None, type=Text(), metavar="IDENTITY", help="Where the records are."),
-    GcOption("--to", section="Records", envvar=None, type=Text(), metavar="IDENTITY", help="Where they should be."),
+    GcOption("--from", section="Records", type=Text(), metavar="IDENTITY", help="Where the records are."),
+    GcOption("--to", section="Records", type=Text(), metavar="IDENTITY", help="Where they should be."),
 )
 
 RECORD_COMMANDS = (
