@@ -22,6 +22,7 @@ class _Mount:
     """The folder within the device's file system; without a slash at its end."""
     point: str
     """Where it is mounted; without a slash at its end."""
+    is_read_only: bool
 
 
 class Mounts:
@@ -46,14 +47,17 @@ class Mounts:
         return path in self._by_point and self.first(path) != (path or "/")
 
     def first(self, path: str) -> str:
-        """The first path of what a path without links names: by the mount that shows most of its device."""
+        """The first path of what a path without links names: by the mount that shows most of its device.
+
+        One that can be written to comes before one that cannot.
+        """
         path = path.rstrip("/")
         mount = self._around(path)
         if mount is None:
             return path or "/"
         inside = mount.root + path[len(mount.point) :]
         shown = [m for m in self._mounts if m.device == mount.device and _is_below(inside, m.root)]
-        for other in sorted(shown, key=lambda m: (len(m.root), len(m.point), m.point)):
+        for other in sorted(shown, key=lambda m: (m.is_read_only, len(m.root), len(m.point), m.point)):
             candidate = other.point + inside[len(other.root) :]
             if self._around(candidate) == other:  # and no other mount lies over it
                 return candidate or "/"
@@ -88,8 +92,8 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _parsed(line: str) -> _Mount:
-    _, _, device, root, point, *_ = line.split(" ")
-    return _Mount(device, _plain(root), _plain(point))
+    _, _, device, root, point, options, *_ = line.split(" ")
+    return _Mount(device, _plain(root), _plain(point), "ro" in options.split(","))
 
 
 def _plain(text: str) -> str:

@@ -44,6 +44,13 @@ def test_a_path_that_another_mount_lies_over_is_not_the_first_one() -> None:
     assert "/wh/t/a" == mounts.first("/wh/t/a")
 
 
+def test_a_path_that_can_be_written_to_comes_first() -> None:
+    mounts = Mounts(
+        "1 0 8:1 / / rw - ext4 a rw\n2 1 8:2 / /ro ro,relatime - ext4 b rw\n3 1 8:2 /wh /lake rw - ext4 b rw\n"
+    )
+    assert ["/lake/a", "/lake/a", "/ro/b"] == [mounts.first(path) for path in ("/ro/wh/a", "/lake/a", "/ro/b")]
+
+
 def test_only_a_mount_of_what_is_seen_elsewhere_is_left_alone() -> None:
     assert [True, True, True, False, False, False] == [
         MOUNTS.is_elsewhere(path) for path in ("/mnt/t", "/data/wh/loop/", "/again", "/disk", "/", "/mnt/t/data")
