@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-_DIFFERENT = ("repository", "live_set_id", "engine", "started", "finished", "phases")
+_DIFFERENT = ("repository", "address", "live_set_id", "engine", "started", "finished", "phases")
 
 
 @pytest.fixture
