@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def collect(s3: S3Server, folder: Path, engine: str, *options: str, settings: st
         f"{settings}\n[repository.properties]\n{properties}"
     )
     ages = ["--min-age", "PT0S", "--no-age-floor"]
+    time.sleep(2.1)  # the server's clock and its files' times are whole seconds: what was written is to be older
     command = [sys.executable, "-m", "nessie_gc_core", "gc", "--config", str(config), "--inmemory", "--json", *ages]
     run = subprocess.run([*command, "--engine", engine, *access, *options], capture_output=True, text=True, check=False)
     assert run.stdout, run.stderr

@@ -50,7 +50,7 @@ def test_s24_files_that_are_live_by_an_odd_spelling_stay(
     left = {found.key for found in bucket.objects.all()}
     assert needed <= left
     assert [1] == other.scan().to_arrow().column("n").to_pylist()
-    assert "wh/db/t/other/data/orphan.parquet" not in left
     assert ([], 0) == (report["unknown"], report["exit_code"])
+    assert "wh/db/t/other/data/orphan.parquet" not in left, report
     if location == CLEAN:  # the server lists nothing at the odd one
         assert 0 == report["lost"]["files"]
