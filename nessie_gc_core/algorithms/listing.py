@@ -13,7 +13,7 @@ from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileLister, SupportsLeftAlone, SupportsSplitListing
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.errors import ListingError
+from nessie_gc_core.errors import ListingError, SafetyError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
@@ -104,7 +104,10 @@ def listing_tasks(
     with OpenConnectors(choice) as connectors:
         for unit in units:
             for location in unit.locations:
-                prefix = rules.place_prefix(location)[len(unit.root) :]
+                place = rules.place_prefix(location)
+                if not place.startswith(unit.root):  # its files would get keys that no metadata finds
+                    raise SafetyError(f"{location} is {place}, which is not below {unit.root}; correct --path-alias")
+                prefix = place[len(unit.root) :]
                 for part in _parts(connectors, location, parts_each):
                     yield (unit.root, location, prefix, part)
 

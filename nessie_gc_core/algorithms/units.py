@@ -92,15 +92,15 @@ class SweepPlan:
     def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
         """Takes out every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
         frozen = self.unread if unread else self.unknown
-        for form in {form for prefix in set(prefixes) for form in self._forms(prefix)}:
+        spellings = Spellings(self.rules)
+        for form in {form for prefix in set(prefixes) for form in self._forms(prefix, spellings)}:
             for unit in [u for u in self.units if u.root.startswith(form) or form.startswith(u.root)]:
                 self.units.remove(unit)
                 frozen[unit.root] = reason
 
-    def _forms(self, prefix: str) -> Iterator[str]:
+    def _forms(self, prefix: str, spellings: Spellings) -> Iterator[str]:
         """All spellings of a canonical prefix; the whole disk for a local one that cannot be resolved."""
         yield prefix
-        spellings = Spellings(self.rules)
         climbed = self.rules.climbed(prefix) if not prefix.startswith(FILE) else None
         for form in (prefix, *([] if climbed is None else [climbed])):
             try:
@@ -111,7 +111,8 @@ class SweepPlan:
 
     def freeze_all(self, reason: str) -> None:
         """Takes out every unit."""
-        self.freeze(self.roots, reason)
+        self.unknown.update(dict.fromkeys(self.roots, reason))
+        self.units.clear()
 
     def why(self, root: str) -> str:
         """Why a unit was taken out."""

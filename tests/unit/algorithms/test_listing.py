@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from nessie_gc_core.algorithms.listing import ListFiles, sidecar_owner
+from nessie_gc_core.algorithms.listing import ListFiles, listing_tasks, sidecar_owner
+from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.errors import NessieGcError, SafetyError
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import LocationRules
 
@@ -46,6 +47,12 @@ def test_a_backslash_in_the_name_of_a_blob_is_a_slash() -> None:
     here = "abfss://c@a.dfs.core.windows.net/t/"
     assert RULES.canonical(here + "a\\b/c") == "abfs://c/t/" + key(here, "a\\b/c", "abfs://c/t/")
     assert "a/b/c" == key(here, "a\\b/c", "abfs://c/t/")
+
+
+def test_a_location_outside_its_unit_is_not_listed_under_wrong_keys() -> None:
+    unit = SweepUnit(root="s3://b/db/t/", locations=("s3://b/db/u/",))
+    with pytest.raises(SafetyError, match="not below s3://b/db/t/"):
+        list(listing_tasks([unit], ConnectorChoice(), RULES, 1))
 
 
 def test_a_nested_location_has_keys_below_the_root_of_its_unit() -> None:
