@@ -11,11 +11,12 @@ from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_nessie import NessieConnector
 from pyspark.sql import SparkSession
 
-from nessie_gc_core.algorithms.delete import DeleteMode
-from nessie_gc_core.algorithms.guard import DeletionCaps
 from nessie_gc_core.engines.spark import SparkEngine
 from nessie_gc_core.model import ReferencePolicies
-from nessie_gc_core.services.gc import GcService, utc_now
+from nessie_gc_core.model.limits import DeletionCaps
+from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.model.verdicts import DeleteMode
+from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.settings import MarkSettings, SweepSettings
 
 # %% A session. In a notebook or a job there is one, and this gives you that one.

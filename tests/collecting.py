@@ -15,12 +15,12 @@ from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
-from nessie_gc_core.services.lease import Elapsed, elapsed_seconds
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.settings import MarkSettings, Progress, SweepSettings, no_progress
 from nessie_gc_core.services.sweep import SweepService
 
 if TYPE_CHECKING:

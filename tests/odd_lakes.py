@@ -21,9 +21,9 @@ from histories import NAMES, Author
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, save_history
 from oracle import live_versions
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import Membership, SweepSettings
 

@@ -5,39 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.expand import one_line
-from nessie_gc_core.algorithms.guard import Verdict
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import Dataset, task_attempt
 from nessie_gc_core.model.batches import Row, file_reference, to_batches
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
 from nessie_gc_core.model.relations import OUTCOMES, VERDICTS
-
-
-class Outcome(StrEnum):
-    """What became of an unreferenced file; their sum is the number of unreferenced files."""
-
-    DELETED = "deleted"
-    ALREADY_GONE = "already_gone"
-    FAILED = "failed"
-    SPARED = "spared"
-    TOO_YOUNG = "too_young"
-    DEFERRED = "deferred"
-    WOULD_DELETE = "would_delete"
-
-
-class DeleteMode(StrEnum):
-    """What the last call does with a file that may go."""
-
-    DELETE = "delete"
-    DEFER = "defer"
-    DRY_RUN = "dry_run"
-
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 
 _KEPT = {Verdict.TOO_YOUNG: Outcome.TOO_YOUNG, Verdict.SPARED: Outcome.SPARED}
 _NOT_DELETED = {DeleteMode.DEFER: Outcome.DEFERRED, DeleteMode.DRY_RUN: Outcome.WOULD_DELETE}

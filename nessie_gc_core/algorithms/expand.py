@@ -19,17 +19,13 @@ from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, SPELLING, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.text import one_line
 
 log = logging.getLogger(__name__)
 
 _TO_EXPAND = ("path", "kind", "content_type", "length")
 REMEMBERED_CHILDREN = 200_000
 """How many children a task remembers to yield each once; more only means more rows for ``distinct``."""
-
-
-def one_line(error: BaseException) -> str:
-    """An error as one line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def why_unreadable(error: BaseException) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -13,67 +12,14 @@ import xxhash
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import Row, file_reference, to_batches, to_micros
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME, VERDICTS
+from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.plugins import PluginRegistry
 
 BUCKETS = 1024
 """Files are dealt into this many buckets by a stable hash of their key; a sweep step takes some of them."""
-MIN_AGE_FLOOR = timedelta(hours=1)
-"""A shorter least age needs an explicit word (S8)."""
-DEFAULT_MIN_AGE = timedelta(days=1)
-"""Least age where nothing is said (S8)."""
-
-
-class Verdict(StrEnum):
-    """What the guard says about a candidate."""
-
-    UNREFERENCED = "UNREFERENCED"
-    TOO_YOUNG = "TOO_YOUNG"
-    SPARED = "SPARED"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgeLimit:
-    """A file is kept when it was modified after the limit."""
-
-    min_age: timedelta = DEFAULT_MIN_AGE
-    max_file_modification: datetime | None = None
-
-    def check(self, *, floor: bool) -> None:
-        """Refuses a least age below the floor.
-
-        Raises:
-            ConfigurationError: it is too short, and nobody said that this is meant.
-        """
-        if self.min_age < timedelta(0):
-            raise ConfigurationError(f"--min-age must not be negative, not {self.min_age}")
-        if floor and self.min_age < MIN_AGE_FLOOR:
-            raise ConfigurationError(
-                f"--min-age {self.min_age} is below one hour: files of commits under way could be deleted; "
-                "add --no-age-floor if nobody writes to this lake"
-            )
-
-    def newest_deletable(self, references_listed: datetime, store_now: datetime, *others_now: datetime) -> datetime:
-        """The latest modification time, by a store's clock, at which a file may go.
-
-        Args:
-            references_listed: when the mark listed the references, by its clock or an earlier one.
-            store_now: the store's time now.
-            others_now: the time now by the clocks of which one may be that of the mark.
-
-        The age counts back from the earliest instant that may be right, so that no wrong clock makes a file older:
-        ``references_listed`` itself, what the store's clock showed then if it is as far from one of the other clocks
-        as now, and the store's time now.
-        """
-        try:
-            listed = [references_listed, *(references_listed + (store_now - now) for now in others_now), store_now]
-            limit = min(listed) - self.min_age
-        except OverflowError:  # an age from before the calendar: nothing is that old
-            limit = datetime.min.replace(tzinfo=UTC)
-        return limit if self.max_file_modification is None else min(limit, self.max_file_modification)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,30 +119,3 @@ class SpareLocations:
         if reason is None:
             return tuple(row.values())
         return tuple({**row, "verdict": Verdict.SPARED.value, "reason": f"its location {reason}"}.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletionCaps:
-    """Limits on how much one run may delete; ``None``: no limit (S13)."""
-
-    max_files: int | None = None
-    """Files of a run."""
-    max_files_per_unit: int | None = None
-    max_percent_per_unit: float | None = None
-    """Per cent of the files that are stored in a unit."""
-
-    def exceeded(self, doomed: Mapping[str, int], stored: Mapping[str, int]) -> dict[str, str]:
-        """Units whose files must all stay, with the reason; every unit where the run as a whole is over its cap."""
-        total = sum(doomed.values())
-        if self.max_files is not None and total > self.max_files:
-            said = f"the run would delete {total} files, more than --max-deletes {self.max_files}"
-            return dict.fromkeys((unit for unit, files in doomed.items() if files), said)
-        return {unit: reason for unit, files in doomed.items() if (reason := self._over(files, stored.get(unit, 0)))}
-
-    def _over(self, files: int, stored: int) -> str | None:
-        if self.max_files_per_unit is not None and files > self.max_files_per_unit:
-            return f"{files} files of this location would go, more than --max-deletes-per-location allows"
-        percent = 100.0 * files / stored if stored else 0.0
-        if self.max_percent_per_unit is not None and percent > self.max_percent_per_unit:
-            return f"{percent:.1f} per cent of this location would go, more than --max-delete-percent allows"
-        return None

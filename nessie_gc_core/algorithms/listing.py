@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.expand import one_line
 from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileLister, SupportsLeftAlone, SupportsSplitListing
@@ -18,6 +17,7 @@ from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
+from nessie_gc_core.model.text import one_line
 
 log = logging.getLogger(__name__)
 

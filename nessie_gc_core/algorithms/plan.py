@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.delete import Outcome
-from nessie_gc_core.algorithms.guard import Verdict
 from nessie_gc_core.model.batches import Row, to_batches, to_rows
 from nessie_gc_core.model.relations import OUTCOMES, VERDICTS
+from nessie_gc_core.model.verdicts import Outcome, Verdict
 
 PLANNED_FILES = pa.schema(
     [

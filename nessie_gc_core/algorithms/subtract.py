@@ -18,17 +18,17 @@ UNIT_FILES = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int6
 _KEYS = ["unit", "key"]
 
 
-Membership = Callable[[Dataset], Dataset]
+NotReachable = Callable[[Dataset], Dataset]
 """Takes files (:data:`STORED_FILES`) and leaves those that are not reachable by unit and key."""
 
 
-def exact(reachable: Dataset) -> Membership:
+def exact(reachable: Dataset) -> NotReachable:
     """An anti-join by the whole text of unit and key."""
     keys = reachable.select(FILE_KEYS)
     return lambda files: files.anti_join(keys, _KEYS)
 
 
-def bloom(reachable: Dataset, *, capacity: int, false_positive_rate: float) -> Membership:
+def bloom(reachable: Dataset, *, capacity: int, false_positive_rate: float) -> NotReachable:
     """A Bloom filter: keeps a little garbage, never leaves a reachable file (S11).
 
     It is sized for what is really reachable where that is more than the capacity, so it is never overfull.
@@ -40,7 +40,7 @@ def bloom(reachable: Dataset, *, capacity: int, false_positive_rate: float) -> M
     return lambda files: files.flat_map(_NotInBloom(saved))
 
 
-def unreferenced(stored: Dataset, not_reachable: Membership, *, with_sidecars: Collection[str]) -> Dataset:
+def unreferenced(stored: Dataset, not_reachable: NotReachable, *, with_sidecars: Collection[str]) -> Dataset:
     """Stored files that nothing reaches (:data:`CANDIDATES`).
 
     In units with sidecars a checksum file goes with its file and never before it: it must be reachable neither by its

@@ -3,64 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.algorithms.disk import FILE
 from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.locations import LocationRules, depth, outermost, scheme_of, with_slash
+from nessie_gc_core.model.limits import AllowedLocations
+from nessie_gc_core.model.locations import LocationRules, outermost, scheme_of, with_slash
 
 log = logging.getLogger(__name__)
-
-DEFAULT_DEPTH = 2
-"""Least number of path elements below a bucket, where no allow-list is configured."""
-DEFAULT_FILE_DEPTH = 3
-"""The same below the root of a local file system."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllowedLocations:
-    """What the configuration allows to be swept (S13)."""
-
-    prefixes: tuple[str, ...] = ()
-    """Warehouses by their exact form (``LocationRules.exact``), local ones without links; empty: any location that is
-    deep enough."""
-    min_depth: int | None = None
-    """Least path depth; ``None``: the defaults."""
-    stores: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """What the warehouses named that their canonical form leaves out (an Azure account); not there: any."""
-
-    @classmethod
-    def of(cls, raw_prefixes: Iterable[str], rules: LocationRules, *, min_depth: int | None = None) -> AllowedLocations:
-        """An allow-list of raw warehouses.
-
-        Raises:
-            UnknownLocationError: one of them is relative, or its scheme is not known.
-        """
-        stores: dict[str, set[str]] = {}
-        spellings = Spellings(rules)
-        for raw in raw_prefixes:
-            exact = rules.exact_prefix(raw)
-            place = spellings.place(exact) if exact.startswith(FILE) else exact
-            stores.setdefault(place, set()).add(rules.left_out(raw))
-        named = {prefix: frozenset(found) for prefix, found in stores.items() if "" not in found}
-        return cls(prefixes=tuple(stores), min_depth=min_depth, stores=named)
-
-    def refusal(self, exact: str, store: str = "") -> str | None:
-        """Why a location, by its exact form, may not be swept; ``None``: it may.
-
-        ``store`` is what the canonical form leaves out.
-        """
-        around = [prefix for prefix in self.prefixes if exact.startswith(prefix)]
-        if self.prefixes and not any(not store or store in self.stores.get(prefix, {store}) for prefix in around):
-            return "is outside the allowed locations"
-        least = self.min_depth
-        if least is None:
-            least = 0 if self.prefixes else DEFAULT_FILE_DEPTH if exact.startswith("file:") else DEFAULT_DEPTH
-        if depth(exact) < least:
-            return f"is less than {least} levels deep; allow it with --allow if it is to be swept"
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +74,24 @@ class SweepPlan:
     def roots(self) -> tuple[str, ...]:
         """Canonical roots of the units that are left."""
         return tuple(unit.root for unit in self.units)
+
+
+def allowed_locations(
+    raw_prefixes: Iterable[str], rules: LocationRules, *, min_depth: int | None = None
+) -> AllowedLocations:
+    """An allow-list of raw warehouses.
+
+    Raises:
+        UnknownLocationError: one of them is relative, or its scheme is not known.
+    """
+    stores: dict[str, set[str]] = {}
+    spellings = Spellings(rules)
+    for raw in raw_prefixes:
+        exact = rules.exact_prefix(raw)
+        place = spellings.place(exact) if exact.startswith(FILE) else exact
+        stores.setdefault(place, set()).add(rules.left_out(raw))
+    named = {prefix: frozenset(found) for prefix, found in stores.items() if "" not in found}
+    return AllowedLocations(prefixes=tuple(stores), min_depth=min_depth, stores=named)
 
 
 def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:

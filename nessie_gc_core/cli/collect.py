@@ -11,7 +11,8 @@ from nessie_gc_core.cli.connections import open_engine, open_repository, open_st
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_report
 from nessie_gc_core.cli.settings import live_set_id, mark_settings, prepare_id_file, sweep_settings
-from nessie_gc_core.services.gc import GcService, utc_now
+from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.sweep import SweepService
 

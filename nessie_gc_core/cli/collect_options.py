@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import click
 
-from nessie_gc_core.algorithms.guard import DEFAULT_MIN_AGE
 from nessie_gc_core.cli.command import GcOption
 from nessie_gc_core.cli.values import Duration, Instant, Text, Texts
+from nessie_gc_core.model.limits import DEFAULT_MIN_AGE
 
 _MARK = "Mark"
 _SWEEP = "Sweep"

@@ -10,8 +10,8 @@ from nessie_gc_core.cli.connections import open_engine, open_repository, open_st
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_report
 from nessie_gc_core.cli.settings import live_set_id, sweep_settings
+from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.deferred import DeferredDeletionService
-from nessie_gc_core.services.gc import utc_now
 
 
 def deferred_deletes(given: Given) -> int:

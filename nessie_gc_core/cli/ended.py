@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.cli.command import Session
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import Tally
 
 _WORDS = {

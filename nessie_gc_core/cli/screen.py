@@ -10,9 +10,9 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.cli.output import print_json, standard_output
 from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile, Tally
 
 _MEANINGS: Mapping[Outcome, str] = {

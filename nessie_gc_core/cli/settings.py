@@ -9,16 +9,16 @@ from uuid import UUID
 
 import click
 
-from nessie_gc_core.algorithms.delete import DeleteMode
-from nessie_gc_core.algorithms.guard import AgeLimit, DeletionCaps
-from nessie_gc_core.algorithms.units import AllowedLocations
+from nessie_gc_core.algorithms.units import allowed_locations
 from nessie_gc_core.cli.command import Given
 from nessie_gc_core.cli.connections import connector_choice, registry_of
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import VisitedDeduplicator
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
+from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import MarkSettings, Membership, SweepSettings
 
 N = TypeVar("N", int, float, timedelta)
@@ -53,7 +53,7 @@ def sweep_settings(given: Given) -> SweepSettings:
     defaults = SweepSettings()
     settings = SweepSettings(
         choice=choice,
-        allowed=allowed_locations(given, choice),
+        allowed=allowed(given, choice),
         age=AgeLimit(
             min_age=_or(given.duration("min_age"), defaults.age.min_age),
             max_file_modification=given.instant("max_file_modification"),
@@ -96,7 +96,7 @@ def _deduplicator(given: Given) -> ConnectorSpec:
     return ConnectorSpec(kind=kind, name=name, options=connector_choice(given).options.get((kind, name), {}))
 
 
-def allowed_locations(given: Given, choice: ConnectorChoice) -> AllowedLocations:
+def allowed(given: Given, choice: ConnectorChoice) -> AllowedLocations:
     """The allow-list, in canonical form.
 
     Raises:
@@ -104,7 +104,7 @@ def allowed_locations(given: Given, choice: ConnectorChoice) -> AllowedLocations
     """
     rules = choice.rules()
     try:
-        return AllowedLocations.of(given.texts("allow"), rules, min_depth=given.number("min_depth"))
+        return allowed_locations(given.texts("allow"), rules, min_depth=given.number("min_depth"))
     except UnknownLocationError as error:
         raise ConfigurationError(f"--allow: {error}") from error
 

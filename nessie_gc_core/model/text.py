@@ -49,3 +49,8 @@ def _json_escape(match: re.Match[str]) -> str:
         return f"\\u{code:04x}"
     code -= 0x10000
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def one_line(error: BaseException) -> str:
+    """An error as one line."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

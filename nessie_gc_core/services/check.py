@@ -8,15 +8,16 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.expand import one_line
-from nessie_gc_core.algorithms.units import AllowedLocations, plan_units
+from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import NessieGcError, PluginError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
+from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.prerequisites import check_executors

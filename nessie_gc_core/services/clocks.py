@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from nessie_gc_core.algorithms.expand import one_line
-from nessie_gc_core.algorithms.guard import AgeLimit, StoreAges
+from nessie_gc_core.algorithms.guard import StoreAges
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsSharedClock, SupportsStoreClock
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.model.locations import store_of
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.times import Clock
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Clock
 
 TOLERANCE = timedelta(minutes=1)
 """Clocks that differ by more are named in the report."""

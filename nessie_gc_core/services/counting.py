@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.plugins.sets import INSTALL_ON_WORKERS
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 

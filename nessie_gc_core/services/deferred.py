@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.defer import file_deletions
-from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
-from nessie_gc_core.algorithms.guard import BUCKETS, SpareLocations, Verdict, judge
+from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
+from nessie_gc_core.algorithms.guard import BUCKETS, SpareLocations, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
@@ -25,15 +25,17 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
+from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.counting import StoredCounts, count_outcomes, count_verdicts, name_files
-from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
+from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.prerequisites import check_executors, check_live_set
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Clock, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.settings import Progress, SweepSettings, no_progress
 from nessie_gc_core.services.versioning import warn_of_versions
 
 log = logging.getLogger(__name__)

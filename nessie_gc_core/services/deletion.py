@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.algorithms.defer import record_deletions
-from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome, dealt_out
-from nessie_gc_core.algorithms.guard import BUCKETS, Verdict
+from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
+from nessie_gc_core.algorithms.guard import BUCKETS
 from nessie_gc_core.algorithms.plan import PlanFiles
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import LiveSet, SweepStep, SweepStepState
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.bury import bury
 from nessie_gc_core.services.counting import count_outcomes, count_verdicts, name_files
 from nessie_gc_core.services.lease import Lease

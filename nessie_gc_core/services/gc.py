@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.settings import MarkSettings, Progress, SweepSettings, no_progress
 from nessie_gc_core.services.sweep import SweepService
-
-
-def utc_now() -> datetime:
-    """The local clock, UTC."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,25 +6,16 @@ import logging
 import os
 import socket
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 
 log = logging.getLogger(__name__)
-
-Elapsed = Callable[[], float]
-"""Gives seconds since some moment in the past, by a clock that nobody sets."""
-
-
-def elapsed_seconds() -> float:
-    """Seconds that passed, those in which the machine was suspended as well, where the system can tell."""
-    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
 
 
 class Lease:

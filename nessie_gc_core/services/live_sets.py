@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.deferred import check_swept
 from nessie_gc_core.services.lease import hold_lease
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
+from nessie_gc_core.model.times import Clock
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Clock, MarkSettings, Progress, no_progress
+from nessie_gc_core.services.settings import MarkSettings, Progress, no_progress
 
 log = logging.getLogger(__name__)
 

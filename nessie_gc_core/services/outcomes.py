@@ -13,11 +13,12 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.algorithms.plan import PLANNED_FILES, PLANNED_KEYS, NameOutcome
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros
+from nessie_gc_core.model.times import Clock
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.outcome_formats import (
     NAMES,
     RECORDED,
@@ -26,7 +27,6 @@ from nessie_gc_core.services.outcome_formats import (
     ParquetParts,
     sync_folder,
 )
-from nessie_gc_core.services.settings import Clock
 
 PLANNED = "planned"
 """Outcome of a file that an earlier attempt was about to delete, where nothing says whether it did."""

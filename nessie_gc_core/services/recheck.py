@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.guard import Verdict
 from nessie_gc_core.algorithms.recheck import HeadsMoved, expand_moved, find_moved
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.subtract import with_owners
@@ -22,7 +21,8 @@ from nessie_gc_core.model.live_sets import LiveSet, ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.services.lease import Elapsed, elapsed_seconds
+from nessie_gc_core.model.times import Elapsed, elapsed_seconds
+from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import SweepSettings
 

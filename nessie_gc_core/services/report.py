@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from nessie_gc_core.algorithms.delete import Outcome
+from nessie_gc_core.model.verdicts import Outcome
 
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from nessie_gc_core.algorithms.delete import DeleteMode
-from nessie_gc_core.algorithms.guard import AgeLimit, DeletionCaps
-from nessie_gc_core.algorithms.units import AllowedLocations
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.verdicts import DeleteMode
 
 
 class Membership(StrEnum):
@@ -118,7 +117,5 @@ class SweepSettings:
             )
 
 
-Clock = Callable[[], datetime]
-"""Gives the time now, UTC."""
 Progress = Callable[[str, int, "int | None"], None]
 """Told the phase, how much of it is done, and of how much, where that is known."""

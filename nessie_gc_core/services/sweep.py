@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nessie_gc_core.algorithms import subtract
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
@@ -32,15 +31,17 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent, 
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.clocks import store_ages, times_now
 from nessie_gc_core.services.counting import StoredCounts
 from nessie_gc_core.services.deletion import Deletion
 from nessie_gc_core.services.hints import warn_of_missing_metadata
-from nessie_gc_core.services.lease import Elapsed, Lease, elapsed_seconds, hold_lease
+from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.prerequisites import check_executors, check_live_set
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
-from nessie_gc_core.services.settings import Clock, Membership, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.settings import Membership, Progress, SweepSettings, no_progress
 from nessie_gc_core.services.versioning import warn_of_versions
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,8 @@ from pyiceberg.table import Table
 from nessie_gc_core.engines.local.engine import LocalEngine
 from nessie_gc_core.model import ReferencePolicies
 from nessie_gc_core.model.options import OptionValue
-from nessie_gc_core.services.gc import GcService, utc_now
+from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import MarkSettings, SweepSettings
 

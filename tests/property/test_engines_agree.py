@@ -19,13 +19,12 @@ from nessie_gc_memory import MemoryLake, MemoryRepository, put
 from oracle import deletable
 from scenes import NOW
 
-from nessie_gc_core.algorithms.delete import DeleteMode
-from nessie_gc_core.algorithms.guard import DeletionCaps
-from nessie_gc_core.algorithms.units import AllowedLocations
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.model.limits import AllowedLocations, DeletionCaps
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import Operation, OperationKind, ReferenceKind
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import Membership, SweepSettings
 
 if TYPE_CHECKING:

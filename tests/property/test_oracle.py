@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nessie_gc_memory import MemoryLake
 from oracle import deletable, live_versions
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import Membership, SweepSettings
 
 slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -8,7 +8,7 @@ from collecting import Collector
 from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.units import AllowedLocations
+from nessie_gc_core.model.limits import AllowedLocations
 
 
 def test_s01_contents_that_share_a_location_cost_each_other_no_file(merged: Merged) -> None:

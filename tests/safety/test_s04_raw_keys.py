@@ -11,7 +11,7 @@ from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 from scenes import ODD_DEAD, ODD_LIVE
 
-from nessie_gc_core.algorithms.delete import DeleteMode
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import SweepSettings
 
 

@@ -12,10 +12,10 @@ from collecting import Collector
 from nessie_gc_memory import MemoryFileLister, MemoryLake, MemoryRepository, put
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.algorithms.guard import AgeLimit
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import FileLister, SupportsSharedClock
 from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import SweepSettings

@@ -9,8 +9,8 @@ from collecting import Collector
 from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.guard import AgeLimit
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.services.settings import SweepSettings
 
 

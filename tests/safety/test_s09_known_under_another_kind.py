@@ -11,8 +11,8 @@ from collecting import Collector, on_disk
 from nessie_gc_memory import MemoryLake, content, put, save_history
 from scenes import START
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import SweepSettings
 
 

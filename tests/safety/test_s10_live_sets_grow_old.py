@@ -8,8 +8,8 @@ import pytest
 from collecting import Collector
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import SweepSettings
 
 

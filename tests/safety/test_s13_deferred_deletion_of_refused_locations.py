@@ -7,8 +7,8 @@ from datetime import timedelta
 from collecting import Collector
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.delete import DeleteMode
-from nessie_gc_core.algorithms.units import AllowedLocations
+from nessie_gc_core.algorithms.units import allowed_locations
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import SweepSettings
 
 
@@ -24,7 +24,7 @@ def test_s13_a_location_that_another_spelling_of_its_unit_allows_is_refused(
     live_set = collector.mark("1")
     deferred = collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
     assert deferred.outcomes["deferred"].files >= 2
-    only = AllowedLocations.of(["memory://wh/db"], collector.choice.rules())
+    only = allowed_locations(["memory://wh/db"], collector.choice.rules())
     report = collector.delete_deferred(live_set, SweepSettings(allowed=only))
     assert (False, True) == (allowed in lake.paths(), refused in lake.paths())
     assert "is outside the allowed locations" in report.refused["memory://wh//db/t/"]

@@ -8,8 +8,7 @@ import pytest
 from collecting import Collector
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.guard import DeletionCaps
-from nessie_gc_core.algorithms.units import AllowedLocations
+from nessie_gc_core.model.limits import AllowedLocations, DeletionCaps
 from nessie_gc_core.services.settings import SweepSettings
 
 

@@ -18,11 +18,11 @@ from nessie_gc_memory import MemoryLake, put
 from pyarrow import parquet
 from scenes import START
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.settings import SweepSettings
 

@@ -19,7 +19,6 @@ from nessie_gc_memory import MemoryFileDeleter, MemoryLake, delete, put
 from scenes import START
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.connectors import FileDeleter, LiveSetStore
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
@@ -27,6 +26,7 @@ from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError, SafetyError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import SweepSettings

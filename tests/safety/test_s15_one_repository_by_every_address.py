@@ -12,9 +12,9 @@ from collecting import Collector
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, put
 from nessie_gc_nessie import NessieConnector
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import LeaseHeldError
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.records import RecordsService
 from nessie_gc_core.services.report import GcReport

@@ -12,9 +12,9 @@ from collecting import Collector
 from merged import Merged, collect_scenes
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.live_sets import LiveSetStatus
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import Membership, SweepSettings
 
 

@@ -17,13 +17,14 @@ from lakes_by_hand import respell
 from nessie_gc_memory import MemoryLake, TableState, put
 from scenes import START
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.algorithms.unit_index import UnitIndex
-from nessie_gc_core.algorithms.units import AllowedLocations, plan_units
+from nessie_gc_core.algorithms.units import allowed_locations, plan_units
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import SweepSettings
 
 SPELLINGS = {
@@ -108,7 +109,7 @@ def test_s24_two_spellings_of_one_location_are_one_unit(lake: MemoryLake, collec
 def test_s24_an_allowed_warehouse_allows_no_other_spelling() -> None:
     """Object stores may keep both spellings apart; what is allowed is decided by what the store is asked for."""
     rules = LocationRules()
-    allowed = AllowedLocations.of(["s3://lake/wh"], rules)
+    allowed = allowed_locations(["s3://lake/wh"], rules)
     plan = plan_units(["s3://lake//wh/db/t", "s3://lake/wh/./db/t", "s3://lake/wh//db/t"], rules, allowed)
     assert {"s3://lake//wh/db/t"} == set(plan.refused)
     locations = {location for unit in plan.units for location in unit.locations}
@@ -319,7 +320,7 @@ def test_s24_an_allowed_warehouse_is_what_it_is_on_the_disk(tmp_path: Path) -> N
     (real / "way-out").symlink_to(outside)
     rules = LocationRules()
     for warehouse in (real, link):
-        allowed = AllowedLocations.of([f"file://{warehouse}"], rules)
+        allowed = allowed_locations([f"file://{warehouse}"], rules)
         plan = plan_units([f"file://{link}/db/t", f"file://{link}/way-out/t"], rules, allowed)
         assert (f"file://{real}/db/t/",) == plan.roots
         assert [f"file://{link}/way-out/t"] == list(plan.refused)

@@ -17,13 +17,14 @@ from collecting import Collector, on_disk, spark_engine
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.algorithms.delete import DeleteFiles, DeleteMode, Outcome
+from nessie_gc_core.algorithms.delete import DeleteFiles
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.relations import VERDICTS
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome
 from nessie_gc_core.plugins import PluginInfo, PluginSet, installed
 from nessie_gc_core.services.check import check_engine
 from nessie_gc_core.services.settings import SweepSettings

@@ -16,9 +16,9 @@ import pytest
 from collecting import Collector, in_memory
 from nessie_gc_memory import MemoryLake, content, put
 
-from nessie_gc_core.algorithms.delete import DeleteMode
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.model.live_sets import FileDeletion
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.settings import SweepSettings
 
 EVIL = "abfss://c@ouraccount.dfs.evil.example"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from nessie_gc_memory import MemoryLake
 
-from nessie_gc_core.algorithms.units import AllowedLocations, plan_units
+from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.limits import AllowedLocations
 
 
 @pytest.fixture

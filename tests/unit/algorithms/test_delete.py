@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.algorithms.delete import Outcome, _Doomed, delete_batch
+from nessie_gc_core.algorithms.delete import _Doomed, delete_batch
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.verdicts import Outcome
 
 HERE = "s3://b/db/t/"
 

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.algorithms.guard import BUCKETS, AgeLimit, DeletionCaps, JudgeFiles, StoreAges, bucket_of
+from nessie_gc_core.algorithms.guard import BUCKETS, JudgeFiles, StoreAges, bucket_of
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import to_batches, to_micros
+from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

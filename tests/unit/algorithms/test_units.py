@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_gc_core.algorithms.unit_index import UnitIndex
-from nessie_gc_core.algorithms.units import AllowedLocations, plan_units
+from nessie_gc_core.algorithms.units import allowed_locations, plan_units
 from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.locations import LocationRules
 
 RULES = LocationRules()
@@ -78,7 +79,7 @@ def test_the_allow_list_and_the_depth_decide(allowed: AllowedLocations, location
     ],
 )
 def test_an_allowed_warehouse_allows_no_other_account(allowed: str, location: str, refused: bool) -> None:
-    plan = plan_units([location], RULES, AllowedLocations.of([allowed], RULES))
+    plan = plan_units([location], RULES, allowed_locations([allowed], RULES))
     assert refused == (location in plan.refused)
     assert refused != bool(plan.units)
 

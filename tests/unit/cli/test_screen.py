@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from nessie_gc_core.algorithms.delete import Outcome
 from nessie_gc_core.cli.logs import logging_to
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_report
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile, Tally
 
 

@@ -10,16 +10,17 @@ from uuid import UUID
 import pytest
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, put, save_history
 
-from nessie_gc_core.algorithms.delete import DeleteMode, Outcome
-from nessie_gc_core.algorithms.guard import AgeLimit, DeletionCaps
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.engines.spark import SparkEngine
 from nessie_gc_core.errors import LeaseHeldError
+from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome
 from nessie_gc_core.services.deferred import DeferredDeletionService
-from nessie_gc_core.services.gc import GcService, utc_now
+from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.settings import MarkSettings, SweepSettings
 

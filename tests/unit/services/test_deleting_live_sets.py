@@ -12,9 +12,9 @@ import pytest
 from collecting import Collector, in_memory
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.delete import DeleteMode, Outcome
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSetStatus
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome
 from nessie_gc_core.services.live_sets import LiveSetService
 from nessie_gc_core.services.settings import SweepSettings
 

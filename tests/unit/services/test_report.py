@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.algorithms.delete import Outcome
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 
 tallies = st.dictionaries(st.sampled_from(Outcome), st.tuples(st.integers(0, 10**9), st.integers(0, 10**15)))

@@ -1,0 +1,23 @@
+"""The clocks of this machine, passed in wherever time decides something."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+"""Gives the time now, UTC."""
+Elapsed = Callable[[], float]
+"""Gives seconds since some moment in the past, by a clock that nobody sets."""
+
+
+def utc_now() -> datetime:
+    """The local clock, UTC."""
+    return datetime.now(UTC)
+
+
+def elapsed_seconds() -> float:
+    """Seconds that passed, those in which the machine was suspended as well, where the system can tell."""
+    boot_time = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
