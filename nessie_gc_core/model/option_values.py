@@ -1,152 +1,164 @@
-"""How the value of an option becomes what its declared type says, or an error that says what is expected."""
+"""How the value of an option becomes what its declared type says, or an error that says what is expected.
+
+pydantic reads: text in its mode for text, every other value in its strict mode, in which a bool is no number. Ours are
+the words of the errors, which never show a secret, and what pydantic reads in another way than a careful reader would:
+a duration (it takes a month for 30 days) and an instant (it takes numbers, and times without an offset).
+"""
 
 from __future__ import annotations
 
-import math
 import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
+from isodate import duration_isoformat
+from pydantic import AwareDatetime, Field, FiniteFloat, TypeAdapter
+
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.policies import parse_duration, parse_instant
 
 OptionValue = str | int | float | bool | None | Sequence[str] | Mapping[str, str]
 """What an option may hold in a :class:`ConnectorSpec`: plain values that survive JSON and pickling."""
 
-_TRUE = frozenset({"true", "yes", "1"})
-_FALSE = frozenset({"false", "no", "0"})
+Bound = int | float | timedelta | datetime
+"""The least or the greatest value of an option."""
 
 
-def convert(name: str, hint: object, value: object, *, shown: bool) -> object:
-    """The value as the declared type has it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionType:
+    """A declared type with its bounds: what it takes, and how a value is read."""
 
-    Raises:
-        ConfigurationError: it does not fit; the message names the option, and shows no secret.
-    """
-    try:
-        return _read(hint, value)
-    except (ValueError, OverflowError) as error:
-        found = repr(value) if shown else "what was given"
-        said = "the number is too large" if isinstance(error, OverflowError) else error
-        raise ConfigurationError(f"option {name!r} cannot be {found}: {said}") from None
+    words: str
+    """What it takes, for errors: "a whole number, at least 1"."""
+    is_optional: bool
+    read: Callable[[object], object]
+    """Gives the typed value, or raises a ValueError or OverflowError."""
 
+    def convert(self, name: str, value: object, *, shown: bool) -> object:
+        """The value of the option ``name`` as the declared type has it.
 
-def expected(hint: object) -> str:
-    """What a declared type takes, in words.
-
-    Raises:
-        ConfigurationError: no option can have this type.
-    """
-    arms = _arms(hint)
-    if len(arms) > 1:
-        return " or ".join(expected(arm) for arm in arms)
-    return _reader(arms[0])[0]
-
-
-def _read(hint: object, value: object) -> object:
-    arms = _arms(hint)
-    if value is None and type(None) in arms:
-        return None
-    # A text fits a text always, so the other types are tried before it.
-    readers = [_reader(arm) for arm in sorted(arms, key=lambda arm: arm is str) if arm is not type(None)]
-    for _said, read in readers:
+        Raises:
+            ConfigurationError: it does not fit; the message names the option, and shows the value only where
+                ``shown``. It has neither cause nor context, which would hold the value.
+        """
+        if value is None and self.is_optional:
+            return None
         try:
-            return read(value)
+            return self.read(value)
         except ValueError:
-            if len(readers) == 1:
-                raise
-    raise ValueError(f"expected {' or '.join(said for said, _ in readers)}")
+            problem = f"expected {self.words}"
+        except OverflowError:
+            problem = "the number is too large"
+        raise ConfigurationError(f"option {name!r} cannot be {_text_of(value, shown=shown)}: {problem}")
 
 
-def _arms(hint: object) -> tuple[object, ...]:
-    return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+def option_type(hint: object, *, minimum: Bound | None = None, maximum: Bound | None = None) -> OptionType:
+    """The type that a declaration asks for.
 
-
-def _reader(hint: object) -> tuple[str, Callable[[object], object]]:
-    """What a type takes, in words, and the function that reads it."""
-    if hint in _PLAIN:
-        said, read = _PLAIN[hint]
-    elif isinstance(hint, type) and issubclass(hint, Enum):
-        said, read = f"one of {', '.join(str(member.value) for member in hint)}", _enum_reader(hint)
-    elif typing.get_origin(hint) in (Mapping, dict) and typing.get_args(hint) == (str, str):
-        said, read = "pairs of the form KEY=VALUE", _pairs
-    elif typing.get_origin(hint) in (Sequence, tuple, list) and typing.get_args(hint) in ((str,), (str, ...)):
-        said, read = "a list of texts", _texts
-    else:
+    Raises:
+        ConfigurationError: no option can have this type, or these bounds.
+    """
+    declared, is_optional = _without_none(hint)
+    form = _form(declared)
+    if form is None:
         raise ConfigurationError(f"no option can have the type {hint!r}")
-
-    def reading(value: object) -> object:
-        try:
-            return read(value)
-        except ValueError:
-            raise ValueError(f"expected {said}") from None
-
-    return said, reading
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    return str(value)
+    words, read = form.words, _reader(form.type, form.prepare)
+    if minimum is not None or maximum is not None:
+        least, most = (_bound(declared, read, bound) for bound in (minimum, maximum))
+        words += "" if least is None else f", at least {_shown(least)}"
+        words += "" if most is None else f", at most {_shown(most)}"
+        read = _reader(typing.Annotated[form.type, Field(ge=least, le=most)], form.prepare)
+    return OptionType(words=words, is_optional=is_optional, read=read)
 
 
-def _switch(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = _text(value).strip().lower()
-    if word not in _TRUE | _FALSE:
-        raise ValueError
-    return word in _TRUE
+@dataclass(frozen=True, slots=True)
+class _Form:
+    words: str
+    type: typing.Any
+    """What pydantic reads."""
+    prepare: Callable[[object], object] = lambda value: value
+    """Brings what pydantic does not know into a form that it does."""
 
 
-def _whole(value: object) -> int:
-    if isinstance(value, bool):
-        raise ValueError
-    return value if isinstance(value, int) else int(_text(value))
+def _form(declared: object) -> _Form | None:
+    origin, arguments = typing.get_origin(declared), typing.get_args(declared)
+    if origin in (Mapping, dict) and arguments == (str, str):
+        return _Form("pairs of the form KEY=VALUE", dict[str, str], _pairs)
+    if origin in (Sequence, tuple, list) and arguments in ((str,), (str, ...)):
+        return _Form("a list of texts", tuple[str, ...], _texts)
+    if isinstance(declared, type) and issubclass(declared, Enum):
+        members = {str(member.value): member for member in declared}
+        return _Form(f"one of {', '.join(members)}", declared, lambda value: _member(members, value))
+    return _SCALARS.get(declared) if isinstance(declared, type) else None
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool):
-        raise ValueError
-    number = float(value) if isinstance(value, (int, float)) else float(_text(value))
-    if not math.isfinite(number):
-        raise ValueError
-    return number
+def _reader(type_: typing.Any, prepare: Callable[[object], object]) -> Callable[[object], object]:
+    adapter: TypeAdapter[object] = TypeAdapter(type_)
 
-
-def _duration(value: object) -> timedelta:
-    return value if isinstance(value, timedelta) else timedelta(seconds=_number(value))
-
-
-def _enum_reader(enum: type[Enum]) -> Callable[[object], Enum]:
-    def read(value: object) -> Enum:
-        if isinstance(value, enum):
-            return value
-        found = [member for member in enum if value in (member.value, str(member.value))]
-        if not found or isinstance(value, bool):
-            raise ValueError
-        return found[0]
+    def read(value: object) -> object:
+        prepared = prepare(value)
+        if isinstance(prepared, str):
+            return adapter.validate_strings(prepared)
+        return adapter.validate_python(prepared, strict=True)
 
     return read
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _bound(declared: object, read: Callable[[object], object], bound: Bound | None) -> typing.Any:
+    if bound is None:
+        return None
+    try:
+        if declared in (int, float, timedelta, datetime):
+            return read(bound)
+    except (ValueError, OverflowError):
+        pass
+    raise ConfigurationError(f"{bound!r} is no bound for the type {declared!r}")
+
+
+def _without_none(hint: object) -> tuple[object, bool]:
+    if typing.get_origin(hint) not in (types.UnionType, typing.Union):
+        return hint, False
+    arms = [arm for arm in typing.get_args(hint) if arm is not type(None)]
+    return (arms[0], True) if len(arms) == 1 else (hint, False)
+
+
+# ---- what pydantic reads otherwise --------------------------------------------------------------------
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _duration(value: object) -> object:
+    if isinstance(value, str) and value.strip().lstrip("+-")[:1] in ("P", "p"):
+        return parse_duration(value)
+    return value if isinstance(value, timedelta) else timedelta(seconds=typing.cast(float, _seconds(value)))
+
+
+def _instant(value: object) -> object:
+    instant = parse_instant(value) if isinstance(value, str) else value
+    is_aware = isinstance(instant, datetime) and instant.tzinfo is not None
+    return typing.cast(datetime, instant).astimezone(UTC) if is_aware else instant
+
+
+def _member(members: Mapping[str, Enum], value: object) -> object:
+    return value if isinstance(value, bool) else members.get(str(value), value)
+
+
+def _texts(value: object) -> object:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
-    if not isinstance(value, (list, tuple)):
-        raise ValueError
-    return tuple(_text(part) for part in value)
+    return tuple(value) if isinstance(value, list) else value
 
 
-def _pairs(value: object) -> Mapping[str, str]:
+def _pairs(value: object) -> object:
     """``k=v`` pairs with commas between; a comma that no ``k=`` follows belongs to the value."""
-    if isinstance(value, Mapping):
-        return {_text(key): _text(inner) for key, inner in value.items()}
-    text = _text(value)
+    if not isinstance(value, str):
+        return dict(value) if isinstance(value, Mapping) else value
     pairs: dict[str, str] = {}
-    for part in re.split(r",(?=[^,=]+=)", text) if text.strip() else ():
+    for part in re.split(r",(?=[^,=]+=)", value) if value.strip() else ():
         key, equals, inner = part.partition("=")
         if not equals or not key.strip():
             raise ValueError
@@ -154,11 +166,27 @@ def _pairs(value: object) -> Mapping[str, str]:
     return pairs
 
 
-_PLAIN: Mapping[object, tuple[str, Callable[[object], object]]] = {
-    str: ("a text", _text),
-    bool: ("true or false", _switch),
-    int: ("a whole number", _whole),
-    float: ("a number", _number),
-    timedelta: ("a number of seconds", _duration),
-    type(None): ("nothing", _text),
+_seconds = _reader(FiniteFloat, _stripped)
+
+_SCALARS: Mapping[type, _Form] = {
+    str: _Form("a text", str),
+    bool: _Form("true or false", bool, _stripped),
+    int: _Form("a whole number", typing.Annotated[int, Field(ge=-(2**63), lt=2**63)]),
+    float: _Form("a number", FiniteFloat),
+    timedelta: _Form("a number of seconds, or an ISO duration such as P30D or PT36H", timedelta, _duration),
+    datetime: _Form("an instant with an offset, such as 2026-01-31T00:00:00Z", AwareDatetime, _instant),
 }
+
+
+# ---- words --------------------------------------------------------------------------------------------
+def _shown(bound: object) -> str:
+    if isinstance(bound, timedelta):
+        return str(duration_isoformat(bound))
+    return bound.isoformat() if isinstance(bound, datetime) else str(bound)
+
+
+def _text_of(value: object, *, shown: bool) -> str:
+    try:
+        return repr(value) if shown else "what was given"
+    except ValueError:  # a number of more digits than Python writes
+        return "what was given"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Self, TypeVar, dataclass_transform
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.option_values import OptionValue, convert, expected
+from nessie_gc_core.model.option_values import Bound, OptionType, OptionValue, option_type
 
 __all__ = [
     "ConnectorOptions",
@@ -24,19 +24,45 @@ __all__ = [
 _T = TypeVar("_T")
 
 
-def option(default: _T, *, help: str) -> _T:
-    """Declares an option with its default and the line that the reference shows for it."""
-    return typing.cast(_T, _field(default, help=help, secret=False))
+def option(
+    default: _T,
+    *,
+    help: str,
+    flag: str | None = None,
+    metavar: str | None = None,
+    section: str = "",
+    minimum: Bound | None = None,
+    maximum: Bound | None = None,
+) -> _T:
+    """Declares an option with its default and the line that the reference shows for it.
+
+    Args:
+        default: its value where none is given.
+        help: what it does, in one line.
+        flag: its short form on a command line, such as ``-c``.
+        metavar: what a command line's help calls its value, such as ``POLICY``.
+        section: the heading under which a command line's help lists it.
+        minimum: the least value; for a ``timedelta``, a number is seconds.
+        maximum: the greatest value.
+    """
+    metadata = {"help": help, "secret": False, "flag": flag, "metavar": metavar, "section": section}
+    return typing.cast(_T, _field(default, {**metadata, "minimum": minimum, "maximum": maximum}))
 
 
-def secret(default: str | None = None, *, help: str) -> str | None:
+def secret(
+    default: str | None = None, *, help: str, flag: str | None = None, metavar: str | None = None, section: str = ""
+) -> str | None:
     """Declares an option that never appears in a repr, a report, a log line or a store."""
-    return typing.cast("str | None", _field(default, help=help, secret=True))
+    metadata = {"help": help, "secret": True, "flag": flag, "metavar": metavar, "section": section}
+    return typing.cast("str | None", _field(default, metadata))
 
 
-def secret_mapping(*, help: str) -> Mapping[str, str]:
+def secret_mapping(
+    *, help: str, flag: str | None = None, metavar: str | None = None, section: str = ""
+) -> Mapping[str, str]:
     """Declares a ``k=v`` option, empty by default, whose values may hold credentials."""
-    return typing.cast("Mapping[str, str]", _field({}, help=help, secret=True))
+    metadata = {"help": help, "secret": True, "flag": flag, "metavar": metavar, "section": section}
+    return typing.cast("Mapping[str, str]", _field({}, metadata))
 
 
 def check_identity(name: str) -> None:
@@ -49,11 +75,11 @@ def check_identity(name: str) -> None:
         raise ConfigurationError("option 'identity' must be a name of printable characters without spaces around it")
 
 
-def _field(default: object, *, help: str, secret: bool) -> object:
-    metadata = {"help": help, "secret": secret}
+def _field(default: object, metadata: Mapping[str, object]) -> object:
+    shown = not metadata["secret"]
     if isinstance(default, dict):
-        return dataclasses.field(default_factory=dict, repr=not secret, metadata=metadata)
-    return dataclasses.field(default=default, repr=not secret, metadata=metadata)
+        return dataclasses.field(default_factory=default.copy, repr=shown, metadata=metadata)
+    return dataclasses.field(default=default, repr=shown, metadata=metadata)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, secret, secret_mapping))
@@ -66,9 +92,10 @@ def options(cls: type[_T]) -> type[_T]:
 class ConnectorOptions:
     """Base of every connector's ``Options``; unknown keys are refused.
 
-    An option is a ``str``, ``bool``, ``int``, ``float``, ``timedelta`` (given in seconds), an ``Enum`` (given by
-    value), a ``Sequence[str]`` or a ``Mapping[str, str]``, or one of these ``| None``. Text that stands for such a
-    value is read; anything else is refused.
+    An option is a ``str``, ``bool``, ``int``, ``float``, ``timedelta`` (given in seconds or as an ISO duration),
+    ``datetime`` (given as an ISO instant with an offset), an ``Enum`` (given by value), a ``Sequence[str]`` or a
+    ``Mapping[str, str]``, or one of these ``| None``. Text that stands for such a value is read; anything else is
+    refused.
     """
 
     @classmethod
@@ -97,7 +124,8 @@ class ConnectorOptions:
         hints = typing.get_type_hints(cls)
         secret_names = cls.secret_names()
         return {
-            name: convert(name, hints[name], value, shown=name not in secret_names) for name, value in values.items()
+            name: _type_of(fields[name], hints[name]).convert(name, value, shown=name not in secret_names)
+            for name, value in values.items()
         }
 
     @classmethod
@@ -105,7 +133,7 @@ class ConnectorOptions:
         """Refuses declarations that no value can be checked against.
 
         Raises:
-            ConfigurationError: the type of an option is none that options can have; the message names it.
+            ConfigurationError: an option has a type or bounds that options cannot have; the message names it.
         """
         try:
             hints = typing.get_type_hints(cls)
@@ -113,7 +141,7 @@ class ConnectorOptions:
             raise ConfigurationError(f"a declared type cannot be found: {error}") from error
         for field in dataclasses.fields(cls):
             try:
-                expected(hints[field.name])
+                _type_of(field, hints[field.name])
             except ConfigurationError as error:
                 raise ConfigurationError(f"option {field.name!r}: {error}") from None
 
@@ -121,6 +149,10 @@ class ConnectorOptions:
     def secret_names(cls) -> frozenset[str]:
         """Names of the options that may hold credentials."""
         return frozenset(f.name for f in dataclasses.fields(cls) if f.metadata.get("secret"))
+
+
+def _type_of(field: dataclasses.Field[typing.Any], hint: object) -> OptionType:
+    return option_type(hint, minimum=field.metadata.get("minimum"), maximum=field.metadata.get("maximum"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

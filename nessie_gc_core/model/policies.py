@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
+import isodate
+
 from nessie_gc_core.errors import ConfigurationError
 
-_DURATION = re.compile(
-    r"(?P<sign>[-+]?)P(?:(?P<days>[-+]?\d+)D)?"
-    r"(?P<time>T(?:(?P<hours>[-+]?\d+)H)?(?:(?P<minutes>[-+]?\d+)M)?(?:(?P<seconds>[-+]?\d+(?:[.,]\d{0,9})?)S)?)?"
-)
+_NOT_READ = re.compile(r"Y|^[^T]*M|[.,]\d+[A-RT-Z]|T$")
+"""Years, months, fractions of anything but seconds, and a T with nothing after it: isodate reads some of these."""
 _ACCEPTED = (
     "NONE, a number of commits, an ISO duration such as P10D or PT36H, or an instant such as 2026-01-31T00:00:00Z"
 )
@@ -108,7 +108,9 @@ def parse_instant(text: str) -> datetime:
 
 
 def parse_duration(text: str) -> timedelta:
-    """Reads an ISO duration of days, hours, minutes and seconds, such as ``P1DT12H``.
+    """Reads an ISO duration of weeks, days, hours, minutes and seconds, such as ``P1DT12H``.
+
+    Seconds may have a fraction, which is read to the microsecond.
 
     Raises:
         ConfigurationError: it is no such duration (months and years have no fixed length).
@@ -120,19 +122,13 @@ def parse_duration(text: str) -> timedelta:
 
 
 def _duration(upper: str) -> timedelta | None:
-    match = _DURATION.fullmatch(upper)
-    if match is None or match["time"] == "T" or not any(match[p] for p in ("days", "hours", "minutes", "seconds")):
+    if _NOT_READ.search(upper):
         return None
     try:
-        duration = timedelta(
-            days=int(match["days"] or 0),
-            hours=int(match["hours"] or 0),
-            minutes=int(match["minutes"] or 0),
-            seconds=float((match["seconds"] or "0").replace(",", ".")),
-        )
-    except (OverflowError, ValueError):  # ValueError: more digits than Python reads
+        duration = isodate.parse_duration(upper)
+    except (ValueError, OverflowError):
         return None
-    return -duration if match["sign"] == "-" else duration
+    return duration if isinstance(duration, timedelta) else None  # isodate also reads a date after a P
 
 
 def _before(upper: str, reference_time: datetime) -> datetime | None:

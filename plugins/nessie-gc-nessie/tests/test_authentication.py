@@ -226,7 +226,7 @@ def test_a_token_endpoint_that_gives_no_token_is_named_in_the_error(
     assert_no_secrets(raised.value)
 
 
-@pytest.mark.parametrize("expires_in", [None, "soon", "30"])
+@pytest.mark.parametrize("expires_in", [None, "soon", "30", 10**400, float("nan"), float("inf"), [30]])
 def test_a_lifetime_that_is_missing_or_odd_does_no_harm(expires_in: object) -> None:
     token = {"access_token": "t", "expires_in": expires_in}
     answer = json_reply({key: value for key, value in token.items() if value is not None})
@@ -239,3 +239,43 @@ def test_a_lifetime_that_is_missing_or_odd_does_no_harm(expires_in: object) -> N
         list(connector.references())
 
     assert 1 == len(issuer.asked)
+
+
+@pytest.mark.parametrize("expires_in", [10**400, float("nan"), float("inf"), "soon"])
+def test_a_lifetime_that_is_no_length_of_time_is_taken_for_a_minute(expires_in: object) -> None:
+    clock = Clock()
+    with (
+        LoopbackServer(scripted(json_reply({"access_token": "t", "expires_in": expires_in}))) as issuer,
+        LoopbackServer(scripted(ONE_PAGE)) as api,
+        connect(api.uri, oauth2(f"{issuer.origin}/token"), clock) as connector,
+    ):
+        for moment in (1000.0, 1045.0, 1061.0):
+            clock.now = moment
+            list(connector.references())
+
+    assert 2 == len(issuer.asked)
+
+
+def test_client_id_and_secret_are_form_encoded_before_they_become_a_header() -> None:
+    tokens = json_reply({"access_token": "t"})
+    with LoopbackServer(scripted(tokens)) as issuer, LoopbackServer(scripted(ONE_PAGE)) as api:
+        secret = {"oauth2_client_id": "zoë:1", "oauth2_client_secret": "client-s3cret+ €"}
+        with connect(api.uri, {**oauth2(f"{issuer.origin}/token"), **secret}) as connector:
+            list(connector.references())
+
+    sent = base64.b64decode(issuer.asked[0].headers["Authorization"].removeprefix("Basic ")).decode()
+    assert "zo%C3%AB%3A1:client-s3cret%2B+%E2%82%AC" == sent
+
+
+def test_client_credentials_do_not_follow_a_redirect() -> None:
+    tokens = TokenServer(lifetime_seconds=1000)
+    with LoopbackServer(tokens) as elsewhere, LoopbackServer(scripted(ONE_PAGE)) as api:
+        moved = Reply(status=307, headers={"Location": f"{elsewhere.origin}/token"})
+        with (
+            LoopbackServer(scripted(moved)) as issuer,
+            connect(api.uri, oauth2(f"{issuer.origin}/token")) as connector,
+            pytest.raises(RepositoryError, match="HTTP 307"),
+        ):
+            list(connector.references())
+
+    assert [] == elsewhere.asked

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -32,7 +34,8 @@ def parse(text: str) -> CutoffPolicy:
         ("P1DT12H30M1.5S", Reach(since=NOW - timedelta(days=1, hours=12, minutes=30, seconds=1.5))),
         ("PT1,5S", Reach(since=NOW - timedelta(seconds=1.5))),
         ("-PT2H", Reach(since=NOW + timedelta(hours=2))),
-        ("PT-2H", Reach(since=NOW + timedelta(hours=2))),
+        ("P2W", Reach(since=NOW - timedelta(days=14))),
+        ("+P1D", Reach(since=NOW - timedelta(days=1))),
         ("2026-01-31T00:00:00Z", Reach(since=datetime(2026, 1, 31, tzinfo=UTC))),
         ("2026-01-31T09:00:00+09:00", Reach(since=datetime(2026, 1, 31, tzinfo=UTC))),
     ],
@@ -46,6 +49,8 @@ def test_every_form_of_a_policy_is_read(text: str, reach: Reach) -> None:
     [
         *("", "all", "P", "PT", "P1M", "P1Y", "1.5", "2026-01-31", "2026-01-31T00:00:00", "10d", "99999999999", "--1"),
         *("0001-01-01T00:00:00+14:00", "9" * 5000, f"P{'9' * 5000}D"),
+        *("PT-2H", "P-1D", "--P1D", "P1DT", "P0Y", "P0M", "P1Y2D", "P1.5D", "PT0,5H", "P1D12H", "P1H", "PT1D"),
+        *("P20260131T000000", "P2026-01-31T00:00:00", "P٣D", "P1D2"),
     ],
     ids=lambda text: text[:25],
 )
@@ -79,9 +84,56 @@ def test_an_instant_keeps_its_microseconds_in_any_zone(instant: datetime) -> Non
     assert UTC is parse_instant(instant.isoformat()).tzinfo
 
 
-@given(st.timedeltas(timedelta(0), timedelta(days=1000)).map(lambda d: timedelta(days=d.days, seconds=d.seconds)))
-def test_durations_are_read_back(duration: timedelta) -> None:
-    assert duration == parse_duration(f"P{duration.days}DT{duration.seconds}S")
+_UNITS = {"W": (7 * 86400, 10**4), "D": (86400, 10**5), "H": (3600, 10**6), "M": (60, 10**7), "S": (1, 10**9)}
+"""The seconds of each unit, and the most of it that a text here has."""
+
+
+@st.composite
+def durations(draw: st.DrawFn) -> tuple[str, Fraction]:
+    """The text of an ISO duration, and its length in seconds by the definition of the units."""
+    texts, length = {}, Fraction(0)
+    for unit in draw(st.sets(st.sampled_from("WDHMS"), min_size=1)):
+        seconds, most = _UNITS[unit]
+        texts[unit] = str(draw(st.integers(0, most)))
+        if unit == "S":
+            texts[unit] += draw(st.from_regex(r"([.,][0-9]{1,9})?", fullmatch=True))
+        length += Fraction(texts[unit].replace(",", ".")) * seconds
+    time = "".join(texts[unit] + unit for unit in "HMS" if unit in texts)
+    text = "P" + "".join(texts[unit] + unit for unit in "WD" if unit in texts) + ("T" + time if time else "")
+    sign = draw(st.sampled_from(["", "+", "-"]))
+    return draw(st.sampled_from([str.upper, str.lower]))(sign + text), -length if sign == "-" else length
+
+
+def _seconds(duration: timedelta) -> Fraction:
+    return Fraction(duration // timedelta.resolution, 10**6)
+
+
+@given(durations())
+def test_a_duration_is_as_long_as_its_units_say(duration: tuple[str, Fraction]) -> None:
+    text, length = duration
+    if (length * 10**6).denominator == 1:
+        assert length == _seconds(parse_duration(text))
+    else:
+        assert abs(length - _seconds(parse_duration(text))) < Fraction(1, 10**6)
+
+
+@given(durations())
+def test_a_cut_off_keeps_no_less_than_its_duration_says(duration: tuple[str, Fraction]) -> None:
+    text, length = duration
+    since = parse(text).reach.since
+    assert since is not None
+    assert _seconds(NOW - since) > length - Fraction(1, 10**6)
+
+
+@given(st.text("0123456789PYMWDTHS.,+-: ", max_size=16).map(lambda text: f"P{text}"))
+def test_a_text_that_is_read_as_a_duration_names_weeks_days_and_times_only(text: str) -> None:
+    try:
+        parse_duration(text)
+    except ConfigurationError as error:
+        assert "\n" not in str(error)
+    else:
+        shape = r"P(?=\d|T\d)(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?"
+        assert re.fullmatch(shape, text.strip()) is not None
 
 
 @pytest.mark.parametrize("text", ["P1M", "1D", "", "PT"])

@@ -1,11 +1,26 @@
 """OAuth2 client credentials: a token is fetched, kept while it is good, and renewed before it runs out.
 
-oauthlib and its adapter for requests are not used: they refuse plain-HTTP endpoints process-wide, do not renew
-tokens of this grant, and their session may not be shared between threads.
+Two libraries were tried and left out:
+
+- oauthlib and its adapter for requests refuse plain-HTTP endpoints process-wide, do not renew tokens of this grant, and
+  their session may not be shared between threads.
+- Authlib (1.9) accepts plain HTTP, renews tokens of this grant, and its client can post through our transport, which
+  brings time limits, TLS, retries, and no redirects (S28). But it
+
+  - has one fixed leeway: a token that lives shorter than that is fetched anew for each request;
+  - never renews a token whose lifetime is not said, and fails where ``expires_in`` is not a number;
+  - uses the wall clock in whole seconds, and prefers an ``expires_at`` of the server's clock;
+  - does not check that ``access_token`` is there, and is a text that a header can hold;
+  - puts ``error_description``, which may repeat the secret, into its errors;
+  - sends client id and secret in Latin-1 without the form encoding of RFC 6749, 2.3.1;
+  - has no lock and no type information, and adds cryptography and joserfc.
+
+  What has to stand around it is this module less the two fields of the form, the header and the reading of JSON.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -112,9 +127,9 @@ class OAuth2ClientCredentials(Authentication):
             raise nonsense
         try:
             lifetime = float(answer.get("expires_in", DEFAULT_LIFETIME_SECONDS))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             lifetime = DEFAULT_LIFETIME_SECONDS
-        return value, max(lifetime, 0.0)
+        return value, max(lifetime, 0.0) if math.isfinite(lifetime) else DEFAULT_LIFETIME_SECONDS
 
 
 def _error_code(response: requests.Response) -> str:
