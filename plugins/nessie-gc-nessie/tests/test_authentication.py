@@ -226,7 +226,9 @@ def test_a_token_endpoint_that_gives_no_token_is_named_in_the_error(
     assert_no_secrets(raised.value)
 
 
-@pytest.mark.parametrize("expires_in", [None, "soon", "30", 10**400, float("nan"), float("inf"), [30]])
+@pytest.mark.parametrize(
+    "expires_in", [None, "soon", "30", 10**400, float("nan"), float("inf"), [30]], ids=lambda value: repr(value)[:9]
+)
 def test_a_lifetime_that_is_missing_or_odd_does_no_harm(expires_in: object) -> None:
     token = {"access_token": "t", "expires_in": expires_in}
     answer = json_reply({key: value for key, value in token.items() if value is not None})
@@ -241,7 +243,7 @@ def test_a_lifetime_that_is_missing_or_odd_does_no_harm(expires_in: object) -> N
     assert 1 == len(issuer.asked)
 
 
-@pytest.mark.parametrize("expires_in", [10**400, float("nan"), float("inf"), "soon"])
+@pytest.mark.parametrize("expires_in", [10**400, float("nan"), float("inf"), "soon"], ids=lambda value: repr(value)[:9])
 def test_a_lifetime_that_is_no_length_of_time_is_taken_for_a_minute(expires_in: object) -> None:
     clock = Clock()
     with (
