@@ -120,6 +120,14 @@ class Engine(ABC):
         """How many tasks run at the same time."""
 
     @abstractmethod
+    def check(self) -> None:
+        """Finds out whether functions can run where the rows are; to be called before a run begins.
+
+        Raises:
+            ConfigurationError: they cannot; the message says what was found and what to set.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Frees what it stored; may be called twice."""
 

@@ -1,4 +1,4 @@
-"""What tests of the core share: one Nessie server and one Spark session for all of them."""
+"""What tests of the core share: one Nessie server and one Spark session of each kind for all of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from nessie_gc_core.demo.spark import iceberg_session
 from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers.spark_connect import SparkConnectServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,3 +32,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = iceberg_session(log=tmp_path_factory.mktemp("spark") / "spark.log")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session on a Spark Connect server, which runs in a process of its own: never stop it."""
+    with skip_or_fail():
+        server = SparkConnectServer(tmp_path_factory.mktemp("connect") / "connect.log")
+    with server:
+        session = server.new_session()
+        yield session
+        session.stop()

@@ -107,10 +107,11 @@ def collect_scenes(engine: Engine, sweep: SweepSettings, folder: Path) -> Merged
 _runs: dict[str, Merged] = {}
 
 
-def collected(engine: Engine) -> Merged:
-    """The run of this engine, which is done on first use."""
-    if engine.name not in _runs:
+def collected(engine: Engine, name: str | None = None) -> Merged:
+    """The run of this engine, which is done on first use; engines of one kind are told apart by names."""
+    name = name or engine.name
+    if name not in _runs:
         folder = tempfile.mkdtemp(prefix="scenes-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _runs[engine.name] = collect_scenes(engine, SweepSettings(), Path(folder))
-    return _runs[engine.name]
+        _runs[name] = collect_scenes(engine, SweepSettings(), Path(folder))
+    return _runs[name]

@@ -67,6 +67,18 @@ def test_both_engines_give_the_same_report_and_rows(spark: SparkSession, local: 
     assert len(one.rows) > 50
 
 
+@pytest.mark.server
+def test_on_spark_connect_exactly_what_must_go_is_gone_and_the_report_is_the_same(
+    connect: SparkSession, local: Engine
+) -> None:
+    one, other = collected(local), collected(spark_engine(connect), "spark connect")
+    assert rows(one) == rows(other)
+    assert comparable(one) == comparable(other)
+    for name, scene in other.scenes.items():
+        stored = {path for path in other.before if path.startswith(scene.path(""))} - scene.dead
+        assert (scene.dead, stored) == (other.result(name).gone, other.result(name).stored)
+
+
 def test_both_engines_agree_with_a_bloom_filter_caps_and_allowed_locations(
     spark: SparkSession, local: Engine, tmp_path: Path
 ) -> None:

@@ -105,6 +105,9 @@ class LocalEngine(Engine):
         """A connection of its own to the same database."""
         return self._connection.cursor()
 
+    def check(self) -> None:
+        """Nothing to find out: functions run in threads of this process."""
+
     def close(self) -> None:
         """Closes the database and removes its file."""
         self._connection.close()

@@ -1,4 +1,4 @@
-"""Relations as Spark DataFrames. Nothing per file is collected; only DataFrames are used, so Connect can work."""
+"""Relations as Spark DataFrames. Nothing per file is collected; only DataFrames are used, so Connect works too."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
-from nessie_gc_core.engines.spark.session import check_session, open_session
+from nessie_gc_core.engines.spark.session import check_session, functions_of, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
+from nessie_gc_core.engines.spark.workers import check_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,12 +37,14 @@ class SparkEngine(Engine):
         """Takes or makes a session.
 
         Args:
-            session: a running session; it is used as it is, and stays open.
-            master: Spark master of an own session; ``local[*]`` where neither this nor ``conf`` says.
-            conf: more Spark properties of an own session.
+            session: a running session, classic or of Spark Connect; it is used as it is, and stays open.
+            master: Spark master of a session of its own, or a Spark Connect address such as ``sc://host:15002``;
+                ``local[*]`` where neither this nor ``conf`` says.
+            conf: more Spark properties of a session of its own.
 
         Raises:
-            ConfigurationError: pyspark or Java is missing, or the session has speculation on.
+            ConfigurationError: pyspark or Java is missing, or the session has speculation on. What the workers
+                have is not looked at here but in :meth:`check`.
         """
         self._own = session is None
         self.session = session if session is not None else open_session(master, conf or {})
@@ -72,6 +75,10 @@ class SparkEngine(Engine):
         table = pa.Table.from_batches(batches, schema)
         return self.session.createDataFrame(table, _struct(schema)).localCheckpoint(eager=True)
 
+    def check(self) -> None:
+        """Runs one small job that asks every worker for its Python and its packages."""
+        check_workers(self.session, self._parallelism)
+
     def close(self) -> None:
         """Stops the session where it is the engine's own."""
         if self._own:
@@ -97,14 +104,13 @@ class SparkDataset(Dataset):
 
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
         """A filter."""
-        from pyspark.sql import functions as f
-
+        f = functions_of(self.frame)
         test = f.coalesce(f.col(column).isin(list(values)), f.lit(False)) if values else f.lit(False)
         return self._derive(self.frame.where(~test if negate else test))
 
     def present(self, column: str) -> Dataset:
         """``isNotNull``."""
-        return self._derive(self.frame.where(self.frame[column].isNotNull()))
+        return self._derive(self.frame.where(functions_of(self.frame).col(column).isNotNull()))
 
     def select(self, schema: pa.Schema) -> Dataset:
         """A projection."""
@@ -128,8 +134,7 @@ class SparkDataset(Dataset):
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """``groupBy`` and ``agg``."""
-        from pyspark.sql import functions as f
-
+        f = functions_of(self.frame)
         functions = {"count": lambda _: f.count(f.lit(1)), "sum": f.sum, "max": f.max, "min": f.min}
         columns = [functions[function](column).alias(name) for name, (function, column) in measures.items()]
         frame = self.frame.groupBy(*keys).agg(*columns).select(*schema.names)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from nessie_gc_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 DEFAULTS: Mapping[str, str] = {
     "spark.app.name": "nessie-gc",
@@ -32,34 +35,108 @@ LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
 }
 """More of them where the master is a local one."""
+CONNECT_SCHEME = "sc://"
+"""How the address of a Spark Connect server begins."""
+_CONNECT_PORT = 15002
+_CONNECT_TIMEOUT_SECONDS = 10
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 def open_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """Makes a session.
 
     Raises:
-        ConfigurationError: pyspark is not installed, or Java is missing or of the wrong version.
+        ConfigurationError: pyspark is not installed, Java is missing or of the wrong version, or the Connect server
+            does not answer.
     """
     try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
+        import pyspark  # noqa: F401 - whether it is there
     except ImportError as error:
         raise ConfigurationError(
             "--engine spark needs PySpark: pip install 'nessie-gc-core[spark]' (or use --engine local)"
         ) from error
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = master or conf.get("spark.master") or "local[*]"
-    properties = {**DEFAULTS, **(LOCAL_DEFAULTS if chosen.startswith("local") else {}), **conf}
-    builder = SparkSession.builder.master(chosen)
+    return _connect(chosen, conf) if chosen.startswith(CONNECT_SCHEME) else _start(chosen, conf)
+
+
+def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    properties = {**DEFAULTS, **(LOCAL_DEFAULTS if master.startswith("local") else {}), **conf}
+    builder = SparkSession.builder.master(master)
     for key, value in properties.items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise ConfigurationError(
-            f"Spark does not start with master {chosen!r} ({_first_line(error)}); it needs Java 17 or 21 "
+            f"Spark does not start with master {master!r} ({_first_line(error)}); it needs Java 17 or 21 "
             "(Debian: apt-get install openjdk-17-jre-headless), or use --engine local"
         ) from error
+
+
+def _connect(address: str, conf: Mapping[str, str]) -> SparkSession:
+    """A session on a Connect server; only properties of Spark SQL can be chosen, the others are the server's."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    defaults = {key: value for key, value in DEFAULTS.items() if key.startswith("spark.sql.")}
+    builder = SparkSession.builder.remote(address)
+    for key, value in {**defaults, **conf}.items():
+        if key != "spark.master":
+            builder = builder.config(key, value)
+    _reach(address)
+    try:
+        return builder.getOrCreate()
+    except ImportError as error:
+        raise ConfigurationError(
+            f"Spark Connect's client is not installed ({_first_line(error)}): pip install 'nessie-gc-core[connect]'"
+        ) from error
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise ConfigurationError(
+            f"no session on the Spark Connect server {_without_parameters(address)} ({_first_line(error)})"
+        ) from error
+
+
+def _reach(address: str) -> None:
+    """Finds out at once whether there is a server, which Spark's client tries to find out for ten minutes."""
+    if any(os.environ.get(name) for name in _PROXIES):
+        return
+    parts = urlsplit(address)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or _CONNECT_PORT), _CONNECT_TIMEOUT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"the Spark Connect server {_without_parameters(address)} cannot be reached ({_first_line(error)}); "
+            "expected is an address such as sc://host:15002"
+        ) from error
+
+
+def _without_parameters(address: str) -> str:
+    """An address that can be shown: its parameters may hold a token."""
+    return address.partition("/;")[0]
+
+
+def is_connect(used: SparkSession | DataFrame) -> bool:
+    """Whether a session, or the session of a DataFrame, is one of Spark Connect."""
+    return any(each.__module__.startswith("pyspark.sql.connect.") for each in type(used).__mro__)
+
+
+def functions_of(used: SparkSession | DataFrame) -> ModuleType:
+    """Spark's column functions, of the kind that a session or DataFrame takes.
+
+    Those of ``pyspark.sql.functions`` are of the kind that an environment variable says, and one process may have
+    sessions of both kinds.
+    """
+    if is_connect(used):
+        from pyspark.sql.connect import functions as remote_functions
+
+        return remote_functions
+    from pyspark.sql import functions
+
+    return functions
 
 
 def check_session(session: SparkSession) -> None:

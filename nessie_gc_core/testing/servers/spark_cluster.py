@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.testing.servers.java import JavaRole, find_java
 from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, free_ports
+from nessie_gc_core.testing.servers.spark_wheel import spark_environment, spark_program
 
 _CLASSES = {"master": "org.apache.spark.deploy.master.Master", "worker": "org.apache.spark.deploy.worker.Worker"}
 
@@ -61,20 +59,12 @@ class SparkCluster:
 
     def _run(self, role: str, options: list[str], ready: str) -> None:
         log = self._folder / f"{role}.log"
-        home = _spark_home()
-        command = [str(home / "bin" / "spark-class"), _CLASSES[role], *options]
-        environment = {
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": LOOPBACK,
-            "JAVA_HOME": str(find_java(JavaRole.SPARK).home),
-            "PYSPARK_PYTHON": sys.executable,
-        }
         server = ServerProcess(
             f"Spark {role}",
-            command,
+            [spark_program("spark-class"), _CLASSES[role], *options],
             is_ready=lambda: ready in log.read_text(encoding="utf-8", errors="replace"),
             log=log,
-            environment=environment,
+            environment=spark_environment(),
         )
         server.start()
         self._stack.callback(server.stop)
@@ -91,11 +81,3 @@ class SparkCluster:
         self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _spark_home() -> Path:
-    try:
-        import pyspark
-    except ImportError as error:
-        raise ConfigurationError("a Spark cluster needs PySpark: pip install 'nessie-gc-core[spark]'") from error
-    return Path(pyspark.__file__).parent

@@ -1,0 +1,196 @@
+"""What each verb of a dataset means, on every engine: local, Spark in this process, and Spark Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from collecting import spark_engine
+
+from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.model.batches import Row, to_batches
+
+FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("unit", pa.string()),
+        pa.field("size", pa.int64()),
+        pa.field("bucket", pa.int32(), nullable=False),
+        pa.field("old", pa.bool_()),
+    ]
+)
+UNITS = pa.schema([pa.field("unit", pa.string())])
+MANY = 25_000
+"""More rows than are streamed at once, and more than an engine takes in one batch."""
+ROWS: list[Row] = [
+    ("a", "u", 1, 0, True),
+    ("b", "u", 2, 1, False),
+    ("c", "v", None, 0, None),
+    ("d", None, 2**62, -1, True),
+    ("d", None, 2**62, -1, True),
+    ("quote'\"\\ \n%`😀", "", 0, 2**31 - 1, False),
+]
+
+
+@pytest.fixture(
+    params=[
+        "local",
+        pytest.param("spark", marks=pytest.mark.spark),
+        pytest.param("connect", marks=[pytest.mark.spark, pytest.mark.server]),
+    ]
+)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    if request.param == "local":
+        with LocalEngine(workers=2) as local:
+            yield local
+    else:
+        yield spark_engine(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def files(engine: Engine) -> Dataset:
+    return engine.dataset(to_batches(iter(ROWS), FILES), FILES)
+
+
+def rows(dataset: Dataset) -> list[tuple[Any, ...]]:
+    return in_order(tuple(row.values()) for row in dataset.summary().to_pylist())
+
+
+def in_order(found: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(found, key=repr)
+
+
+def paths(dataset: Dataset) -> list[str]:
+    return sorted(row["path"] for row in dataset.summary().to_pylist())
+
+
+def units(engine: Engine, *names: str | None) -> Dataset:
+    return engine.dataset(to_batches(((name,) for name in names), UNITS), UNITS)
+
+
+def test_rows_come_back_as_they_went_in(files: Dataset) -> None:
+    assert in_order(ROWS) == rows(files)
+    assert (FILES, FILES) == (files.schema, files.summary().schema)
+    assert (len(ROWS), 2) == (files.count(), files.head(2).num_rows)
+
+
+def test_a_relation_may_have_no_rows(engine: Engine, files: Dataset) -> None:
+    nothing = engine.empty(FILES)
+    assert ([], 0, []) == (rows(nothing), nothing.count(), [batch for batch in nothing.batches() if batch.num_rows])
+    assert in_order(ROWS) == rows(files.union(nothing)) == rows(files.anti_join(nothing, ["path"]))
+
+
+def test_where_takes_null_for_none_of_the_values(files: Dataset) -> None:
+    assert ["a", "b", "c"] == paths(files.where("unit", ["u", "v"]))
+    assert ["d", "d", ROWS[-1][0]] == paths(files.where("unit", ["u", "v"], negate=True))
+    assert ["b", ROWS[-1][0]] == paths(files.where("old", [False]))
+    assert ["a", "c"] == paths(files.where("bucket", [0]))
+    assert ([], len(ROWS)) == (paths(files.where("unit", [])), files.where("unit", [], negate=True).count())
+    assert [ROWS[-1][0]] == paths(files.where("path", [str(ROWS[-1][0])]))
+
+
+def test_present_and_select_keep_rows_and_columns(files: Dataset) -> None:
+    chosen = files.present("size").select(pa.schema([FILES.field("size"), FILES.field("path")]))
+    assert in_order([(1, "a"), (2, "b"), (2**62, "d"), (2**62, "d"), (0, ROWS[-1][0])]) == rows(chosen)
+    assert ["size", "path"] == chosen.schema.names
+
+
+def test_union_keeps_duplicates_and_distinct_takes_null_for_equal_to_null(files: Dataset) -> None:
+    assert 2 * len(ROWS) == files.union(files).count()
+    assert ["a", "b", "c", "d", ROWS[-1][0]] == paths(files.union(files).distinct(["path"]))
+    assert in_order([("u",), ("v",), (None,), ("",)]) == rows(files.select(UNITS).distinct(["unit"]))
+
+
+def test_joins_compare_whole_keys_and_null_is_no_key(engine: Engine, files: Dataset) -> None:
+    some = units(engine, "u", "u", None, "v ")
+    assert ["a", "b"] == paths(files.semi_join(some, ["unit"]))
+    assert ["c", "d", "d", ROWS[-1][0]] == paths(files.anti_join(some, ["unit"]))
+    assert in_order(row for row in ROWS if row[1] is not None) == rows(files.semi_join(files, ["unit", "path"]))
+
+
+def test_an_aggregate_counts_sums_and_compares(files: Dataset) -> None:
+    measures = {"n": ("count", ""), "bytes": ("sum", "size"), "first": ("min", "path"), "last": ("max", "size")}
+    fields = [FILES.field("unit"), *(pa.field(name, pa.int64()) for name in ("n", "bytes"))]
+    schema = pa.schema([*fields, pa.field("first", pa.string()), pa.field("last", pa.int64())])
+    few = files.where("path", ["d"], negate=True).aggregate(["unit"], measures, schema)
+    assert in_order([("u", 2, 3, "a", 2), ("v", 1, None, "c", None), ("", 1, 0, ROWS[-1][0], 0)]) == rows(few)
+    whole = pa.schema([pa.field("n", pa.int64())])
+    assert [(len(ROWS),)] == rows(files.aggregate([], {"n": ("count", "")}, whole))
+
+
+def doubled() -> BatchFunction:
+    """Made here, so that it is sent by value: workers have no tests."""
+
+    class Doubled:
+        schema = pa.schema([pa.field("path", pa.string(), nullable=False), pa.field("process", pa.int64())])
+
+        def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import os
+
+            import pyarrow as pa
+
+            for batch in batches:
+                names = [path for path in batch.column("path").to_pylist() for _ in range(2)]
+                yield pa.RecordBatch.from_arrays([names, [os.getpid()] * len(names)], schema=self.schema)
+
+    return Doubled()
+
+
+def test_a_function_sees_each_row_once_in_another_process_where_the_engine_says_so(
+    engine: Engine, files: Dataset
+) -> None:
+    import os
+
+    table = files.spread(["path"]).flat_map(doubled()).summary()
+    assert sorted(2 * [row[0] for row in ROWS]) == sorted(table.column("path").to_pylist())
+    assert engine.distributed is (os.getpid() not in table.column("process").to_pylist())
+    assert engine.parallelism > 0
+
+
+def numbered() -> BatchFunction:
+    class Numbered:
+        schema = pa.schema([pa.field("number", pa.string(), nullable=False)])
+
+        def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import uuid
+
+            import pyarrow as pa
+
+            for batch in batches:
+                numbers = [str(uuid.uuid4()) for _ in range(batch.num_rows)]
+                yield pa.RecordBatch.from_arrays([numbers], schema=self.schema)
+
+    return Numbered()
+
+
+def test_what_a_checkpoint_has_computed_is_never_computed_again(files: Dataset) -> None:
+    kept = files.flat_map(numbered()).checkpoint()
+    assert len(ROWS) == len(set(rows(kept)))
+    assert (
+        rows(kept)
+        == rows(kept)
+        == in_order(tuple(row.values()) for batch in kept.batches() for row in batch.to_pylist())
+    )
+
+
+def test_many_rows_stream_in_batches_and_a_stream_may_end_early(engine: Engine) -> None:
+    rows = ((f"f{number}", None if number % 3 else "u", number, number % 7, True) for number in range(MANY))
+    many = engine.dataset(to_batches(rows, FILES), FILES)
+    sizes: list[int] = []
+    seen: set[int] = set()
+    for batch in many.spread(["path"]).batches():
+        assert FILES == batch.schema
+        sizes.append(batch.num_rows)
+        seen.update(batch.column("size").to_pylist())
+    assert (MANY, set(range(MANY))) == (sum(sizes), seen)
+    assert max(sizes) <= 10_000
+    with closing(many.batches()) as stream:
+        assert next(stream).num_rows
+
+
+def test_an_engine_that_can_work_passes_its_check(engine: Engine) -> None:
+    engine.check()
