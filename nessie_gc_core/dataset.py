@@ -98,6 +98,10 @@ class Dataset(ABC):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Streams all rows through the driver in batches of bounded size; the caller closes it."""
 
+    @abstractmethod
+    def to_frame(self) -> object:
+        """The rows as people work with them: a DataFrame of Spark, or the local engine's own frame."""
+
 
 class Engine(ABC):
     """Runs datasets. Closing it frees what it stored."""

@@ -23,6 +23,10 @@ class SafetyError(NessieGcError):
     """Stop: going on would break a safety rule (a stale live set, a foreign repository, a cap)."""
 
 
+class IncompleteError(NessieGcError):
+    """Look at the report and run again: something could not be deleted, or stayed unknown."""
+
+
 class ServiceUnavailableError(NessieGcError, ConnectionError):
     """Retry later: a server does not answer, or answers that it cannot serve now."""
 

@@ -1,4 +1,4 @@
-"""The hooks of Nessie GC. A plugin implements those it needs; one hook registers one kind of connector."""
+"""The hooks of Nessie GC. A plugin implements those it needs; one hook registers one kind of connector, or services."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pluggy
 
 from nessie_gc_core.connectors import (
+    AnyService,
     ContentToFiles,
     FileDeleter,
     FileLister,
@@ -52,6 +53,11 @@ def nessie_gc_register_live_set_store() -> type[LiveSetStore] | Sequence[type[Li
 @hookspec
 def nessie_gc_register_visited_deduplicator() -> type[VisitedDeduplicator] | Sequence[type[VisitedDeduplicator]]:
     """Registers deduplicators of visited commits."""
+
+
+@hookspec
+def nessie_gc_register_service() -> AnyService | Sequence[AnyService]:
+    """Registers services, each with its name, its typed parameters and its report; each becomes a command."""
 
 
 @hookspec

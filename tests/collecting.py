@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
@@ -14,13 +14,20 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
-from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.parameters import (
+    DeferredDeletionParameters,
+    GcParameters,
+    MarkParameters,
+    SweepParameters,
+    part_of,
+)
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import MarkSettings, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.resources import Resources
+from nessie_gc_core.services.run import Progress, Run, no_progress
 from nessie_gc_core.services.sweep import SweepService
 
 if TYPE_CHECKING:
@@ -40,73 +47,56 @@ class Collector:
     choice: ConnectorChoice = field(default_factory=ConnectorChoice)
     elapsed: Elapsed = elapsed_seconds
 
+    def run(self, report: GcReport | None = None, progress: Progress = no_progress) -> Run:
+        """What a service works with."""
+        resources = Resources.borrowed(repository=self.repository, store=self.store, engine=self.engine)
+        return Run(
+            resources=resources,
+            choice=self.choice,
+            report=report or GcReport(),
+            clock=self.clock,
+            elapsed=self.elapsed,
+            progress=progress,
+        )
+
     def collect(
         self,
         policy: str = "NONE",
         *cutoffs: str,
-        sweep: SweepSettings | None = None,
+        sweep: SweepParameters | None = None,
         between: Callable[[], object] = lambda: None,
         progress: Progress = no_progress,
     ) -> GcReport:
         """One ``gc``; something may happen between mark and sweep."""
-        return GcService(
-            repository=self.repository,
-            store=self.store,
-            engine=self.engine,
-            mark=self._mark_settings(policy, cutoffs),
-            sweep=self._sweep_settings(sweep),
-            clock=self.clock,
-            progress=progress,
-            on_marked=lambda id_: between() and None,
-        ).run()
 
-    def mark(self, policy: str = "NONE", *cutoffs: str) -> UUID:
+        def happen(phase: str, done: int, total: int | None) -> None:
+            if phase == "expand":
+                between()
+            progress(phase, done, total)
+
+        marking = {"default_cutoff": policy, "cutoff": cutoffs}
+        parameters = part_of(sweep or SweepParameters(), GcParameters, **marking)
+        return GcService(parameters).run(self.run(progress=happen))
+
+    def mark(self, policy: str = "NONE", *cutoffs: str, **more: Any) -> UUID:
         """One ``mark``."""
-        return MarkService(
-            repository=self.repository,
-            store=self.store,
-            settings=self._mark_settings(policy, cutoffs),
-            clock=self.clock,
-        ).run(GcReport())
+        report = MarkService(MarkParameters(default_cutoff=policy, cutoff=cutoffs, **more)).run(self.run())
+        return UUID(report.live_set_id)
 
     def sweep(
-        self, live_set_id: UUID, sweep: SweepSettings | None = None, *, progress: Progress = no_progress
+        self, live_set_id: UUID, sweep: SweepParameters | None = None, *, progress: Progress = no_progress
     ) -> GcReport:
         """One ``sweep``."""
-        report = GcReport()
-        SweepService(
-            repository=self.repository,
-            store=self.store,
-            engine=self.engine,
-            settings=self._sweep_settings(sweep),
-            clock=self.clock,
-            progress=progress,
-            elapsed=self.elapsed,
-        ).run(live_set_id, report)
-        return report
+        parameters = replace(sweep or SweepParameters(), live_set_id=str(live_set_id))
+        return SweepService(parameters).run(self.run(progress=progress))
 
     def delete_deferred(
-        self, live_set_id: UUID, sweep: SweepSettings | None = None, *, progress: Progress = no_progress
+        self, live_set_id: UUID, sweep: SweepParameters | None = None, *, progress: Progress = no_progress
     ) -> GcReport:
         """One ``deferred-deletes``."""
-        report = GcReport()
-        DeferredDeletionService(
-            repository=self.repository,
-            store=self.store,
-            engine=self.engine,
-            settings=self._sweep_settings(sweep),
-            clock=self.clock,
-            progress=progress,
-            elapsed=self.elapsed,
-        ).run(live_set_id, report)
-        return report
-
-    def _mark_settings(self, policy: str, cutoffs: Sequence[str]) -> MarkSettings:
-        return MarkSettings(policies=ReferencePolicies.parse(policy, cutoffs, reference_time=self.clock()))
-
-    def _sweep_settings(self, sweep: SweepSettings | None) -> SweepSettings:
-        sweep = sweep if sweep is not None else SweepSettings()
-        return replace(sweep, choice=self.choice if sweep.choice == ConnectorChoice() else sweep.choice)
+        parameters = part_of(sweep or SweepParameters(), DeferredDeletionParameters)
+        parameters = replace(parameters, live_set_id=str(live_set_id))
+        return DeferredDeletionService(parameters).run(self.run(progress=progress))
 
 
 def in_memory(lake: MemoryLake, engine: Engine | None = None) -> Collector:

@@ -16,8 +16,8 @@ from nessie_gc_memory import MemoryLake
 from scenes import Scene, write_scenes
 
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import SweepSettings
 
 Rows = list[dict[str, Any]]
 
@@ -83,7 +83,7 @@ def _within(home: str, reasons: Mapping[str, str]) -> dict[str, str]:
     return {location: reason for location, reason in reasons.items() if home in location or home in reason}
 
 
-def collect_scenes(engine: Engine, sweep: SweepSettings, folder: Path) -> Merged:
+def collect_scenes(engine: Engine, sweep: SweepParameters, folder: Path) -> Merged:
     """Writes all scenes to a disk and collects them, heads only."""
     root = folder.resolve() / "a" / "lake"
     lake = MemoryLake(f"scenes-{root}")
@@ -113,5 +113,5 @@ def collected(engine: Engine, name: str | None = None) -> Merged:
     if name not in _runs:
         folder = tempfile.mkdtemp(prefix="scenes-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _runs[name] = collect_scenes(engine, SweepSettings(), Path(folder))
+        _runs[name] = collect_scenes(engine, SweepParameters(), Path(folder))
     return _runs[name]

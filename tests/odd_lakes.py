@@ -24,8 +24,8 @@ from oracle import live_versions
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.verdicts import DeleteMode
+from nessie_gc_core.services.parameters import Membership, SweepParameters
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import Membership, SweepSettings
 
 ODD_NAMES = (*NAMES, ".x.parquet.crc", "..parquet", "%2F", "a%2Fb", "#", "?", "~", "...", "-", ".crc", "é", "e\u0301")
 _WITHIN = re.compile(r"(?<=[^/:])/(?=[^/])")
@@ -57,8 +57,10 @@ class OddLake:
 
     def collect(self, collector: Collector, after_mark: Callable[[], None]) -> GcReport:
         """Marks, lets something happen, sweeps, and where deletion is deferred lets something happen once more."""
-        settings = SweepSettings(
-            mode=self.mode, membership=self.rng.choice(list(Membership)), files_per_step=self.rng.choice([3, 1000])
+        settings = SweepParameters(
+            defer_deletes=self.mode is DeleteMode.DEFER,
+            membership=self.rng.choice(list(Membership)),
+            files_per_step=self.rng.choice([3, 1000]),
         )
         live_set = collector.mark(self.policy)
         self._happen(after_mark)

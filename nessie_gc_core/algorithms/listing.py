@@ -106,7 +106,7 @@ def listing_tasks(
             for location in unit.locations:
                 place = rules.place_prefix(location)
                 if not place.startswith(unit.root):  # its files would get keys that no metadata finds
-                    raise SafetyError(f"{location} is {place}, which is not below {unit.root}; correct --path-alias")
+                    raise SafetyError(f"{location} is {place}, which is not below {unit.root}; correct `path_alias`")
                 prefix = place[len(unit.root) :]
                 for part in _parts(connectors, location, parts_each):
                     yield (unit.root, location, prefix, part)

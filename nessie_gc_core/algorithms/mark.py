@@ -62,7 +62,7 @@ def mark(
             must not be taken for dead.
     """
     if parallelism < 1:
-        raise ConfigurationError(f"--identify-parallelism must be at least 1, not {parallelism}")
+        raise ConfigurationError(f"`identify_parallelism` must be at least 1, not {parallelism}")
     failed = threading.Event()
     walker = CommitWalker(
         repository, deduplicator, lambda versions: add_contents([*map(storable, versions)]), stopped=failed.is_set

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
+from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, to_batches, to_rows
-from nessie_gc_core.model.relations import OUTCOMES, VERDICTS
+from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES, VERDICTS
 from nessie_gc_core.model.verdicts import Outcome, Verdict
 
 PLANNED_FILES = pa.schema(
@@ -63,3 +64,13 @@ class NameOutcome:
         columns = ("unit", "location", "path", "size", "modified", "sidecar")
         rows = (row for batch in batches for row in to_rows(batch, *columns))
         yield from to_batches(((*row, self._outcome, self._reason) for row in rows), self.schema)
+
+
+def only_planned(verdicts: Dataset, planned: Dataset) -> Dataset:
+    """The verdicts (:data:`VERDICTS`) of which every file, as it is now, was planned (:data:`OUTCOMES`).
+
+    Files with one key stay together: where one of them was not planned, none goes.
+    """
+    now = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
+    not_planned = now.anti_join(planned, [*PLANNED_KEYS, "size", "modified"])
+    return verdicts.anti_join(not_planned, FILE_KEYS.names)

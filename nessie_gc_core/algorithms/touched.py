@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import expand, to_open
+from nessie_gc_core.algorithms.remembered import Remembered
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, version_rows
@@ -53,9 +54,7 @@ class TouchedFinder:
     """Finds what contents touch: by their readable versions, the register, their metadata's text and its folder."""
 
     engine: Engine
-    store: LiveSetStore
-    repository: str
-    versions_of: Callable[[str], Iterable[ContentVersion]]
+    remembered: Remembered
     choice: ConnectorChoice
     readers: Sequence[type[ContentToFiles]]
 
@@ -74,8 +73,8 @@ class TouchedFinder:
             if row["location"] is not None:
                 touched.add(row["content_id"], row["location"], index)
         for content_id in ids:
-            for seen in self.store.seen_contents(self.repository, content_id):
-                touched.add(content_id, seen.location, index)
+            for location in self.remembered.locations_of(content_id):
+                touched.add(content_id, location, index)
         for row in self._named(ids, index).summary().to_pylist():
             touched.placed.add(row["content_id"])
             if row["unit"] is not None:
@@ -89,7 +88,7 @@ class TouchedFinder:
     def _named(self, content_ids: Iterable[str], index: UnitIndex) -> Dataset:
         """The units that the text of the contents' metadata names."""
         read_types = {type_ for reader in self.readers for type_ in reader.content_types}
-        found = itertools.chain.from_iterable(map(self.versions_of, content_ids))
+        found = itertools.chain.from_iterable(map(self.remembered.versions_of, content_ids))
         versions = (replace(version, content_type=original_type(version.content_type)) for version in found)
         readable = (version for version in versions if version.content_type in read_types)
         dataset = self.engine.dataset(version_rows(readable), CONTENT_VERSIONS)
@@ -99,7 +98,7 @@ class TouchedFinder:
     def _folders(self, content_ids: Iterable[str], index: UnitIndex) -> Iterator[str]:
         """The places above the metadata files: likely ones, and no proof that there are no others."""
         for content_id in content_ids:
-            for version in self.versions_of(content_id):
+            for version in self.remembered.versions_of(content_id):
                 if version.metadata_location is None or "/" not in version.metadata_location:
                     continue  # a name without a folder says nothing
                 try:

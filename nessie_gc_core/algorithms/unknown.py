@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import Expansion
+from nessie_gc_core.algorithms.remembered import Remembered
 from nessie_gc_core.algorithms.touched import TouchedFinder
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_batches, to_rows
@@ -61,21 +62,14 @@ class UnknownFinder:
     """Finds what is unknown in one expansion of a live set."""
 
     engine: Engine
-    store: LiveSetStore
-    versions_of: Callable[[str], Iterable[ContentVersion]]
-    """The live versions of a content id."""
-    repository: str
+    remembered: Remembered
     rules: LocationRules
     choice: ConnectorChoice
     readers: Sequence[type[ContentToFiles]]
 
     def with_versions(self, versions: Sequence[ContentVersion]) -> UnknownFinder:
         """The same, knowing more live versions."""
-        by_content: dict[str, list[ContentVersion]] = {}
-        for version in versions:
-            by_content.setdefault(version.content_id, []).append(version)
-        before = self.versions_of
-        return replace(self, versions_of=lambda id_: itertools.chain(before(id_), by_content.get(id_, ())))
+        return replace(self, remembered=self.remembered.with_versions(versions))
 
     def find(self, version_files: Dataset, expansion: Expansion) -> Problems:
         """All problems of an expansion, with the contents that hang on them."""
@@ -110,9 +104,7 @@ class UnknownFinder:
     def _touched_finder(self) -> TouchedFinder:
         return TouchedFinder(
             engine=self.engine,
-            store=self.store,
-            repository=self.repository,
-            versions_of=self.versions_of,
+            remembered=self.remembered,
             choice=self.choice,
             readers=self.readers,
         )
@@ -131,10 +123,10 @@ class UnknownFinder:
         )
         newest: dict[str, set[str]] = {}
         while portion := list(itertools.islice(rows, 1000)):
-            buried = self._buried([str(path) for path, _, _, missing in portion if missing])
+            deleted = self._deleted_earlier([str(path) for path, _, _, missing in portion if missing])
             for path, content_id, problem, _ in portion:
                 assert isinstance(path, str) and isinstance(content_id, str)
-                if path in buried and self._comparable(path) not in self._newest(content_id, newest):
+                if path in deleted and self._comparable(path) not in self._newest(content_id, newest):
                     problems.tolerated += 1
                     continue
                 problems.reasons[path] = str(problem)
@@ -142,16 +134,17 @@ class UnknownFinder:
                 if problems.too_many:
                     return
 
-    def _buried(self, paths: Sequence[str]) -> set[str]:
+    def _deleted_earlier(self, paths: Sequence[str]) -> set[str]:
         """Which raw paths have a tombstone: an earlier run deleted them."""
         canonical = {path: self._comparable(path) for path in paths}
-        found = self.store.tombstones(self.repository, canonical.values())
+        found = self.remembered.tombstones(canonical.values())
         return {path for path, key in canonical.items() if key in found}
 
     def _newest(self, content_id: str, known: dict[str, set[str]]) -> set[str]:
         """Canonical metadata locations of the newest live version of a content (of all, where none has a time)."""
         if content_id not in known:
-            versions = [(version.commit_time, version.metadata_location) for version in self.versions_of(content_id)]
+            live = self.remembered.versions_of(content_id)
+            versions = [(version.commit_time, version.metadata_location) for version in live]
             times = [time for time, _ in versions if time is not None]
             latest = max(times) if times else None
             newest = (location for time, location in versions if time == latest and location is not None)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 
 from nessie_gc_core.connectors import VisitedDeduplicator
-from nessie_gc_core.hookspecs import hookimpl
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import Reach
 
@@ -54,9 +52,3 @@ class NoneVisited(VisitedDeduplicator):
     def should_walk(self, commit: bytes, reach: Reach) -> bool:
         """Always."""
         return True
-
-
-@hookimpl
-def nessie_gc_register_visited_deduplicator() -> Sequence[type[VisitedDeduplicator]]:
-    """Registers both."""
-    return (ExactVisited, NoneVisited)

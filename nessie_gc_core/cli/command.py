@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from uuid import UUID
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
 
 from nessie_gc_core import __version__
-from nessie_gc_core.cli.environment import check_variables
 from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.values import KeyValues
-from nessie_gc_core.config.environment import variable_of
+from nessie_gc_core.config.environment import check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
+from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.key_values import merge
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.report import GcReport
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
+PROGRAM = "nessie-gc"
+COMPLETE_VARIABLE = "_NESSIE_GC_COMPLETE"
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 
@@ -46,8 +49,6 @@ class Session:
     """The report of the run; log lines carry its live-set id as soon as it has one (S17)."""
     command: str = ""
     """Which command runs."""
-    marked: bool = False
-    """Whether a 'gc' is through with its mark."""
     in_memory: bool = False
     """Whether the live set ends with the process."""
     defers: bool = False
@@ -76,77 +77,41 @@ class GcOption(click.Option):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The values of a command's options, typed, and where each came from."""
+class Call:
+    """One call of a command: the values of its options, and its session."""
 
     context: click.Context
 
-    def raw(self, name: str) -> Any:
-        """The value as its type read it; ``None`` where the command has no such option."""
-        return self.context.params.get(name)
-
     def text(self, name: str) -> str | None:
         """A text, if there is one."""
-        return cast("str | None", self.raw(name))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """The texts of a repeatable option."""
-        return tuple(self.raw(name) or ())
-
-    def number(self, name: str) -> int | None:
-        """A whole number, if there is one."""
-        return cast("int | None", self.raw(name))
-
-    def real(self, name: str) -> float | None:
-        """A number, if there is one."""
-        return cast("float | None", self.raw(name))
+        return cast("str | None", self.context.params.get(name))
 
     def flag(self, name: str) -> bool:
         """Whether a flag is set."""
-        return bool(self.raw(name))
+        return bool(self.context.params.get(name))
 
     def path(self, name: str) -> Path | None:
         """A path, if there is one."""
         return Path(value) if (value := self.text(name)) is not None else None
 
-    def duration(self, name: str) -> timedelta | None:
-        """A duration, if there is one."""
-        return cast("timedelta | None", self.raw(name))
-
-    def instant(self, name: str) -> datetime | None:
-        """An instant, if there is one."""
-        return cast("datetime | None", self.raw(name))
-
     def zone(self) -> tzinfo | None:
         """The zone to show times in; ``None``: the machine's."""
-        return cast("tzinfo | None", self.raw("time_zone"))
+        return cast("tzinfo | None", self.context.params.get("time_zone"))
 
-    def uuid(self, name: str) -> UUID | None:
-        """An id, if there is one."""
-        return cast("UUID | None", self.raw(name))
+    def given(self) -> Given:
+        """The settings and parameters that somebody gave, of whichever source."""
+        ranks = {name: self._rank(name) for name in self.context.params}
+        values = {name: value for name, value in self.context.params.items() if ranks[name]}
+        return Given(
+            values={name: _merged(value) for name, value in values.items()},
+            ranks=ranks,
+            file=self.session.config,
+            environment=os.environ,
+        )
 
-    def pairs(self, name: str) -> dict[str, str]:
-        """The pairs of a ``k=v`` option."""
-        return merge(self.raw(name) or ())
-
-    def rank(self, name: str) -> int:
-        """How strong the source of an option is: 3 command line, 2 environment, 1 file, 0 nobody said it."""
+    def _rank(self, name: str) -> Rank:
         source = self.context.get_parameter_source(name)
-        ranks = {ParameterSource.COMMANDLINE: 3, ParameterSource.ENVIRONMENT: 2, ParameterSource.DEFAULT_MAP: 1}
-        return ranks.get(source, 0) if source is not None else 0
-
-    def one_of(self, *names: str) -> str | None:
-        """Which of some options that exclude each other is given; a stronger source overrules a weaker one.
-
-        Raises:
-            click.UsageError: two of them come from the same source.
-        """
-        given = [name for name in names if self.rank(name) and self.raw(name) not in (None, False)]
-        strongest = max((self.rank(name) for name in given), default=0)
-        found = [name for name in given if self.rank(name) == strongest]
-        if len(found) > 1:
-            raise click.UsageError(f"{option_name(found[0])} and {option_name(found[1])} exclude each other")
-        return found[0] if found else None
+        return _RANKS.get(source, Rank.DEFAULT) if source is not None else Rank.DEFAULT
 
     @property
     def session(self) -> Session:
@@ -154,9 +119,18 @@ class Given:
         return session_of(self.context)
 
 
-def option_name(name: str) -> str:
-    """A parameter's name as it is written on the command line."""
-    return "--" + name.replace("_", "-")
+_RANKS = {
+    ParameterSource.COMMANDLINE: Rank.CALLER,
+    ParameterSource.ENVIRONMENT: Rank.ENVIRONMENT,
+    ParameterSource.DEFAULT_MAP: Rank.FILE,
+}
+
+
+def _merged(value: Any) -> Any:
+    """The value of an option; the pairs of a repeated one together."""
+    if isinstance(value, (list, tuple)) and value and all(isinstance(part, Mapping) for part in value):
+        return merge(value)
+    return value
 
 
 def session_of(context: click.Context) -> Session:
@@ -170,19 +144,20 @@ class GcCommand(click.Command):
     def __init__(
         self,
         name: str,
-        function: Callable[[Given], int],
+        function: Callable[[Call], int],
         options: Sequence[click.Option] = (),
         *,
+        help: str | None = None,
         arguments: Sequence[click.Argument] = (),
         aliases: Sequence[str] = (),
     ) -> None:
-        """Takes the function, whose docstring is the help."""
+        """Takes the function, whose docstring is the help where nothing else is."""
         self.function = function
         self.aliases = tuple(aliases)
         super().__init__(
             name,
             params=[*arguments, *options, *standard_options()],
-            help=function.__doc__,
+            help=help or function.__doc__,
             context_settings=dict(SETTINGS),
         )
 
@@ -194,8 +169,8 @@ class GcCommand(click.Command):
             stack.enter_context(result_alone() if session.as_json else nullcontext())
             stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))
             try:
-                check_variables(ctx.find_root().command)
-                return self.function(Given(ctx))
+                check_settings_in(os.environ, _known_names(ctx.find_root().command), installed())
+                return self.function(Call(ctx))
             except click.UsageError as error:
                 error.ctx = error.ctx or ctx
                 raise
@@ -313,13 +288,19 @@ def _load_config(context: click.Context, param: click.Parameter, value: str | No
     return value
 
 
-_NOT_IN_FILE = frozenset({"config"})
-
-
 def _known_options(root: click.Command) -> set[str]:
-    commands = root.commands.values() if isinstance(root, click.Group) else [root]
-    options = (option for command in commands for option in command.params if isinstance(option, GcOption))
-    return {option.key for option in options if not option.hidden} - _NOT_IN_FILE
+    """The keys of a configuration file."""
+    return {option.key for option in _all_options(root) if not option.hidden} - {"config"}
+
+
+def _known_names(root: click.Command) -> set[str]:
+    """The names of all options, those that are refused with a hint included."""
+    return {option.key.replace("-", "_") for option in _all_options(root)}
+
+
+def _all_options(root: click.Command) -> Iterator[GcOption]:
+    commands = [root, *(root.commands.values() if isinstance(root, click.Group) else ())]
+    yield from (option for command in commands for option in command.params if isinstance(option, GcOption))
 
 
 def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:

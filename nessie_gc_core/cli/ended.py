@@ -37,9 +37,14 @@ def how_it_ended(session: Session) -> Ended | None:
     done = {outcome: tally for outcome, tally in report.outcomes.items() if outcome in _WORDS and tally.files}
     then = _next(session)
     text = ""
-    if session.marked or "expand" in report.phases or session.command == "deferred-deletes":
+    if _marked(session) or "expand" in report.phases or session.command == "deferred-deletes":
         text = f"live set {report.live_set_id}: {_done(session, done)}; next: '{then}', with the options of this run"
     return Ended(text=text, done=done, next=then)
+
+
+def _marked(session: Session) -> bool:
+    """Whether a 'gc' is through with its mark."""
+    return session.command == "gc" and "mark" in session.report.phases and session.report.finished is not None
 
 
 def _done(session: Session, done: Mapping[Outcome, Tally]) -> str:
@@ -59,7 +64,7 @@ def _next(session: Session) -> str:
     if session.command == "deferred-deletes":
         return f"nessie-gc deferred-deletes {which}" + (" --dry-run" if report.dry_run else "")
     swept = "expand" in report.phases
-    if session.in_memory or not (swept or session.marked):
+    if session.in_memory or not (swept or _marked(session)):
         return f"nessie-gc {session.command}" + (" --dry-run" if report.dry_run else "")
     if report.dry_run:
         return f"nessie-gc sweep --dry-run {which}"

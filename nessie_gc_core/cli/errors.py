@@ -10,6 +10,7 @@ import click
 
 from nessie_gc_core.cli.command import Session
 from nessie_gc_core.cli.ended import how_it_ended
+from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.text import json_text, shown
 
@@ -59,4 +60,4 @@ def fail(error: BaseException, session: Session) -> int:
 
 
 def _one_line(text: str) -> str:
-    return shown(" ".join(text.split()))
+    return shown(with_flags(" ".join(text.split())))

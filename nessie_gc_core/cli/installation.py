@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, cast
 
 import click
 from click.shell_completion import get_completion_class
 
-from nessie_gc_core.cli import collect_options, options
-from nessie_gc_core.cli.command import GcCommand, GcOption, Given, json_option
-from nessie_gc_core.cli.connections import connector_choice, open_engine, open_repository, open_store, registry_of
+from nessie_gc_core.api import Collector
+from nessie_gc_core.cli import options
+from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, Call, GcCommand, GcOption, json_option
+from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, say, standard_output
-from nessie_gc_core.cli.settings import mark_settings, sweep_settings
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
-from nessie_gc_core.services.check import (
-    Doubtful,
-    check_connectors,
-    check_engine,
-    check_location,
-    check_plugins,
-    check_repository,
-    check_store,
-    checked,
-)
+from nessie_gc_core.services.parameters import GcParameters
 
 
 # ---- plugins ------------------------------------------------------------------------------------------
-def plugins(given: Given) -> int:
+def plugins(call: Call) -> int:
     """Show what is installed, what is broken and why, and every connector with its options."""
     registry = installed()
     connectors = list(_connectors(registry))
-    if given.session.as_json:
+    if call.session.as_json:
         print_json({"plugins": [dataclasses.asdict(plugin) for plugin in registry.plugins], "connectors": connectors})
         return 0
     for plugin in registry.plugins:
@@ -78,69 +68,30 @@ def _options_of(connector: type[Connector]) -> Iterator[dict[str, Any]]:
 
 
 # ---- check --------------------------------------------------------------------------------------------
-def check(given: Given) -> int:
+def check(call: Call) -> int:
     """Check the configuration and reach everything it names; touches nothing."""
-    results = []
-    for name, ask in _checks(given):
-        results.append(result := checked(name, ask))
-        if not given.session.as_json:
-            state = "failed" if not result.passed else "warn" if result.warning else "ok"
-            say(f"{state:6}  {result.name}: {result.detail}")
+    given, results = call.given(), []
+    with Collector.from_given(given, plugins=installed()) as collector:
+        for result in collector.checks(engine=bool(given.rank("engine"))):
+            results.append(result)
+            if not call.session.as_json:
+                state = "failed" if not result.passed else "warn" if result.warning else "ok"
+                say(f"{state:6}  {result.name}: {result.detail}")
     exit_code = 0 if all(result.passed for result in results) else 1
-    if given.session.as_json:
+    if call.session.as_json:
         print_json({"checks": [dataclasses.asdict(result) for result in results], "exit_code": exit_code})
     return exit_code
 
 
-def _checks(given: Given) -> Iterator[tuple[str, Callable[[], str | Doubtful]]]:
-    yield "plugins", lambda: check_plugins(registry_of(given))
-    yield "configuration", partial(_check_settings, given)
-    yield "repository", partial(_check_repository, given)
-    yield "live-set store", lambda: check_store(partial(open_store, given, in_memory_allowed=True))
-    for location in given.texts("allow"):
-        yield location, partial(_check_location, given, location)
-    if given.rank("engine"):
-        yield f"engine {given.text('engine')}", partial(_check_engine, given)
-
-
-def _check_settings(given: Given) -> str:
-    mark_settings(given)
-    settings = sweep_settings(given)
-    if not settings.allowed.prefixes:
-        return "it is right; no locations are named with --allow, so any that is deep enough is swept"
-    return "it is right"
-
-
-def _check_repository(given: Given) -> str | Doubtful:
-    try:
-        policies = mark_settings(given).policies
-    except NessieGcError:  # the check of the configuration says it
-        policies = None
-    return check_repository(partial(open_repository, given), policies)
-
-
-def _check_location(given: Given, location: str) -> str | Doubtful:
-    return check_location(connector_choice(given), location)
-
-
-def _check_engine(given: Given) -> str:
-    with open_engine(given) as engine:
-        choice = connector_choice(given)
-        check_connectors(engine, choice, given.texts("allow"))
-        return check_engine(engine, choice)
-
-
 # ---- completion ---------------------------------------------------------------------------------------
-def completion_script(given: Given) -> int:
+def completion_script(call: Call) -> int:
     """Write a script with which a shell completes commands and options."""
-    from nessie_gc_core.cli.main import COMPLETE_VARIABLE, PROGRAM
-
-    shell = given.text("shell") or "bash"
+    shell = call.text("shell") or "bash"
     completion = get_completion_class(shell)
-    path = given.path("output_file")
+    path = call.path("output_file")
     if completion is None or path is None:
         raise ConfigurationError(f"there is no completion for the shell {shell!r}")
-    root = given.context.find_root().command
+    root = call.context.find_root().command
     # The shell that will run the script is not the one of now, whose version click would ask for.
     made = completion(root, {}, PROGRAM, COMPLETE_VARIABLE)
     script = made.source_template % made.source_vars()
@@ -163,7 +114,7 @@ _USE = {
 
 
 # ---- demo ---------------------------------------------------------------------------------------------
-def demo(given: Given) -> int:
+def demo(call: Call) -> int:
     """Write a small lake with Spark through Nessie, collect its garbage, and prove that nothing else is gone."""
     try:
         from nessie_gc_core.demo.run import run_demo
@@ -172,23 +123,17 @@ def demo(given: Given) -> int:
             f"the demo needs {error.name}: pip install 'nessie-gc-core[demo,local]' and the plugins' own requirements"
         ) from error
     return run_demo(
-        engine=given.text("engine") or "spark",
-        folder=given.path("folder"),
+        engine=call.text("engine") or "spark",
+        folder=call.path("folder"),
         console=standard_output(),
-        as_json=given.session.as_json,
+        as_json=call.session.as_json,
     )
 
 
 _CHECK = (
     *options.REPOSITORY,
     *options.STORE,
-    *collect_options.MARK,
-    *collect_options.SWEEP,
-    *collect_options.AGE,
-    *collect_options.AGE_OF_LIVE_SET,
-    *collect_options.ALLOWED,
-    *collect_options.CAPS,
-    *collect_options.UNKNOWN,
+    *options_of(GcParameters),
     *options.FILES,
     *options.PLUGINS,
     *options.ENGINE,

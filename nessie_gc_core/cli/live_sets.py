@@ -10,11 +10,10 @@ import click
 from rich.text import Text
 
 from nessie_gc_core.cli import options
-from nessie_gc_core.cli.command import GcCommand, GcOption, Given
-from nessie_gc_core.cli.connections import open_store
+from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.output import print_json, print_json_stream, say, standard_output
 from nessie_gc_core.cli.screen import plain_table, shown_time
-from nessie_gc_core.cli.settings import live_set_id
+from nessie_gc_core.cli.stores import chosen_id, open_store
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import shown
@@ -23,80 +22,80 @@ from nessie_gc_core.services.live_sets import LiveSetDetails, LiveSetService, as
 _TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
 
 
-def list_(given: Given) -> int:
+def list_(call: Call) -> int:
     """List the live sets, newest first."""
-    with open_store(given) as store:
+    with open_store(call) as store:
         service = LiveSetService(store)
         live_sets = service.all()
         failed = {live_set.id: service.failed(live_set) for live_set in live_sets}
-    if given.session.as_json:
+    if call.session.as_json:
         listed = [{**as_plain(live_set), "failed_files": failed[live_set.id]} for live_set in live_sets]
         print_json({"live_sets": listed})
         return 0
     if not live_sets:
         say("there is no live set; 'nessie-gc mark' makes one")
         return 0
-    say(f"time zone: {_zone_name(given.zone())}")
+    say(f"time zone: {_zone_name(call.zone())}")
     table = plain_table("live set", "status", *(name.replace("_", " ") for name in _TIMES), "error")
     for live_set in live_sets:
-        times = (shown_time(getattr(live_set, name), given.zone()) for name in _TIMES)
+        times = (shown_time(getattr(live_set, name), call.zone()) for name in _TIMES)
         error = Text(shown(live_set.error_message or ""))
         table.add_row(str(live_set.id), _status(live_set, failed[live_set.id]), *times, error)
     standard_output().print(table)
     return 0
 
 
-def show(given: Given) -> int:
+def show(call: Call) -> int:
     """Show one live set."""
-    id_ = live_set_id(given)
-    with open_store(given) as store:
+    id_ = chosen_id(call)
+    with open_store(call) as store:
         service = LiveSetService(store)
         details = service.details(id_)
         parts: dict[str, Iterable[dict[str, Any]]] = {}
-        if given.flag("with_content_references"):
+        if call.flag("with_content_references"):
             parts["content_versions"] = map(_version, service.content_versions(id_))
-        if given.flag("with_base_locations"):
+        if call.flag("with_base_locations"):
             pairs = service.base_locations(id_)
             parts["base_locations"] = ({"content_id": id_, "location": location} for id_, location in pairs)
-        if given.flag("with_deferred_deletes"):
+        if call.flag("with_deferred_deletes"):
             parts["deferred_deletes"] = map(_deletion, store.file_deletions(id_))
-        if given.session.as_json:
+        if call.session.as_json:
             print_json_stream(_plain_details(details), parts)
         else:
-            _print_details(details, given.zone())
+            _print_details(details, call.zone())
             _print_parts(parts)
     return 0
 
 
-def delete(given: Given) -> int:
+def delete(call: Call) -> int:
     """Delete the rows of one live set from the store.
 
     This deletes no file: files go by 'sweep', 'gc' and 'deferred-deletes'. A live set is not deleted while its
     repository is being collected, or while it has deferred deletions.
     """
-    id_ = live_set_id(given)
-    with open_store(given) as store:
-        live_set = LiveSetService(store).delete(id_, discard_deferred=given.flag("discard_deferred"))
-    if given.session.as_json:
+    id_ = chosen_id(call)
+    with open_store(call) as store:
+        live_set = LiveSetService(store).delete(id_, discard_deferred=call.flag("discard_deferred"))
+    if call.session.as_json:
         print_json({"deleted_live_set": as_plain(live_set)})
     else:
         say(f"live set {id_} ({live_set.status}) is deleted from the store; no file was touched")
     return 0
 
 
-def list_deferred(given: Given) -> int:
+def list_deferred(call: Call) -> int:
     """List the files whose deletion was deferred: when they were modified, their location and path."""
-    id_ = live_set_id(given)
-    with open_store(given) as store:
+    id_ = chosen_id(call)
+    with open_store(call) as store:
         deletions = LiveSetService(store).deferred(id_)
-        if given.session.as_json:
+        if call.session.as_json:
             print_json_stream({"live_set_id": str(id_)}, {"files": map(_deletion, deletions)})
             return 0
         count = 0
         for deletion in deletions:
             count += 1
-            say(f"{shown_time(deletion.modified, given.zone()):19}  {deletion.location}  {deletion.path}")
-    click.echo(shown(f"{count:,} files; time zone: {_zone_name(given.zone())}"), err=True)
+            say(f"{shown_time(deletion.modified, call.zone()):19}  {deletion.location}  {deletion.path}")
+    click.echo(shown(f"{count:,} files; time zone: {_zone_name(call.zone())}"), err=True)
     return 0
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
+from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.report import GcReport
 
@@ -46,7 +47,7 @@ class _ShownFormatter(logging.Formatter):
         return super().format(mine)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging names it
-        record.message = shown(record.message)
+        record.message = shown(with_flags(record.message))
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging names it

@@ -5,41 +5,51 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
+from contextlib import nullcontext
 from types import FrameType
 from typing import Any
 
 import click
 
-from nessie_gc_core.cli.collect import COLLECT_COMMANDS
-from nessie_gc_core.cli.command import SETTINGS, GcCommand, Session, standard_options
-from nessie_gc_core.cli.deferred import DEFERRED_COMMANDS
+from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, SETTINGS, GcCommand, Session, standard_options
 from nessie_gc_core.cli.errors import Terminated, fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
 from nessie_gc_core.cli.live_sets import LIVE_SET_COMMANDS
+from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
-
-PROGRAM = "nessie-gc"
-COMPLETE_VARIABLE = "_NESSIE_GC_COMPLETE"
-
+from nessie_gc_core.cli.services import service_commands
+from nessie_gc_core.plugins import installed
 
 class Program(click.Group):
     """All commands, and the one place where errors end."""
 
     def __init__(self, commands: Sequence[GcCommand]) -> None:
+        self._own = {command.name or "": command for command in commands}
+        self._all: dict[str, click.Command] | None = None
         super().__init__(
             PROGRAM,
-            commands={command.name or "": command for command in commands},
             help="Finds and removes the files of an Iceberg lake that no live branch, tag or snapshot needs.",
             context_settings=dict(SETTINGS),
             params=[option for option in standard_options() if option.name != "config"],
         )
-        self._aliases = {alias: command for command in commands for alias in command.aliases}
+
+    @property
+    def commands(self) -> MutableMapping[str, click.Command]:
+        """The services that are installed, as soon as somebody asks, and the commands of the program itself."""
+        if self._all is None:
+            services = service_commands(installed().services().values())
+            self._all = {**{command.name or "": command for command in services}, **self._own}
+        return self._all
+
+    @commands.setter
+    def commands(self, commands: MutableMapping[str, click.Command]) -> None:
+        """Click sets what it is made with, which is nothing."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command by its name or one of its aliases."""
-        return super().get_command(ctx, cmd_name) or self._aliases.get(cmd_name)
+        return super().get_command(ctx, cmd_name) or _by_alias(self.commands.values(), cmd_name)
 
     def main(
         self,
@@ -54,7 +64,8 @@ class Program(click.Group):
         arguments = list(sys.argv[1:] if args is None else args)
         session = Session(as_json=_wants_json(arguments), verbosity=_verbosity(arguments))
         try:
-            code = super().main(arguments, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False, obj=session, **extra)
+            with result_alone() if session.as_json else nullcontext():  # plugins may print while they are loaded
+                code = super().main(arguments, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False, obj=session, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             code = error.exit_code
@@ -63,6 +74,10 @@ class Program(click.Group):
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _by_alias(commands: Iterable[click.Command], name: str) -> click.Command | None:
+    return next((command for command in commands if isinstance(command, GcCommand) and name in command.aliases), None)
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
@@ -75,16 +90,7 @@ def _verbosity(arguments: Sequence[str]) -> int:
     return sum(len(flag) - 1 for flag in flags) + arguments.count("--verbose")
 
 
-cli = Program(
-    [
-        *COLLECT_COMMANDS,
-        *LIVE_SET_COMMANDS,
-        *DEFERRED_COMMANDS,
-        *RECORD_COMMANDS,
-        *SCHEMA_COMMANDS,
-        *INSTALLATION_COMMANDS,
-    ]
-)
+cli = Program([*LIVE_SET_COMMANDS, *RECORD_COMMANDS, *SCHEMA_COMMANDS, *INSTALLATION_COMMANDS])
 """The program as a click command."""
 
 

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 import click
 from rich.console import Console
 
+from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.model.text import json_text, shown
 
 PLAIN_WIDTH = 160
@@ -32,7 +33,7 @@ def standard_output() -> Console:
 
 def say(text: str) -> None:
     """Prints one line; whatever data stands in it cannot act upon the terminal, or look like another line."""
-    click.echo(shown(text), file=_result.get())
+    click.echo(shown(with_flags(text)), file=_result.get())
 
 
 def print_json(value: object) -> None:
@@ -56,6 +57,9 @@ def print_json_stream(head: Mapping[str, Any], arrays: Mapping[str, Iterable[Map
 @contextmanager
 def result_alone() -> Iterator[None]:
     """Keeps standard output for the result: what libraries, a JVM and other children print goes to standard error."""
+    if _result.get() is not None:  # it is so already
+        yield
+        return
     before = sys.stdout
     with _kept(before) as out:
         token = _result.set(out)

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from nessie_gc_core.model.text import shown
-from nessie_gc_core.services.settings import Progress as ProgressCallback
-from nessie_gc_core.services.settings import no_progress
+from nessie_gc_core.services.run import Progress as ProgressCallback
+from nessie_gc_core.services.run import no_progress
 
 log = logging.getLogger(__name__)
 

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import click
 
-from nessie_gc_core.cli import collect_options, options
-from nessie_gc_core.cli.command import GcCommand, GcOption, Given
-from nessie_gc_core.cli.connections import open_store
+from nessie_gc_core.cli import options
+from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.output import print_json
+from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.services.records import RecordsService
 
 
-def move_records(given: Given) -> int:
+def move_records(call: Call) -> int:
     """Bring the store's records of a repository under another identity.
 
     Its live sets, the tombstones and the register of contents come along. This deletes no file.
     """
-    source, target = given.text("from"), given.text("to")
+    source, target = call.text("from"), call.text("to")
     if not source or not target:
         raise click.UsageError("give both identities, with --from and --to")
-    dry_run = given.flag("dry_run")
-    with open_store(given) as store:
+    dry_run = call.flag("dry_run")
+    with open_store(call) as store:
         moved = RecordsService(store).move(source, target, dry_run=dry_run)
     counts = {"live_sets": moved.live_sets, "tombstones": moved.tombstones, "seen_contents": moved.seen_contents}
-    if given.session.as_json:
+    if call.session.as_json:
         print_json({"from": source, "to": target, "dry_run": dry_run, **counts})
         return 0
     said = "would move" if dry_run else "moved"
@@ -47,6 +47,6 @@ RECORD_COMMANDS = (
     GcCommand(
         "move-records",
         move_records,
-        (*_IDENTITIES, *collect_options.DRY_RUN, *options.STORE, options.REPORT[-1]),
+        (*_IDENTITIES, *options.DRY_RUN, *options.STORE, options.REPORT[-1]),
     ),
 )

@@ -5,27 +5,27 @@ from __future__ import annotations
 import click
 
 from nessie_gc_core.cli import options
-from nessie_gc_core.cli.command import GcCommand, GcOption, Given
-from nessie_gc_core.cli.connections import open_schema_store
+from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.output import say
+from nessie_gc_core.cli.stores import open_schema_store
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.errors import NessieGcError
 
 
-def create_sql_schema(given: Given) -> int:
+def create_sql_schema(call: Call) -> int:
     """Make the tables of the live-set store; the default strategy is CREATE."""
-    strategy = given.text("jdbc_schema") or "CREATE"
-    with open_schema_store(given) as (store, schema):
+    strategy = call.text("jdbc_schema") or "CREATE"
+    with open_schema_store(call) as (store, schema):
         schema.create_schema(strategy)
         say(f"the tables of the live-set store {store.name!r} are there ({strategy})")
     return 0
 
 
-def show_script(given: Given) -> int:
+def show_script(call: Call) -> int:
     """Print the statements that make the tables of the live-set store."""
-    with open_schema_store(given) as (_, schema):
+    with open_schema_store(call) as (_, schema):
         script = schema.schema_script()
-    path = given.path("output_file")
+    path = call.path("output_file")
     if path is None:
         click.echo(script)
         return 0

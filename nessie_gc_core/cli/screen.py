@@ -10,7 +10,9 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from nessie_gc_core.cli.output import print_json, standard_output
+from nessie_gc_core.cli.flags import with_flags
+from nessie_gc_core.cli.output import print_json, say, standard_output
+from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile, Tally
@@ -32,6 +34,20 @@ def show_report(title: str, report: GcReport, *, as_json: bool, zone: tzinfo | N
         print_json(report.to_dict())
     else:
         _Page(standard_output(), zone).print(title, report)
+    return report.exit_code
+
+
+def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | None) -> int:
+    """Prints the report of any service, and gives its exit code."""
+    if isinstance(report, GcReport):
+        return show_report(title, report, as_json=as_json, zone=zone)
+    if as_json:
+        print_json(report.to_dict())
+    elif hasattr(report, "__rich__") or hasattr(report, "__rich_console__"):
+        standard_output().print(report)
+    else:
+        for name, value in report.to_dict().items():
+            say(f"{name.replace('_', ' ')}: {value}")
     return report.exit_code
 
 
@@ -153,7 +169,7 @@ class _Page:
             self._line("done", style="bold green")
 
     def _line(self, text: str, *, style: str = "") -> None:
-        self._console.print(Text(shown(text), style=style), soft_wrap=True)
+        self._console.print(Text(shown(with_flags(text)), style=style), soft_wrap=True)
 
 
 def _plural(count: int, noun: str) -> str:

@@ -14,12 +14,12 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.policies import parse_duration, parse_instant
 
 if TYPE_CHECKING:
-    _ParamType = click.ParamType[Any]
+    ParamType = click.ParamType[Any]
 else:
-    _ParamType = click.ParamType
+    ParamType = click.ParamType
 
 
-class _Whole(_ParamType):
+class _Whole(ParamType):
     """A type whose value in the environment is one text, which is not cut at spaces."""
 
     def split_envvar_value(self, rv: str) -> Sequence[str]:

@@ -45,17 +45,19 @@ class ConnectorChoice:
     """Plugins (entry points or distributions) that are left alone: no hook is asked, no connector is found."""
     required_plugins: tuple[str, ...] = ()
     """Plugins (entry points or distributions) without which nothing is done."""
+    plugins: PluginRegistry = field(default_factory=installed, repr=False, compare=False)
+    """All plugins of this process, the disabled ones included. They stay behind: a worker has its own."""
     sent_with: PluginSet | None = field(default=None, repr=False, compare=False)
     """The plugins of the process that sent this one; ``None`` where it never travelled."""
 
     def __reduce__(self) -> tuple[Callable[[dict[str, Any]], ConnectorChoice], tuple[dict[str, Any]]]:
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "plugins"}
         values["sent_with"] = self.sent_with or self.registry().plugin_set()
         return (_arrived, (values,))
 
     def registry(self) -> PluginRegistry:
         """The registry of this process without the disabled plugins."""
-        return installed().without(self.disabled_plugins)
+        return self.plugins.without(self.disabled_plugins)
 
     def lacking_plugin(self) -> str | None:
         """Why this process must not decide about a file: it lacks a plugin of the one that sent this (S26)."""
@@ -68,15 +70,15 @@ class ConnectorChoice:
             PluginError: the message names the plugin or connector, and says what to do.
             ConfigurationError: there is no such kind of connector.
         """
-        installed().check_named(self.disabled_plugins, option="--disable-plugin")
+        self.plugins.check_named(self.disabled_plugins, setting="disable_plugin")
         registry = self.registry()
-        registry.check_named(self.required_plugins, option="--require-plugin", working=True)
+        registry.check_named(self.required_plugins, setting="required_plugins", working=True)
         self._check_connectors(registry)
         if deletes and registry.broken:
             plugin = registry.broken[0]
             raise PluginError(
                 f"the plugin {plugin.name!r} ({plugin.origin}) is broken ({plugin.error}), and nothing is deleted "
-                f"while it may have a veto: repair it, uninstall it, or add --disable-plugin {plugin.name!r}"
+                f"while it may have a veto: repair it, uninstall it, or add `disable_plugin` {plugin.name!r}"
             )
 
     def _check_connectors(self, registry: PluginRegistry) -> None:
@@ -112,6 +114,16 @@ class ConnectorChoice:
         options.update(self.options.get((kind, connector.name), {}))
         return ConnectorSpec(kind=kind, name=connector.name, options=options)
 
+    def open(self, contract: type[C], name: str) -> C:
+        """Makes a connector by its name, with its options of this run.
+
+        Raises:
+            PluginError: there is no such connector, or two plugins claim its name.
+            ConfigurationError: its options are wrong.
+        """
+        connector = self.registry().connector_class(contract, name)
+        return connector.from_options(self.spec(connector).options)
+
 
 def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str, str]:
     """Aliases of locations by their canonical forms.
@@ -122,7 +134,7 @@ def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str,
     try:
         canonical = {rules.canonical_prefix(alias): rules.canonical_prefix(name) for alias, name in aliases.items()}
     except UnknownLocationError as error:
-        raise ConfigurationError(f"--path-alias: {error}") from error
+        raise ConfigurationError(f"`path_alias`: {error}") from error
     for alias in canonical:
         _end(alias, canonical)  # a circle is an error
     return canonical

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.plugins import PluginRegistry
 
 PREFIX = "NESSIE_GC_"
 INTERNAL = frozenset({"NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"})
@@ -32,6 +35,33 @@ def connector_options(section: str, names: Collection[str], environment: Mapping
     """
     variables = {name: connector_variable(section, name) for name in names}
     return {name: environment[variable] for name, variable in variables.items() if variable in environment}
+
+
+def check_settings_in(environment: Mapping[str, str], names: Iterable[str], plugins: PluginRegistry) -> None:
+    """Refuses variables that no setting and no installed repository or store reads.
+
+    Args:
+        environment: for instance ``os.environ``.
+        names: the names of all settings.
+        plugins: all plugins.
+
+    Raises:
+        ConfigurationError: the message names the variable, and never its value.
+    """
+    check_environment(
+        environment,
+        options={variable_of(name) for name in names},
+        connector_variables=set(_connector_variables(plugins)),
+    )
+
+
+def _connector_variables(plugins: PluginRegistry) -> Iterator[str]:
+    for section, connectors in (
+        ("repository", plugins.connectors(RepositoryConnector)),
+        ("store", plugins.connectors(LiveSetStore)),
+    ):
+        for connector in connectors.values():
+            yield from (connector_variable(section, field.name) for field in dataclasses.fields(connector.Options))
 
 
 def check_environment(

@@ -15,15 +15,19 @@ from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
     SupportsFormerIdentities,
 )
+from nessie_gc_core.connectors.service import AnyService, Report, Service
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
 __all__ = [
+    "AnyService",
     "Connector",
     "ContentToFiles",
     "FileDeleter",
     "FileLister",
     "LiveSetStore",
+    "Report",
     "RepositoryConnector",
+    "Service",
     "SupportsFormerIdentities",
     "SupportsLeftAlone",
     "SupportsSharedClock",

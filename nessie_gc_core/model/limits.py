@@ -43,7 +43,7 @@ class AllowedLocations:
         if least is None:
             least = 0 if self.prefixes else DEFAULT_FILE_DEPTH if exact.startswith("file:") else DEFAULT_DEPTH
         if depth(exact) < least:
-            return f"is less than {least} levels deep; allow it with --allow if it is to be swept"
+            return f"is less than {least} levels deep; allow it with `allow` if it is to be swept"
         return None
 
 
@@ -61,11 +61,11 @@ class AgeLimit:
             ConfigurationError: it is too short, and nobody said that this is meant.
         """
         if self.min_age < timedelta(0):
-            raise ConfigurationError(f"--min-age must not be negative, not {self.min_age}")
+            raise ConfigurationError(f"`min_age` must not be negative, not {self.min_age}")
         if floor and self.min_age < MIN_AGE_FLOOR:
             raise ConfigurationError(
-                f"--min-age {self.min_age} is below one hour: files of commits under way could be deleted; "
-                "add --no-age-floor if nobody writes to this lake"
+                f"`min_age` {self.min_age} is below one hour: files of commits under way could be deleted; "
+                "add `no_age_floor` if nobody writes to this lake"
             )
 
     def newest_deletable(self, references_listed: datetime, store_now: datetime, *others_now: datetime) -> datetime:
@@ -102,14 +102,14 @@ class DeletionCaps:
         """Units whose files must all stay, with the reason; every unit where the run as a whole is over its cap."""
         total = sum(doomed.values())
         if self.max_files is not None and total > self.max_files:
-            said = f"the run would delete {total} files, more than --max-deletes {self.max_files}"
+            said = f"the run would delete {total} files, more than `max_deletes` {self.max_files}"
             return dict.fromkeys((unit for unit, files in doomed.items() if files), said)
         return {unit: reason for unit, files in doomed.items() if (reason := self._over(files, stored.get(unit, 0)))}
 
     def _over(self, files: int, stored: int) -> str | None:
         if self.max_files_per_unit is not None and files > self.max_files_per_unit:
-            return f"{files} files of this location would go, more than --max-deletes-per-location allows"
+            return f"{files} files of this location would go, more than `max_deletes_per_location` allows"
         percent = 100.0 * files / stored if stored else 0.0
         if self.max_percent_per_unit is not None and percent > self.max_percent_per_unit:
-            return f"{percent:.1f} per cent of this location would go, more than --max-delete-percent allows"
+            return f"{percent:.1f} per cent of this location would go, more than `max_delete_percent` allows"
         return None

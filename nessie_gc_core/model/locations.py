@@ -133,7 +133,7 @@ class LocationRules:
         scheme = self.scheme_aliases.get(match[1].lower())
         if scheme is None:
             raise UnknownLocationError(
-                f"the scheme of {raw!r} is not known; say what it is with --scheme-alias {match[1]}=SCHEME"
+                f"the scheme of {raw!r} is not known; say what it is with `scheme_alias` {match[1]}=SCHEME"
             )
         rest = raw[match.end() :]
         if scheme == "file":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Iterator, Set
 
 import pluggy
 
 from nessie_gc_core import hookspecs
-from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
+from nessie_gc_core.connectors import AnyService, Connector, ContentToFiles, FileDeleter, FileLister, Service
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.options import ConnectorOptions
 
@@ -77,6 +78,31 @@ def _problem(connector: type[Connector]) -> str | None:
     return _problem_of_claims(connector) or _problem_of_options(connector)
 
 
+# ---- services -----------------------------------------------------------------------------------------
+def check_service(service: object, plugin: str) -> AnyService:
+    """The service class, once it is known to be one that a command can be made from.
+
+    Raises:
+        PluginError: it is none; the message says what is missing.
+    """
+    if not (isinstance(service, type) and issubclass(service, Service)):
+        raise PluginError(f"plugin {plugin!r} registers {service!r}, which is no Service")
+    problem = _problem_of_service(service)
+    if problem is not None:
+        raise PluginError(f"plugin {plugin!r} registers {service.__name__}, {problem}")
+    return service
+
+
+def _problem_of_service(service: AnyService) -> str | None:
+    name: object = getattr(service, "name", None)
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        return "whose 'name' is no name of a command: small letters, digits and dashes"
+    if inspect.isabstract(service):
+        return f"which does not implement {', '.join(sorted(service.__abstractmethods__))}"
+    return _problem_of_declaration(getattr(service, "Parameters", None), "Parameters")
+
+
+# ---- what both have -----------------------------------------------------------------------------------
 def _problem_of_claims(connector: type[Connector]) -> str | None:
     if issubclass(connector, ContentToFiles):
         claims, what = getattr(connector, "content_types", None), "content_types"
@@ -93,9 +119,12 @@ def _problem_of_claims(connector: type[Connector]) -> str | None:
 
 
 def _problem_of_options(connector: type[Connector]) -> str | None:
-    declared: object = getattr(connector, "Options", None)
+    return _problem_of_declaration(getattr(connector, "Options", None), "Options")
+
+
+def _problem_of_declaration(declared: object, name: str) -> str | None:
     if not (isinstance(declared, type) and issubclass(declared, ConnectorOptions)):
-        return "whose 'Options' is no subclass of ConnectorOptions"
+        return f"whose {name!r} is no subclass of ConnectorOptions"
     if "__dataclass_fields__" not in vars(declared) and vars(declared).get("__annotations__"):
         return f"whose {declared.__name__} lacks the decorator @options"
     try:

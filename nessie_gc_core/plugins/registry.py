@@ -18,6 +18,7 @@ import pluggy
 
 from nessie_gc_core import hookspecs
 from nessie_gc_core.connectors import (
+    AnyService,
     Connector,
     ContentToFiles,
     FileDeleter,
@@ -29,7 +30,7 @@ from nessie_gc_core.connectors import (
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.options import ConnectorSpec
-from nessie_gc_core.plugins.checks import check_connector, check_hooks
+from nessie_gc_core.plugins.checks import check_connector, check_hooks, check_service
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
 from nessie_gc_core.plugins.sets import PluginInfo, PluginSet, connector_text
 
@@ -44,6 +45,9 @@ KINDS: Mapping[type[Connector], tuple[str, str]] = {
     VisitedDeduplicator: ("visited-deduplicator", "nessie_gc_register_visited_deduplicator"),
 }
 """Each contract with the name of its kind and the hook that registers it."""
+
+
+_SERVICES = "nessie_gc_register_service"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class PluginRegistry:
         """What entry points name, by name; a program may register more."""
         self._disabled: frozenset[str] = frozenset()
         self._claims: dict[type[Connector], list[_Claim]] = {contract: [] for contract in KINDS}
+        self._services: list[tuple[AnyService, str]] = []
+        """Each service with the plugin that brings it."""
 
     @classmethod
     def discover(cls) -> PluginRegistry:
@@ -95,20 +101,32 @@ class PluginRegistry:
             check_hooks(self._manager, module, name)
             for contract in KINDS:
                 self._claims[contract].extend(self._claims_of(contract, module, name))
+            self._services.extend((check_service(found, name), name) for found in self._found_by(_SERVICES, module))
         except Exception as failure:
             for contract in KINDS:
                 self._claims[contract] = [claim for claim in self._claims[contract] if claim.plugin != name]
+            self._services = [(service, plugin) for service, plugin in self._services if plugin != name]
             self._found[name] = PluginInfo(name=name, distribution="", version="", error=_one_line(failure))
             raise
 
+    def unregister(self, name: str) -> None:
+        """Forgets a plugin and what it brought."""
+        self._manager.unregister(name=name)
+        self._found.pop(name, None)
+        for contract in KINDS:
+            self._claims[contract] = [claim for claim in self._claims[contract] if claim.plugin != name]
+        self._services = [(service, plugin) for service, plugin in self._services if plugin != name]
+
     def _claims_of(self, contract: type[Connector], module: object, plugin: str) -> Iterable[_Claim]:
-        hook = getattr(self._manager.hook, KINDS[contract][1])
-        for implementation in hook.get_hookimpls():
-            if implementation.plugin is not module:
-                continue
-            found = implementation.function()
-            for connector in found if isinstance(found, Sequence) else (found,):
-                yield _Claim(check_connector(contract, connector, plugin), plugin)
+        for connector in self._found_by(KINDS[contract][1], module):
+            yield _Claim(check_connector(contract, connector, plugin), plugin)
+
+    def _found_by(self, hook: str, module: object) -> Iterable[object]:
+        """What a plugin's implementation of a hook registers."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            if implementation.plugin is module:
+                found = implementation.function()
+                yield from found if isinstance(found, Sequence) else (found,)
 
     @property
     def plugins(self) -> Sequence[PluginInfo]:
@@ -149,14 +167,15 @@ class PluginRegistry:
             contract: [claim for claim in claims if claim.plugin not in disabled]
             for contract, claims in self._claims.items()
         }
+        view._services = [(service, plugin) for service, plugin in self._services if plugin not in disabled]
         return view
 
-    def check_named(self, names: Iterable[str], *, option: str, working: bool = False) -> None:
+    def check_named(self, names: Iterable[str], *, setting: str, working: bool = False) -> None:
         """Refuses names of plugins that are not here.
 
         Args:
             names: entry points or distributions.
-            option: where they come from.
+            setting: where they come from.
             working: whether they have to work, too.
 
         Raises:
@@ -168,10 +187,10 @@ class PluginRegistry:
                 known = sorted({word for plugin in self.plugins for word in (plugin.name, plugin.distribution) if word})
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else "'nessie-gc plugins' lists what is"
-                raise PluginError(f"{option} {name}: no plugin of this name is installed; {hint}")
+                raise PluginError(f"`{setting}` {name}: no plugin of this name is installed; {hint}")
             broken = next((plugin for plugin in found if plugin.error is not None), None)
             if working and broken is not None:
-                raise PluginError(f"{option} {name}: it is broken ({broken.error}); repair or reinstall it")
+                raise PluginError(f"`{setting}` {name}: it is broken ({broken.error}); repair or reinstall it")
 
     def connectors(self, contract: type[C]) -> dict[str, type[C]]:
         """The connectors of a contract by name."""
@@ -187,6 +206,23 @@ class PluginRegistry:
         if not claims:
             raise PluginError(self._missing(contract, name))
         return cast("type[C]", self._only(claims, f"the {KINDS[contract][0]} {name!r}").connector)
+
+    def services(self) -> dict[str, AnyService]:
+        """The services by name.
+
+        Raises:
+            PluginError: two plugins claim a name, or an alias that another service has.
+        """
+        claimed: dict[str, str] = {}
+        for service, plugin in self._services:
+            for name in (service.name, *service.aliases):
+                if name in claimed:
+                    raise PluginError(
+                        f"the service {name!r} is claimed by the plugins {claimed[name]!r} and {plugin!r}; "
+                        "uninstall one"
+                    )
+                claimed[name] = plugin
+        return {service.name: service for service, _ in self._services}
 
     def open(self, contract: type[C], spec: ConnectorSpec) -> C:
         """Makes the connector that a spec names.

@@ -12,21 +12,23 @@ from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.errors import NessieGcError, PluginError, UnknownLocationError
-from nessie_gc_core.model.batches import Row, to_batches
+from nessie_gc_core.errors import AccessDeniedError, NessieGcError, PluginError, UnknownLocationError
+from nessie_gc_core.model.batches import Row, to_batches, to_rows
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.hints import unmatched_patterns
-from nessie_gc_core.services.prerequisites import check_executors
+from nessie_gc_core.services.preconditions import check_executors
 
 T = TypeVar("T")
 
 _TASKS = 64
 """Over how many tasks the question for the plugins is dealt, to meet every executor."""
 _NUMBERS = pa.schema([pa.field("number", pa.int64(), nullable=False)])
+_LOCATIONS = pa.schema([pa.field("location", pa.string(), nullable=False)])
+_PROBLEMS = pa.schema([pa.field("problem", pa.string(), nullable=False)])
 _LACKING = pa.schema([pa.field("lacking", pa.string(), nullable=False)])
 
 
@@ -67,7 +69,7 @@ def check_plugins(registry: PluginRegistry) -> str:
     if broken:
         raise PluginError(
             f"broken: {', '.join(broken)}; nothing is deleted until they are repaired, uninstalled, or left out with "
-            "--disable-plugin"
+            "`disable_plugin`"
         )
     unread = [type_ for type_ in (ICEBERG_TABLE, ICEBERG_VIEW) if registry.reader_of(type_) is None]
     if unread:
@@ -84,22 +86,18 @@ def _first(stream: Iterator[T]) -> T | None:
             stream.close()
 
 
-def check_repository(
-    open_repository: Callable[[], RepositoryConnector], policies: ReferencePolicies | None = None
-) -> str | Doubtful:
+def check_repository(repository: RepositoryConnector, policies: ReferencePolicies | None = None) -> str | Doubtful:
     """Whether the repository lists its references, and every pattern of the policies matches one of them."""
-    with open_repository() as repository:
-        names = [reference.name for reference in repository.references()]
-        found = f"{repository.address()} has {len(names)} {'reference' if len(names) == 1 else 'references'}"
+    names = [reference.name for reference in repository.references()]
+    found = f"{repository.address()} has {len(names)} {'reference' if len(names) == 1 else 'references'}"
     warnings = unmatched_patterns(policies, names) if policies is not None else []
     return Doubtful("; ".join([found, *warnings])) if warnings else found
 
 
-def check_store(open_store: Callable[[], LiveSetStore]) -> str:
+def check_store(store: LiveSetStore) -> str:
     """Whether the store answers."""
-    with open_store() as store:
-        newest = _first(store.live_sets())
-        return "it has no live set yet" if newest is None else f"its newest live set is {newest.id}, {newest.status}"
+    newest = _first(store.live_sets())
+    return "it has no live set yet" if newest is None else f"its newest live set is {newest.id}, {newest.status}"
 
 
 def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
@@ -114,14 +112,26 @@ def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
     return f"it has files, such as {first.path}"
 
 
-def check_engine(engine: Engine, choice: ConnectorChoice) -> str:
-    """Whether the engine's workers have the plugins that this process has."""
+def check_engine(engine: Engine, choice: ConnectorChoice, locations: Iterable[str] = ()) -> str:
+    """Whether the engine's workers run, have the plugins that this process has, and can list some locations."""
+    check_connectors(engine, choice, locations)
+    engine.check()
     numbers = engine.dataset(to_batches(((number,) for number in range(_TASKS)), _NUMBERS), _NUMBERS)
     found = numbers.spread(["number"]).flat_map(_LackingHere(choice)).distinct(_LACKING.names).summary()
     lacking: Sequence[str] = sorted(found.column("lacking").to_pylist())
     if lacking:
         raise PluginError("; ".join(lacking))
+    _check_access(engine, choice, locations)
     return f"{engine.name} runs, and its workers have the same plugins"
+
+
+def _check_access(engine: Engine, choice: ConnectorChoice, locations: Iterable[str]) -> None:
+    """Refuses an engine whose workers cannot list what this process can."""
+    rows: list[Row] = [(listed,) for location in locations for listed in _listed(choice, location)]
+    asked = engine.dataset(to_batches(iter(rows), _LOCATIONS), _LOCATIONS)
+    problems = asked.spread(["location"]).flat_map(_ListFirst(choice)).summary().column("problem").to_pylist()
+    if problems:
+        raise AccessDeniedError(f"a worker cannot list {min(problems)}; give it the same credentials as the driver")
 
 
 def check_connectors(engine: Engine, choice: ConnectorChoice, locations: Iterable[str]) -> None:
@@ -155,3 +165,25 @@ class _LackingHere:
         lacking = self._choice.lacking_plugin() if any([batch.num_rows for batch in batches]) else None
         rows: list[Row] = [(lacking,)] if lacking is not None else []
         yield from to_batches(iter(rows), self.schema)
+
+
+class _ListFirst:
+    """Locations to why they cannot be listed where this runs; those that can be are left out."""
+
+    schema = _PROBLEMS
+
+    def __init__(self, choice: ConnectorChoice) -> None:
+        self._choice = choice
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with OpenConnectors(self._choice) as connectors:
+            locations = (str(location) for batch in batches for (location,) in to_rows(batch, "location"))
+            yield from to_batches(
+                (row for location in locations for row in self._ask(connectors, location)), self.schema
+            )
+
+    def _ask(self, connectors: OpenConnectors, location: str) -> Iterator[Row]:
+        try:
+            _first(connectors.lister(location).list_files(location))
+        except Exception as error:  # noqa: BLE001 - whatever a lister raises is the answer
+            yield (f"{location}: {one_line(error)}",)

@@ -7,29 +7,24 @@ to both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from nessie_gc_core.algorithms.guard import StoreAges
-from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsSharedClock, SupportsStoreClock
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import SupportsSharedClock, SupportsStoreClock
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.model.times import Clock
-from nessie_gc_core.services.report import GcReport
-
-TOLERANCE = timedelta(minutes=1)
-"""Clocks that differ by more are named in the report."""
+from nessie_gc_core.services.preconditions import TOLERANCE
+from nessie_gc_core.services.run import Run
 
 
-def times_now(
-    repository: RepositoryConnector, store: LiveSetStore, clock: Clock, report: GcReport
-) -> tuple[datetime, ...]:
+def times_now(run: Run) -> tuple[datetime, ...]:
     """The time now by every clock that may be right: ours, the repository's and the live-set store's, if they tell."""
-    times = [clock()]
-    for name, source in (("repository", repository), ("live-set store", store)):
+    times, report = [run.clock()], run.report
+    for name, source in (("repository", run.repository), ("live-set store", run.store)):
         if not isinstance(source, SupportsSharedClock):
             continue
         try:
@@ -47,46 +42,35 @@ def times_now(
     return tuple(times)
 
 
-def store_ages(
-    locations: Iterable[str],
-    choice: ConnectorChoice,
-    age: AgeLimit,
-    *,
-    references_listed: datetime,
-    now: Sequence[datetime],
-    clock: Clock,
-    report: GcReport,
-) -> dict[str, StoreAges]:
+def store_ages(locations: Iterable[str], age: AgeLimit, references_listed: datetime, run: Run) -> dict[str, StoreAges]:
     """For every store (:func:`store_of`) what its clock says about ages; each is asked once.
 
     Args:
         locations: raw locations to sweep.
-        choice: the connectors' options.
         age: the least age.
         references_listed: when the mark listed the references.
-        now: the time by every clock that may be right (:func:`times_now`), ours first.
-        clock: our clock.
-        report: takes warnings.
+        run: the run, whose report takes warnings.
     """
     ages: dict[str, StoreAges] = {}
-    with OpenConnectors(choice) as connectors:
+    now = times_now(run)
+    with OpenConnectors(run.choice) as connectors:
         for location in locations:
             store = store_of(location)
             if store in ages:
                 continue
-            theirs = _store_time(connectors, location, clock, report)
-            passed = clock() - now[0]
+            theirs = _store_time(connectors, location, run)
+            passed = run.clock() - now[0]
             others = (time + passed for time in now)
             newest = age.newest_deletable(references_listed, theirs, *others)
             ages[store] = StoreAges(newest_deletable=newest, now=theirs)
     return ages
 
 
-def _store_time(connectors: OpenConnectors, location: str, clock: Clock, report: GcReport) -> datetime:
+def _store_time(connectors: OpenConnectors, location: str, run: Run) -> datetime:
     lister = connectors.lister(location)
     if isinstance(lister, SupportsStoreClock):
         try:
             return lister.store_time(location)
         except (NessieGcError, OSError) as error:
-            report.warn(f"the clock of {store_of(location)} is not known, so ours is used: {one_line(error)}")
-    return clock()
+            run.report.warn(f"the clock of {store_of(location)} is not known, so ours is used: {one_line(error)}")
+    return run.clock()

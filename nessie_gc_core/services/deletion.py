@@ -1,222 +1,119 @@
-"""The last part of a sweep: re-check, delete step by step, record, and count every outcome (S9, S15, S21)."""
+"""The tail of every deletion: re-check, delete step by step, record, and count every outcome (S9, S15, S21).
+
+A sweep and the deferred deletions differ only in where the verdicts come from and in how outcomes are recorded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
-from nessie_gc_core.algorithms.defer import record_deletions
 from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
-from nessie_gc_core.algorithms.guard import BUCKETS
-from nessie_gc_core.algorithms.plan import PlanFiles
-from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.algorithms.roots import may_be_roots
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.live_sets import LiveSet, SweepStep, SweepStepState
-from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
-from nessie_gc_core.services.bury import bury
-from nessie_gc_core.services.counting import count_outcomes, count_verdicts, name_files
-from nessie_gc_core.services.lease import Lease
+from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.verdicts import DeleteMode, Verdict
+from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcomes import OutcomeFile
 from nessie_gc_core.services.recheck import Recheck
-from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.scope import Scope
+from nessie_gc_core.services.steps import Judged, Step, judged, steps_of
 
-if TYPE_CHECKING:
-    from nessie_gc_core.services.sweep import SweepService
-
-_DEAD = Verdict.UNREFERENCED.value
-_SPARED = Verdict.SPARED.value
+DEAD = Verdict.UNREFERENCED.value
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """What is deleted between two looks at the references: whole units, or some buckets of one large unit."""
+class OutcomeRecords(ABC):
+    """How the live-set store remembers what is about to go, and what became of it."""
 
-    units: tuple[str, ...]
-    part: int = 1
-    parts: int = 1
+    @abstractmethod
+    def begin(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
+        """Settles what an earlier attempt left open; nothing is deleted yet."""
 
-    @property
-    def name(self) -> str:
-        """The part as it is recorded."""
-        return f"{self.part}/{self.parts}"
+    @abstractmethod
+    def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
+        """Records what a step is about to delete: its rows (:data:`VERDICTS`) but for the units that are spared."""
 
-    def of(self, dataset: Dataset) -> Dataset:
-        """The rows that belong to the step."""
-        mine = dataset.where("unit", self.units)
-        if self.parts == 1:
-            return mine
-        return mine.where("bucket", [b for b in range(BUCKETS) if b % self.parts == self.part - 1])
+    @abstractmethod
+    def settle(self, step: Step, outcomes: Dataset, by_unit: Mapping[str, Counts]) -> None:
+        """Records what became of the rows of a step (:data:`OUTCOMES`)."""
 
 
-@dataclass(slots=True, kw_only=True)
 class Deletion:
-    """Deletes what a sweep found, as far as it is still dead."""
+    """Deletes what was judged dead, as far as it still is."""
 
-    service: SweepService
-    live_set: LiveSet
-    report: GcReport
-    lease: Lease
-    readers: Sequence[type[ContentToFiles]]
-    recheck: Recheck
-    stored_by_unit: Mapping[str, int]
-    _attempt: int = 1
+    def __init__(self, run: SweepRun, scope: Scope, *, spared_units: Mapping[str, str] | None = None) -> None:
+        self._run = run
+        self._scope = scope
+        self._recheck = Recheck(run, scope, spared_units or {})
 
-    def run(self, verdicts: Dataset) -> None:
-        """Takes all verdicts, step by step, to their outcomes."""
-        settings = self.service.settings
-        planned = _planned(verdicts)
-        doomed = {unit: files for (unit, verdict), (files, _) in planned.items() if verdict == _DEAD}
-        over = settings.caps.exceeded(doomed, self.stored_by_unit)
-        self.recheck.spared_units.update(over)
-        for reason in set(over.values()):
-            self.report.warn(reason)
-        self._carry_over(verdicts)
-        steps = list(_steps(planned, settings.files_per_step))
+    def run(self, verdicts: Dataset, records: OutcomeRecords, stored_by_unit: Mapping[str, int]) -> Dataset | None:
+        """Takes all verdicts (:data:`VERDICTS`), step by step, to their outcomes.
+
+        Args:
+            verdicts: what was judged.
+            records: remembers what goes.
+            stored_by_unit: how many files each unit holds, where that is known.
+
+        Returns:
+            The outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one.
+        """
+        run = self._run
+        found = judged(verdicts)
+        self._spare_over_caps(found, stored_by_unit)
+        steps = self._steps(found)
+        outcomes: Dataset | None = None
         with self._outcome_file() as outcome_file:
-            self._name_earlier(verdicts, outcome_file)
+            if run.parameters.mode is DeleteMode.DELETE:
+                records.begin(verdicts, outcome_file)
             for number, step in enumerate(steps):
-                self.service.progress("delete", number, len(steps))
-                self.recheck.run_if_due()
-                with self.report.phase("delete"):
-                    self._take(step, verdicts, outcome_file)
-            self.service.progress("delete", len(steps), len(steps))
+                run.progress("delete", number, len(steps))
+                self._recheck.run_if_due()
+                with run.report.phase("delete"):
+                    outcomes = self._take(step, verdicts, records, outcome_file)
+            run.progress("delete", len(steps), len(steps))
+        return outcomes
+
+    def _spare_over_caps(self, found: Judged, stored_by_unit: Mapping[str, int]) -> None:
+        spared = self._recheck.spared_units
+        doomed = {
+            unit: files for (unit, verdict), (files, _) in found.items() if verdict == DEAD and unit not in spared
+        }
+        over = self._run.parameters.caps.exceeded(doomed, stored_by_unit)
+        spared.update(over)
+        for reason in set(over.values()):
+            self._run.report.warn(reason)
+
+    def _steps(self, found: Judged) -> list[Step]:
+        """The steps; one is enough where nothing is deleted between two looks at the references."""
+        if self._run.parameters.mode is DeleteMode.DRY_RUN:
+            return [Step(None)] if found else []
+        return list(steps_of(found, self._run.parameters.files_per_step))
 
     def _outcome_file(self) -> OutcomeFile:
-        settings = self.service.settings
-        deletes = settings.mode is DeleteMode.DELETE
-        return OutcomeFile(
-            settings.outcomes_to, live_set_id=self.live_set.id, clock=self.service.clock, deletes=deletes
-        )
+        run = self._run
+        deletes = run.parameters.mode is DeleteMode.DELETE
+        return OutcomeFile(run.parameters.outcomes_to, live_set_id=run.live_set.id, clock=run.clock, deletes=deletes)
 
-    def _name_earlier(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
-        """Names what an attempt that was killed deleted without a line in the outcome file (S15)."""
-        if self.service.settings.mode is DeleteMode.DELETE:
-            stored = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
-            listed = sorted({location for unit in self.recheck.plan.units for location in unit.locations})
-            outcome_file.name_earlier(stored, listed, self.service.engine)
-
-    def _take(self, step: _Step, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
+    def _take(self, step: Step, verdicts: Dataset, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""
-        settings = self.service.settings
-        mine = self.recheck.spare_newly_live(step.of(verdicts))
-        real = settings.mode is DeleteMode.DELETE
-        planned = self._announce(step, mine) if real else {}
-        if real:
-            outcome_file.plan(mine.flat_map(PlanFiles(spared_units=self.recheck.spared_units)))
-        self.lease.check()
-        function = DeleteFiles(settings.choice, settings.mode, self.recheck.spared_units)
-        outcomes = dealt_out(mine).flat_map(function).checkpoint()
+        run, spared, mode = self._run, self._recheck.spared_units, self._run.parameters.mode
+        rows = self._recheck.spare_newly_live(step.of(verdicts))
+        if mode is DeleteMode.DELETE:
+            records.announce(step, rows, spared, outcome_file)
+            self._put_up_tombstones(rows)
+        run.lease.check()
+        outcomes = dealt_out(rows).flat_map(DeleteFiles(run.choice, mode, spared)).checkpoint()
         outcome_file.write(outcomes)
-        if settings.mode is DeleteMode.DEFER:
-            deferred = outcomes.where("outcome", [Outcome.DEFERRED.value])
-            record_deletions(deferred, self.service.store, self.live_set.id, self.service.engine)
-        counted = count_outcomes(outcomes, self.report)
-        name_files(outcomes, self.report)
-        for unit, (files, bytes_) in planned.items():
-            self._record(step, unit, SweepStepState.DONE, files, bytes_, counted.get(unit, {}))
+        by_unit = add_outcomes(outcomes, run.report)
+        if mode is not DeleteMode.DRY_RUN:
+            records.settle(step, outcomes, by_unit)
+        return outcomes
 
-    def _announce(self, step: _Step, mine: Dataset) -> dict[str, tuple[int, int]]:
-        """Records what is about to go, and buries the metadata files among it, before the first deletion."""
-        spared_units = self.recheck.spared_units
-        dead = mine.where("verdict", [_DEAD]).where("unit", sorted(spared_units), negate=True)
-        found = _planned(mine)
-        planned = {unit: counts for (unit, verdict), counts in found.items() if verdict == _DEAD}
-        planned = {unit: counts for unit, counts in planned.items() if unit not in spared_units}
-        for unit, (files, bytes_) in planned.items():
-            kept = {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0))}
-            self._record(step, unit, SweepStepState.STARTED, files, bytes_, kept)
-        service = self.service
-        bury(
-            dead,
-            self.readers,
-            service.settings.choice,
-            service.store,
-            self.live_set.repository,
-            at=service.clock(),
-        )
-        return planned
-
-    def _record(
-        self,
-        step: _Step,
-        unit: str,
-        state: SweepStepState,
-        files: int,
-        bytes_: int,
-        outcomes: dict[str, tuple[int, int]],
-    ) -> None:
-        recorded = SweepStep(
-            unit=unit,
-            part=f"{self._attempt}:{step.name}",
-            state=state,
-            planned_files=files,
-            planned_bytes=bytes_,
-            outcomes=outcomes,
-        )
-        self.service.store.record_step(self.live_set.id, recorded)
-
-    # ---- resume ----------------------------------------------------------------------------------------
-    def _carry_over(self, verdicts: Dataset) -> None:
-        """Counts what an earlier attempt of the same sweep deleted (S15).
-
-        A finished step says it. An unfinished one says what it was about to delete: what is not there any more
-        was deleted by it. Of a unit that is not swept this time nothing can be said.
-        """
-        if self.service.settings.mode is not DeleteMode.DELETE:
-            return
-        for step in list(self.service.store.steps(self.live_set.id)):
-            attempt, _, part = step.part.partition(":")
-            self._attempt = max(self._attempt, int(attempt) + 1)
-            outcomes = step.outcomes
-            if step.state is SweepStepState.STARTED:
-                if step.unit not in self.recheck.plan.roots:
-                    self.report.warn(f"what an earlier attempt deleted in {step.unit} is not known, and not counted")
-                    continue
-                outcomes = {Outcome.DELETED.value: _gone_since(step, part, verdicts)}
-                closed = replace(step, state=SweepStepState.DONE, outcomes=outcomes)
-                self.service.store.record_step(self.live_set.id, closed)
-            for outcome in (Outcome.DELETED, Outcome.ALREADY_GONE):
-                self.report.outcomes[outcome].add(*outcomes.get(outcome.value, (0, 0)))
-
-
-def _planned(verdicts: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
-    """Files and bytes per unit and verdict; a sidecar alone does not count."""
-    alone = dict.fromkeys(count_verdicts(verdicts, sidecar_only=True), (0, 0))
-    return alone | count_verdicts(verdicts)
-
-
-def _gone_since(step: SweepStep, part: str, verdicts: Dataset) -> tuple[int, int]:
-    """Files and bytes that an unfinished step had announced and that are not there any more.
-
-    Whether a file is spared may have changed since, so those count on both sides.
-    """
-    number, _, parts = part.partition("/")
-    left = _planned(_Step((step.unit,), int(number), int(parts)).of(verdicts))
-    kept_files, kept_bytes = step.outcomes.get(Outcome.SPARED.value, (0, 0))
-    files, bytes_ = step.planned_files + kept_files, step.planned_bytes + kept_bytes
-    for verdict in (_DEAD, _SPARED):
-        left_files, left_bytes = left.get((step.unit, verdict), (0, 0))
-        files, bytes_ = files - left_files, bytes_ - left_bytes
-    return max(files, 0), max(bytes_, 0)
-
-
-def _steps(planned: Mapping[tuple[str, str], tuple[int, int]], files_per_step: int) -> Iterator[_Step]:
-    """Whole units together as long as they are small; a large unit in parts by bucket."""
-    by_unit: dict[str, int] = {}
-    for (unit, _), (files, _) in planned.items():
-        by_unit[unit] = by_unit.get(unit, 0) + files
-    group: list[str] = []
-    size = 0
-    for unit, files in sorted(by_unit.items()):
-        if files > files_per_step:
-            parts = min(-(-files // files_per_step), BUCKETS)
-            yield from (_Step((unit,), part, parts) for part in range(1, parts + 1))
-            continue
-        if group and size + files > files_per_step:
-            yield _Step(tuple(group))
-            group, size = [], 0
-        group.append(unit)
-        size += files
-    if group:
-        yield _Step(tuple(group))
+    def _put_up_tombstones(self, rows: Dataset) -> None:
+        """Remembers which metadata files are about to be deleted, so that they are not taken for lost later (S7)."""
+        run = self._run
+        dead = rows.where("verdict", [DEAD]).where("unit", sorted(self._recheck.spared_units), negate=True)
+        for batch in may_be_roots(dead, self._scope.readers, run.choice).batches():
+            paths = [f"{unit}{key}" for unit, key in to_rows(batch, "unit", "key")]
+            run.store.add_tombstones(run.live_set.repository, paths, at=run.clock())

@@ -2,60 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from uuid import UUID
+from typing import ClassVar
 
-from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
-from nessie_gc_core.dataset import Engine
-from nessie_gc_core.model.times import Clock, utc_now
+from nessie_gc_core.connectors import Service
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.parameters import GcParameters, MarkParameters, SweepParameters, part_of
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import MarkSettings, Progress, SweepSettings, no_progress
+from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import SweepService
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GcService:
-    """Marks and sweeps in one go.
+@dataclass(frozen=True, slots=True)
+class GcService(Service[Run]):
+    """Mark and sweep in one go."""
 
-    Example::
+    name: ClassVar[str] = "gc"
+    Parameters: ClassVar[type[ConnectorOptions]] = GcParameters
+    lasting_store: ClassVar[bool] = False
 
-        report = GcService(
-            repository=repository, store=store, engine=LocalEngine(),
-            mark=MarkSettings(policies=ReferencePolicies.parse("P30D", reference_time=utc_now())),
-            sweep=SweepSettings(mode=DeleteMode.DRY_RUN),
-        ).run()
-    """
+    parameters: GcParameters
 
-    repository: RepositoryConnector
-    store: LiveSetStore
-    engine: Engine
-    mark: MarkSettings
-    sweep: SweepSettings
-    clock: Clock = utc_now
-    progress: Progress = no_progress
-    on_marked: Callable[[UUID], None] = lambda id_: None
-    """Told the live set's id between mark and sweep."""
-
-    def run(self, report: GcReport | None = None) -> GcReport:
-        """Both phases; the report of both, which is the given one where one is given.
+    def run(self, run: Run) -> GcReport:
+        """Both phases; one report of both.
 
         Raises:
             NessieGcError: one of them failed; the live set says which.
         """
-        self.sweep.check()
-        report = report if report is not None else GcReport()
-        live_set_id = MarkService(
-            repository=self.repository, store=self.store, settings=self.mark, clock=self.clock, progress=self.progress
-        ).run(report)
-        self.on_marked(live_set_id)
-        SweepService(
-            repository=self.repository,
-            store=self.store,
-            engine=self.engine,
-            settings=self.sweep,
-            clock=self.clock,
-            progress=self.progress,
-        ).run(live_set_id, report)
-        return report
+        self.outcomes(run)
+        return run.report
+
+    def outcomes(self, run: Run) -> Dataset | None:
+        """Both phases; gives the outcomes (:data:`OUTCOMES`) of the last step, which is the only one of a dry run."""
+        run.engine.check()
+        run.choice.check_plugins(deletes=self.parameters.mode is DeleteMode.DELETE)
+        self.parameters.check()
+        self.parameters.allowed(run.choice.rules())  # wrong ones are refused before the mark
+        MarkService(part_of(self.parameters, MarkParameters)).run(run)
+        live_set_id = run.report.live_set_id
+        return SweepService(part_of(self.parameters, SweepParameters, live_set_id=live_set_id)).outcomes(run)

@@ -5,40 +5,37 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from nessie_gc_core.algorithms.unknown import Problems
-from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import PROBLEM
-from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.run import SweepRun
 
 MISSING_METADATA = (
     "metadata files are missing, and this live-set store knows no earlier run: a run that deletes metadata of older "
     "versions leaves a tombstone for each in its store, and only a tombstone proves that nobody lost the file. If an "
-    "earlier run used another store, use that one (--jdbc-url); otherwise restore the files, or give up the versions "
+    "earlier run used another store, use that one (`jdbc_url`); otherwise restore the files, or give up the versions "
     "that need them with a shorter cut-off policy"
 )
 """What a fresh store says where it cannot tell a deleted file from a lost one."""
 
 
-def warn_of_missing_metadata(
-    problems: Problems, version_files: Dataset, store: LiveSetStore, live_set: LiveSet, report: GcReport
-) -> None:
+def warn_of_missing_metadata(problems: Problems, version_files: Dataset, run: SweepRun) -> None:
     """Says what tombstones are where metadata is missing and the store is too new to have any (S7)."""
     if not problems.reasons or problems.tolerated:
         return
     missing = version_files.where("kind", [PROBLEM]).where("missing", [True])
     if missing.head(1).num_rows == 0:
         return
-    others = (other for other in store.live_sets() if other.id != live_set.id)
+    live_set = run.live_set
+    others = (other for other in run.store.live_sets() if other.id != live_set.id)
     if not any(other.repository == live_set.repository for other in others):
-        report.warn(MISSING_METADATA)
+        run.report.warn(MISSING_METADATA)
 
 
 def unmatched_patterns(policies: ReferencePolicies, names: Collection[str]) -> list[str]:
     """Warnings about patterns of cut-off policies that match no reference, such as a misspelt one."""
     return [
-        f"the pattern {pattern.pattern!r} of --cutoff matches no reference, so its policy {policy.text} applies to none"
+        f"the pattern {pattern.pattern!r} of `cutoff` matches no reference, so its policy {policy.text} applies to none"
         for pattern, policy in policies.patterns
         if not any(pattern.fullmatch(name) for name in names)
     ]

@@ -52,7 +52,7 @@ class Lease:
         if self._lost is None and not self.is_held:
             self._lost = "it ran out, this process stood still for too long"
         if self._lost is not None:
-            raise SafetyError(f"the lease on the repository was lost ({self._lost}); resume with --resume")
+            raise SafetyError(f"the lease on the repository was lost ({self._lost}); take the sweep up with `resume`")
 
 
 @contextmanager

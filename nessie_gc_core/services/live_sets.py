@@ -14,8 +14,8 @@ from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.deferred import check_swept
 from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.preconditions import check_swept
 
 _AT_REST = frozenset({LiveSetStatus.IDENTIFY_FAILED, LiveSetStatus.EXPIRY_SUCCESS})
 """Nobody works with a live set of these, unless it has deferred deletions."""
@@ -120,7 +120,7 @@ class LiveSetService:
             if files and not discard_deferred:
                 raise LiveSetStateError(
                     f"live set {live_set_id} has {files:,} deferred deletions ({bytes_:,} bytes) that are not run yet: "
-                    f"run 'nessie-gc deferred-deletes --live-set-id {live_set_id}' first, or add --discard-deferred, "
+                    f"run 'nessie-gc deferred-deletes --live-set-id {live_set_id}' first, or add `discard_deferred`, "
                     "and the next sweep finds the files again"
                 )
             self.store.delete(live_set_id)

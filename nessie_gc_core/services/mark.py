@@ -5,80 +5,87 @@ from __future__ import annotations
 import logging
 import uuid
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import failure_text
-from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, VisitedDeduplicator
-from nessie_gc_core.model.times import Clock
+from nessie_gc_core.connectors import Service, VisitedDeduplicator
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
+from nessie_gc_core.services.parameters import MarkParameters, write_id
 from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import MarkSettings, Progress, no_progress
+from nessie_gc_core.services.run import Run
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkService:
-    """Walks all references by their policies and stores what is live."""
+@dataclass(frozen=True, slots=True)
+class MarkService(Service[Run]):
+    """Find out what is live: walk all references and store a live set.
 
-    repository: RepositoryConnector
-    store: LiveSetStore
-    settings: MarkSettings
-    clock: Clock
-    progress: Progress = no_progress
+    Its report names the live set, which a sweep takes.
+    """
 
-    def run(self, report: GcReport) -> uuid.UUID:
-        """Marks, and fills in its part of the report.
+    name: ClassVar[str] = "mark"
+    aliases: ClassVar[tuple[str, ...]] = ("mark-live", "identify")
+    Parameters: ClassVar[type[ConnectorOptions]] = MarkParameters
+    uses_files: ClassVar[bool] = False
 
-        Returns:
-            The id of the live set, in IDENTIFY_SUCCESS.
+    parameters: MarkParameters
+
+    def run(self, run: Run) -> GcReport:
+        """Marks; the report names the live set, which is then IDENTIFY_SUCCESS.
 
         Raises:
             NessieGcError: a reference could not be read; the live set is then IDENTIFY_FAILED.
         """
-        self.settings.choice.check_plugins()
+        run.choice.check_plugins()
+        report, created = run.report, run.clock()
+        policies = self.parameters.policies(created)
         id_ = uuid.uuid4()
-        report.repository, report.live_set_id = self.repository.identity(), str(id_)
-        report.address = self.repository.address()
-        warning = left_behind(self.repository, report.repository, self.store)
+        write_id(self.parameters.write_live_set_id_to, None)
+        report.repository, report.live_set_id = run.repository.identity(), str(id_)
+        report.address = run.repository.address()
+        warning = left_behind(run.repository, report.repository, run.store)
         if warning is not None:
             report.warn(warning)
-        created = self.clock()
         report.started = report.started or created
-        texts = self.settings.policies.to_texts()
-        self.store.start_identify(id_, repository=report.repository, created=created, policies=texts)
+        run.store.start_identify(id_, repository=report.repository, created=created, policies=policies.to_texts())
         try:
             with report.phase("mark"):
-                self._mark(id_, report)
+                self._mark(id_, policies, run)
         except BaseException as error:
-            self.store.finish_identify(id_, at=self.clock(), failure=failure_text(error))
+            run.store.finish_identify(id_, at=run.clock(), failure=failure_text(error))
             raise
-        report.finished = self.clock()
-        return id_
+        write_id(self.parameters.write_live_set_id_to, id_)
+        report.finished = run.clock()
+        return report
 
-    def _mark(self, id_: uuid.UUID, report: GcReport) -> None:
-        listed = min(times_now(self.repository, self.store, self.clock, report))
-        references = list(self.repository.references())
+    def _mark(self, id_: uuid.UUID, policies: ReferencePolicies, run: Run) -> None:
+        report, store = run.report, run.store
+        listed = min(times_now(run))
+        references = list(run.repository.references())
         report.references = len(references)
-        for warning in unmatched_patterns(self.settings.policies, [reference.name for reference in references]):
+        for warning in unmatched_patterns(policies, [reference.name for reference in references]):
             report.warn(warning)
-        batches = BatchingContents(lambda versions: _ignore(self.store.add_content_versions(id_, versions)))
-        with self.settings.choice.registry().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
+        batches = BatchingContents(lambda versions: _ignore(store.add_content_versions(id_, versions)))
+        with run.choice.open(VisitedDeduplicator, self.parameters.visited) as deduplicator:
             result = mark(
-                self.repository,
-                self.settings.policies,
+                run.repository,
+                policies,
                 deduplicator,
                 batches,
                 references=references,
-                parallelism=self.settings.parallelism,
-                progress=lambda done: self.progress("mark", done, len(references)),
+                parallelism=self.parameters.identify_parallelism,
+                progress=lambda done: run.progress("mark", done, len(references)),
             )
         batches.flush()
         report.commits = result.commits
-        report.content_versions, report.contents = self.store.count_content_versions(id_)
-        self.store.finish_identify(id_, at=self.clock(), references_listed=listed, heads=result.heads)
+        report.content_versions, report.contents = store.count_content_versions(id_)
+        store.finish_identify(id_, at=run.clock(), references_listed=listed, heads=result.heads)
         log.info(
             "live set %s: %d references, %d live commits, %d versions of %d contents",
             id_,

@@ -58,7 +58,7 @@ class OutcomeFile:
         try:
             self._format = ParquetParts(self._path) if self._path.suffix == ".parquet" else JsonLines(self._path)
         except OSError as error:
-            raise ConfigurationError(f"cannot write --outcomes-to {path}: {error.strerror or error}") from error
+            raise ConfigurationError(f"cannot write `outcomes_to` {path}: {error.strerror or error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -141,4 +141,4 @@ class OutcomeFile:
         try:
             yield
         except OSError as error:
-            raise NessieGcError(f"cannot write --outcomes-to {self._path}: {error.strerror or error}") from error
+            raise NessieGcError(f"cannot write `outcomes_to` {self._path}: {error.strerror or error}") from error

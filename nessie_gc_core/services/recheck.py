@@ -2,77 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.recheck import HeadsMoved, expand_moved, find_moved
-from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.subtract import with_owners
-from nessie_gc_core.algorithms.unit_index import UnitIndex
-from nessie_gc_core.algorithms.units import SweepPlan
-from nessie_gc_core.algorithms.unknown import UnknownFinder
 from nessie_gc_core.algorithms.unread import UnreadContents
-from nessie_gc_core.connectors import ContentToFiles, RepositoryConnector, VisitedDeduplicator
-from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.connectors import VisitedDeduplicator
+from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, to_batches
-from nessie_gc_core.model.live_sets import LiveSet, ReferenceHead
+from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
-from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 from nessie_gc_core.model.verdicts import Verdict
-from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.scope import Scope
 
 _BECAME_LIVE = "a reference that is new or moved reaches it"
 
 
-@dataclass(slots=True, kw_only=True)
 class Recheck:
     """Looks at the references again and again while files are deleted."""
 
-    engine: Engine
-    repository: RepositoryConnector
-    settings: SweepSettings
-    live_set: LiveSet
-    report: GcReport
-    plan: SweepPlan
-    index: UnitIndex
-    readers: Sequence[type[ContentToFiles]]
-    finder: UnknownFinder
-    known: Dataset
-    """:data:`EXPANDED_FILES` that were expanded before, to their end."""
-    spared_units: dict[str, str] = field(default_factory=dict)
-    """Units of which nothing may go any more, with the reason."""
-    elapsed: Elapsed = elapsed_seconds
-    """Says how long ago the last look was; a clock that somebody sets back would put the next one off."""
-    _newly_live: Dataset | None = None
-    _heads: tuple[ReferenceHead, ...] | None = None
-    _checked: float | None = None
+    def __init__(self, run: SweepRun, scope: Scope, spared_units: Mapping[str, str]) -> None:
+        self.scope = scope
+        self.spared_units = dict(spared_units)
+        """Units of which nothing may go any more, with the reason."""
+        self._run = run
+        self._newly_live: Dataset | None = None
+        self._heads: tuple[ReferenceHead, ...] | None = None
+        self._checked: float | None = None
 
     def run_if_due(self) -> None:
         """Walks what moved since the last look, where that is long ago; the first time always."""
-        now = self.elapsed()
+        now = self._run.elapsed()
         if self._checked is None:
             self._warn_of_broken_plugins()
-        if self._checked is not None and now - self._checked < self.settings.recheck_interval.total_seconds():
+        if self._checked is not None and now - self._checked < self._run.parameters.recheck_interval.total_seconds():
             return
-        with self.report.phase("recheck"):
+        with self._run.report.phase("recheck"):
             moved = self._moved()
             self._checked = now
             self._heads = moved.heads
-            self.report.references_moved += moved.references
+            self._run.report.references_moved += moved.references
             if moved.versions:
                 self._spare(moved)
 
     def _warn_of_broken_plugins(self) -> None:
         """Says that a plugin that cannot be loaded cannot object to a deletion either."""
-        for plugin in self.settings.choice.registry().broken:
-            self.report.warn(
+        for plugin in self._run.registry.broken:
+            self._run.report.warn(
                 f"the plugin {plugin.name!r} is broken ({plugin.error}): if it has a veto, nobody asked it, and a run "
-                "that deletes is refused until the plugin is repaired, uninstalled, or left out with --disable-plugin"
+                "that deletes is refused until the plugin is repaired, uninstalled, or left out with `disable_plugin`"
             )
 
     def spare_newly_live(self, verdicts: Dataset) -> Dataset:
@@ -86,30 +68,30 @@ class Recheck:
         return dead.anti_join(self._newly_live, keys).union(spared).union(rest)
 
     def _moved(self) -> HeadsMoved:
-        recorded = {head.name: head.policy for head in self.live_set.heads}
-        policies = ReferencePolicies.from_texts(self.live_set.policies, recorded)
-        before = self.live_set.heads if self._heads is None else self._heads
-        with self.settings.choice.registry().open(VisitedDeduplicator, self.settings.deduplicator) as deduplicator:
-            return find_moved(self.repository, before, policies, deduplicator, parallelism=self.settings.parallelism)
+        live_set, parameters = self._run.live_set, self._run.parameters
+        recorded = {head.name: head.policy for head in live_set.heads}
+        policies = ReferencePolicies.from_texts(live_set.policies, recorded)
+        before = live_set.heads if self._heads is None else self._heads
+        with self._run.choice.open(VisitedDeduplicator, parameters.visited) as deduplicator:
+            return find_moved(
+                self._run.repository, before, policies, deduplicator, parallelism=parameters.identify_parallelism
+            )
 
     def _spare(self, moved: HeadsMoved) -> None:
         """Expands what became live, and remembers its files; what cannot be read freezes its units."""
-        before = set(self.plan.roots)
-        readers = self._readers_of(moved.versions)
+        run, scope = self._run, self.scope.with_readers_of(moved.versions, self._run)
+        plan, index = scope.plan, scope.index
+        before = set(plan.roots)
         unread = UnreadContents()
-        newly = expand_moved(self.engine, moved, self.index, self.settings.choice, readers, self.known, unread.add)
-        unread.freeze(self.plan)
-        finder = self.finder.with_versions(moved.versions)
+        newly = expand_moved(run.engine, moved, index, run.choice, scope.readers, scope.known, unread.add)
+        unread.freeze(plan)
+        finder = scope.finder.with_versions(moved.versions)
         problems = finder.find(newly.version_files, newly.expansion)
-        finder.freeze(problems, newly.version_files, self.index, self.plan, strict=self.settings.strict_unknown)
-        for unit in before - set(self.plan.roots):
-            self.spared_units[unit] = self.plan.why(unit)
+        finder.freeze(problems, newly.version_files, index, plan, strict=run.parameters.strict_unknown)
+        for unit in before - set(plan.roots):
+            self.spared_units[unit] = plan.why(unit)
         keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
-
-    def _readers_of(self, versions: Iterable[ContentVersion]) -> list[type[ContentToFiles]]:
-        found = self.settings.choice.registry().readers_of(original_type(version.content_type) for version in versions)
-        return list(dict.fromkeys([*self.readers, *found]))
 
 
 class _Spare:

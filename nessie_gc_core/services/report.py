@@ -7,10 +7,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.report_html import report_html
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
@@ -155,6 +160,34 @@ class GcReport:
             "warnings": self.warnings,
             "exit_code": self.exit_code,
         }
+
+    def raise_for_status(self) -> None:
+        """Does nothing where everything that should be done is done.
+
+        Raises:
+            IncompleteError: a deletion failed, something stayed unknown or a file could not be read.
+        """
+        if not self.exit_code:
+            return
+        found = {
+            f"{self.outcomes[Outcome.FAILED].files:,} files could not be deleted": self.outcomes[Outcome.FAILED].files,
+            f"{len(self.unknown):,} locations are unknown": len(self.unknown),
+            f"{len(self.unreadable):,} files could not be read": len(self.unreadable),
+        }
+        said = ", ".join(text for text, count in found.items() if count)
+        raise IncompleteError(f"live set {self.live_set_id}: {said}; see the report, and run again")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per outcome: ``outcome``, ``files``, ``bytes``; needs pandas."""
+        import pandas as pd
+
+        rows = [{"outcome": outcome.value, **tally.to_dict()} for outcome, tally in self.outcomes.items()]
+        return pd.DataFrame(rows, columns=["outcome", "files", "bytes"])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        outcomes = {outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()}
+        return report_html(self.to_dict(), outcomes)
 
 
 def _named(reasons: Mapping[str, str]) -> list[dict[str, str]]:

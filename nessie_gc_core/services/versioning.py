@@ -6,22 +6,22 @@ import logging
 from collections.abc import Iterable
 
 from nessie_gc_core.algorithms.units import SweepUnit
-from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsVersioning
-from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.run import Run
 
 log = logging.getLogger(__name__)
 
 
-def warn_of_versions(units: Iterable[SweepUnit], choice: ConnectorChoice, report: GcReport) -> None:
+def warn_of_versions(units: Iterable[SweepUnit], run: Run) -> None:
     """Says once per bucket that it keeps what is deleted, where the store tells; each bucket is asked once."""
     locations: dict[str, str] = {}
     for unit in units:
         locations.setdefault("/".join(unit.root.split("/")[:3]), unit.locations[0])
-    with OpenConnectors(choice) as connectors:
+    with OpenConnectors(run.choice) as connectors:
         for bucket, location in locations.items():
             if _keeps_versions(connectors, location):
-                report.warn(
+                run.report.warn(
                     f"{bucket} keeps noncurrent versions of what is deleted: space becomes free when a lifecycle rule "
                     "of the bucket ends them (and unfinished multipart uploads, which no listing shows)"
                 )

@@ -11,18 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from collecting import Collector
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from nessie_gc_memory import MemoryLiveSetStore
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from nessie_gc_core.engines.local.engine import LocalEngine
-from nessie_gc_core.model import ReferencePolicies
 from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.model.times import utc_now
-from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import MarkSettings, SweepSettings
 
 Change = Callable[[dict[str, Any]], object]
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
@@ -73,13 +71,9 @@ def collect(folder: Path, **more: OptionValue) -> GcReport:
         os.utime(path, (long_ago, long_ago))
     options: dict[str, OptionValue] = {"catalog_name": "prod", "uri": f"sqlite:///{folder}/catalog.db", **more}
     engine = LocalEngine(spill_directory=str(folder))
-    with IcebergCatalogConnector.from_options(options) as repository, MemoryLiveSetStore.from_options({}) as store:
-        policies = ReferencePolicies.parse("1", reference_time=utc_now())
-        mark = MarkSettings(policies=policies)
-        try:
-            return GcService(repository=repository, store=store, engine=engine, mark=mark, sweep=SweepSettings()).run()
-        finally:
-            engine.close()
+    store = MemoryLiveSetStore.from_options({})
+    with IcebergCatalogConnector.from_options(options) as repository, store, engine:
+        return Collector(repository=repository, store=store, engine=engine, clock=utc_now).collect("1")
 
 
 def test_every_listed_snapshot_can_still_be_read_and_orphans_are_gone(catalog: Catalog, tmp_path: Path) -> None:

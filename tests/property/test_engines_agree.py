@@ -21,11 +21,9 @@ from scenes import NOW
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
-from nessie_gc_core.model.limits import AllowedLocations, DeletionCaps
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import Operation, OperationKind, ReferenceKind
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import Membership, SweepSettings
+from nessie_gc_core.services.parameters import Membership, SweepParameters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,17 +86,15 @@ def test_both_engines_agree_with_a_bloom_filter_caps_and_allowed_locations(
         runs.append(
             collect_scenes(
                 engine,
-                SweepSettings(
-                    mode=DeleteMode.DRY_RUN,
+                SweepParameters(
+                    dry_run=True,
                     membership=Membership.BLOOM,
                     expected_file_count=1,
-                    false_positive_rate=0.3,
-                    caps=DeletionCaps(max_files_per_unit=4),
-                    allowed=AllowedLocations(
-                        prefixes=tuple(
-                            f"file://{(root / 'a' / 'lake').resolve()}/wh/{name}/"
-                            for name in ("odd_names", "ages", "whole_names")
-                        )
+                    fpp=0.3,
+                    max_deletes_per_location=4,
+                    allow=tuple(
+                        f"file://{(root / 'a' / 'lake').resolve()}/wh/{name}/"
+                        for name in ("odd_names", "ages", "whole_names")
                     ),
                 ),
                 root,

@@ -212,5 +212,5 @@ def test_a_long_shared_history_is_fetched_once() -> None:
 
 def test_a_parallelism_below_one_is_refused() -> None:
     history = History([Commit(None, 0, ("a",), ())], [0], ["NONE"])
-    with pytest.raises(ValueError, match="--identify-parallelism"):
+    with pytest.raises(ValueError, match="`identify_parallelism`"):
         marked(history, exact(), 0)

@@ -13,8 +13,7 @@ from nessie_gc_memory import MemoryLake
 from oracle import deletable, live_versions
 
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import Membership, SweepSettings
+from nessie_gc_core.services.parameters import Membership, SweepParameters
 
 slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 DAY = timedelta(days=1)
@@ -54,7 +53,7 @@ def test_s21_a_dry_run_names_what_the_real_run_deletes(lake: MemoryLake, policy:
     collector = in_memory(lake)
     before = lake.paths()
     with collector.engine:
-        dry = collector.collect(policy, sweep=SweepSettings(mode=DeleteMode.DRY_RUN))
+        dry = collector.collect(policy, sweep=SweepParameters(dry_run=True))
         assert before == lake.paths()
         real = collector.collect(policy)
     assert dry.outcomes["would_delete"] == real.outcomes["deleted"]
@@ -70,7 +69,7 @@ def test_s11_a_bloom_filter_deletes_no_more_than_the_exact_join(
     parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
     allowed = deletable(lake, collector.repository, parsed, newest=lake.time - DAY)
     before = lake.paths()
-    sweep = SweepSettings(membership=Membership.BLOOM, expected_file_count=1, false_positive_rate=false_positive_rate)
+    sweep = SweepParameters(membership=Membership.BLOOM, expected_file_count=1, fpp=false_positive_rate)
     with collector.engine:
         collector.collect(policy, sweep=sweep)
     assert before - lake.paths() <= allowed

@@ -61,9 +61,7 @@ def register() -> Iterator[Callable[[object], None]]:
 
     yield install
     for name in names:
-        registry._manager.unregister(name=name)
-        for contract, claims in registry._claims.items():
-            registry._claims[contract] = [claim for claim in claims if claim.plugin != name]
+        registry.unregister(name)
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from collecting import Collector
 from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.model.limits import AllowedLocations
-
 
 def test_s01_contents_that_share_a_location_cost_each_other_no_file(merged: Merged) -> None:
     result = merged.result("shared_location")
@@ -44,7 +42,7 @@ def test_s01_files_in_the_location_of_another_content_are_kept(lake: MemoryLake,
 def test_s01_a_table_within_a_location_that_is_not_allowed_is_swept_alone(
     lake: MemoryLake, collector: Collector
 ) -> None:
-    from nessie_gc_core.services.settings import SweepSettings
+    from nessie_gc_core.services.parameters import SweepParameters
 
     outer = lake.table("db.outer", location="memory://wh/db").append("a.parquet")
     inner = lake.table("db.inner", location="memory://wh/db/x/inner").append("b.parquet")
@@ -52,7 +50,7 @@ def test_s01_a_table_within_a_location_that_is_not_allowed_is_swept_alone(
     kept = lake.put("memory://wh/db/data/nobody.parquet")
     dead = lake.put("memory://wh/db/x/inner/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("1", sweep=SweepSettings(allowed=AllowedLocations(prefixes=("memory://wh/db/x/",))))
+    report = collector.collect("1", sweep=SweepParameters(allow=("memory://wh/db/x/",)))
     assert (outer.needed | inner.needed | {kept}) <= lake.paths()
     assert dead not in lake.paths()
     assert ["memory://wh/db"] == list(report.refused)

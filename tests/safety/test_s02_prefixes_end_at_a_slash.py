@@ -8,8 +8,7 @@ from collecting import Collector
 from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.model.limits import AllowedLocations
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s02_a_table_whose_name_begins_like_another_ones_keeps_its_files(merged: Merged) -> None:
@@ -27,5 +26,5 @@ def test_s02_an_allowed_location_allows_no_other_whose_name_begins_alike(
     lake.commit("main", put(mine.version), put(other.version))
     kept = lake.put("memory://wh/db/t2/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    collector.collect("1", sweep=SweepSettings(allowed=AllowedLocations(prefixes=("memory://wh/db/t/",))))
+    collector.collect("1", sweep=SweepParameters(allow=("memory://wh/db/t/",)))
     assert kept in lake.paths()

@@ -98,7 +98,7 @@ def test_s03_a_data_file_with_an_unknown_scheme_freezes_its_content_and_is_repor
     assert not any("db/strange" in path for path in result.gone)
     assert result.scene.path("db/fine/data/nobody.parquet") in result.gone
     assert "cannot be read" in result.unknown[result.scene.path("db/strange/")]
-    assert "--scheme-alias" in merged.report.unreadable["warp://bucket/c.parquet"]
+    assert "`scheme_alias`" in merged.report.unreadable["warp://bucket/c.parquet"]
 
 
 def test_s03_a_location_with_an_unknown_scheme_is_reported(lake: MemoryLake, collector: Collector) -> None:

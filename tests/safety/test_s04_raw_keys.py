@@ -11,8 +11,7 @@ from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 from scenes import ODD_DEAD, ODD_LIVE
 
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s04_odd_names_that_are_needed_stay(merged: Merged) -> None:
@@ -54,7 +53,7 @@ def test_s04_keys_survive_being_recorded_for_later(lake: MemoryLake, collector: 
     dead = {lake.put(f"memory://wh/db/t/data/{name}") for name in (*ODD_DEAD, "/slash", "a//b", "./c", "x/../y")}
     lake.advance(timedelta(days=3))
     live_set = collector.mark("1")
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     assert dead <= lake.paths()
     collector.delete_deferred(live_set)
     assert not dead & lake.paths()

@@ -9,7 +9,7 @@ from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import UnreadableFileError
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s06_one_run_gives_all_three_verdicts(merged: Merged) -> None:
@@ -55,7 +55,7 @@ def test_s06_unknown_gives_exit_code_1_and_the_rest_goes_on(lake: MemoryLake, co
 def test_s06_strict_unknown_freezes_everything(lake: MemoryLake, collector: Collector) -> None:
     two_tables(lake)
     before = lake.paths()
-    report = collector.collect("1", sweep=SweepSettings(strict_unknown=True))
+    report = collector.collect("1", sweep=SweepParameters(strict_unknown=True))
     assert before == lake.paths()
     assert {"memory://wh/db/broken/", "memory://wh/db/fine/"} <= set(report.unknown)
 

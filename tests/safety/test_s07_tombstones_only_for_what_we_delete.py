@@ -10,7 +10,7 @@ from collecting import on_disk
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s07_a_sidecar_whose_metadata_file_somebody_else_deleted_is_no_proof_that_we_did(
@@ -31,7 +31,7 @@ def test_s07_a_sidecar_whose_metadata_file_somebody_else_deleted_is_no_proof_tha
     os.utime(sidecar, (long_ago, long_ago))
     metadata.unlink()
 
-    collector.collect("1", sweep=SweepSettings(files_per_step=2))
+    collector.collect("1", sweep=SweepParameters(files_per_step=2))
     assert not sidecar.exists()
     lake.advance(timedelta(days=3))
     report = collector.collect("NONE")

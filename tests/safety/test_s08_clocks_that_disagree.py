@@ -17,8 +17,7 @@ from nessie_gc_core.connectors import FileLister, SupportsSharedClock
 from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.services.clocks import store_ages
-from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 HOUR = timedelta(hours=1)
 YOUNG = {"minute", "day", "after"}
@@ -50,7 +49,7 @@ class Machines:
         live_set = self._machine(mark_ahead, timed=timed).mark("1")
         self.lake.advance(between)
         self.lake.put("memory://wh/db/t/data/after", modified=self.lake.time - between + timedelta(minutes=1))
-        self._machine(sweep_ahead, timed=timed).sweep(live_set, SweepSettings())
+        self._machine(sweep_ahead, timed=timed).sweep(live_set, SweepParameters())
         left = {path.rpartition("/")[2] for path, _ in self.lake.objects.below("memory://wh/db/t/data/")}
         return left - {"a.parquet"}
 
@@ -122,20 +121,18 @@ class Plugin:
 
 
 def test_s08_every_store_has_a_limit_of_its_own_and_is_asked_once(
-    lake: MemoryLake, register: Callable[[object], None]
+    lake: MemoryLake, collector: Collector, register: Callable[[object], None]
 ) -> None:
     """Which location of a unit sorts first is up to whoever commits."""
     register(Plugin())
     TwoStores.asked.clear()
     locations = [f"twin://c@{store}/db/{name}/" for name, store in (("a", "fast"), ("b", "slow"), ("c", "fast"))]
+    choice = ConnectorChoice(options={("file-lister", "two-stores"): {"lake": lake.name}})
     ages = store_ages(
         locations,
-        ConnectorChoice(options={("file-lister", "two-stores"): {"lake": lake.name}}),
         AgeLimit(),
-        references_listed=lake.time,
-        now=[lake.time],
-        clock=lambda: lake.time,
-        report=GcReport(),
+        lake.time,
+        replace(collector, choice=choice).run(),
     )
     assert {"twin://c@fast": lake.time, "twin://c@slow": lake.time - timedelta(days=2)} == {
         store: found.now for store, found in ages.items()

@@ -10,8 +10,7 @@ from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.limits import AgeLimit
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s08_files_younger_than_a_day_are_kept_by_default(merged: Merged) -> None:
@@ -51,21 +50,21 @@ def test_s08_an_unknown_modification_time_means_keep(lake: MemoryLake, collector
 
 def test_s08_the_newest_allowed_modification_only_keeps_more(lake: MemoryLake, collector: Collector) -> None:
     kept = one_table(lake, hours=50)
-    earlier = AgeLimit(max_file_modification=lake.time - timedelta(hours=60))
-    collector.collect("1", sweep=SweepSettings(age=earlier))
+    earlier = lake.time - timedelta(hours=60)
+    collector.collect("1", sweep=SweepParameters(max_file_modification=earlier))
     assert kept in lake.paths()
-    later = AgeLimit(max_file_modification=lake.time + timedelta(hours=60))
-    collector.collect("1", sweep=SweepSettings(age=later))
+    later = lake.time + timedelta(hours=60)
+    collector.collect("1", sweep=SweepParameters(max_file_modification=later))
     assert kept not in lake.paths()
 
 
 def test_s08_a_least_age_below_an_hour_needs_an_explicit_word(lake: MemoryLake, collector: Collector) -> None:
     dead = one_table(lake, hours=0.5)
-    short = AgeLimit(min_age=timedelta(minutes=10))
-    with pytest.raises(ConfigurationError, match="--no-age-floor"):
-        collector.collect("1", sweep=SweepSettings(age=short))
+    short = timedelta(minutes=10)
+    with pytest.raises(ConfigurationError, match="`no_age_floor`"):
+        collector.collect("1", sweep=SweepParameters(min_age=short))
     assert dead in lake.paths()
-    collector.collect("1", sweep=SweepSettings(age=short, age_floor=False))
+    collector.collect("1", sweep=SweepParameters(min_age=short, no_age_floor=True))
     assert dead not in lake.paths()
 
 

@@ -12,8 +12,7 @@ from nessie_gc_memory import MemoryLake, content, put, save_history
 from scenes import START
 
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def name_as_data(lake: MemoryLake, manifest: str, *paths: str) -> None:
@@ -38,7 +37,7 @@ def test_s09_a_file_that_was_known_as_a_data_file_is_expanded_by_the_re_check(
     lake.advance(timedelta(days=3))
     if deferred:
         live_set = collector.mark("1")
-        collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+        collector.sweep(live_set, SweepParameters(defer_deletes=True))
         lake.branch("rescue", first)
         collector.delete_deferred(live_set)
     else:

@@ -13,8 +13,7 @@ from scenes import START
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import NessieGcError, RepositoryError, ServiceUnavailableError
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 class Site:
@@ -75,7 +74,7 @@ def test_s09_what_becomes_live_after_a_deletion_was_deferred_is_spared(
 ) -> None:
     happen, needed = CHANGES[change]
     live_set = collector.mark("1")
-    deferred = collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    deferred = collector.sweep(live_set, SweepParameters(defer_deletes=True))
     assert site.dead in site.lake.paths()
     site.lake.advance(timedelta(days=3))
     happen(site)
@@ -101,7 +100,7 @@ def test_s09_what_becomes_live_while_files_are_deleted_is_spared_from_then_on(
     lake: MemoryLake, collector: Collector, step: int, *, deferred: bool
 ) -> None:
     old = many_tables(lake)
-    often = SweepSettings(recheck_interval=timedelta(0), files_per_step=1)
+    often = SweepParameters(recheck_interval=timedelta(0), files_per_step=1)
     left: list[set[str]] = []
 
     def register_again(phase: str, done: int, total: int | None) -> None:
@@ -111,7 +110,7 @@ def test_s09_what_becomes_live_while_files_are_deleted_is_spared_from_then_on(
 
     live_set = collector.mark("1")
     if deferred:
-        collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+        collector.sweep(live_set, SweepParameters(defer_deletes=True))
         report = collector.delete_deferred(live_set, often, progress=register_again)
     else:
         report = collector.sweep(live_set, often, progress=register_again)
@@ -197,7 +196,7 @@ def test_s09_a_content_of_a_type_nobody_reads_that_appears_freezes_its_location(
 def test_s09_a_dry_run_spares_the_same_files(site: Site, collector: Collector) -> None:
     live_set = collector.mark("1")
     site.lake.tag("t", site.first)
-    dry = collector.sweep(live_set, SweepSettings(mode=DeleteMode.DRY_RUN))
+    dry = collector.sweep(live_set, SweepParameters(dry_run=True))
     real = collector.sweep(live_set)
     assert dry.outcomes["spared"] == real.outcomes["spared"]
     assert dry.outcomes["would_delete"] == real.outcomes["deleted"]

@@ -10,7 +10,7 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 @pytest.fixture
@@ -28,26 +28,28 @@ def test_s10_a_live_set_of_more_than_seven_days_is_refused(
 ) -> None:
     live_set = collector.mark("1")
     lake.advance(timedelta(days=7, seconds=1))
-    with pytest.raises(SafetyError, match="--max-live-set-age"):
-        collector.sweep(live_set, SweepSettings(mode=mode))
+    with pytest.raises(SafetyError, match="`max_live_set_age`"):
+        collector.sweep(
+            live_set, SweepParameters(dry_run=mode is DeleteMode.DRY_RUN, defer_deletes=mode is DeleteMode.DEFER)
+        )
     assert dead in lake.paths()
 
 
 def test_s10_the_limit_can_be_set(lake: MemoryLake, collector: Collector, dead: str) -> None:
     live_set = collector.mark("1")
     lake.advance(timedelta(days=20))
-    limit = SweepSettings(max_live_set_age=timedelta(days=19))
+    limit = SweepParameters(max_live_set_age=timedelta(days=19))
     with pytest.raises(SafetyError, match="mark again"):
         collector.sweep(live_set, limit)
-    collector.sweep(live_set, SweepSettings(max_live_set_age=timedelta(days=21)))
+    collector.sweep(live_set, SweepParameters(max_live_set_age=timedelta(days=21)))
     assert dead not in lake.paths()
 
 
 def test_s10_deferred_deletion_of_an_old_live_set_is_refused(lake: MemoryLake, collector: Collector, dead: str) -> None:
     live_set = collector.mark("1")
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     lake.advance(timedelta(days=8))
-    with pytest.raises(SafetyError, match="--max-live-set-age"):
+    with pytest.raises(SafetyError, match="`max_live_set_age`"):
         collector.delete_deferred(live_set)
     assert dead in lake.paths()
 
@@ -57,7 +59,7 @@ def test_s10_a_sweep_is_not_resumed_after_the_limit(lake: MemoryLake, collector:
     collector.store.start_expire(live_set, at=lake.time)
     lake.advance(timedelta(days=8))
     with pytest.raises(SafetyError, match="mark again"):
-        collector.sweep(live_set, SweepSettings(resume=True))
+        collector.sweep(live_set, SweepParameters(resume=True))
     assert dead in lake.paths()
 
 

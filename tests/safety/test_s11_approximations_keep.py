@@ -8,13 +8,11 @@ import pytest
 from collecting import Collector
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.services.settings import Membership, SweepSettings
+from nessie_gc_core.services.parameters import Membership, SweepParameters
 
 
-def bloom(capacity: int, false_positive_rate: float) -> SweepSettings:
-    return SweepSettings(
-        membership=Membership.BLOOM, expected_file_count=capacity, false_positive_rate=false_positive_rate
-    )
+def bloom(capacity: int, false_positive_rate: float) -> SweepParameters:
+    return SweepParameters(membership=Membership.BLOOM, expected_file_count=capacity, fpp=false_positive_rate)
 
 
 @pytest.mark.parametrize("capacity", [1, 1_000_000])
@@ -48,5 +46,5 @@ def test_s11_a_filter_that_makes_no_sense_is_refused(
     lake: MemoryLake, collector: Collector, bad: dict[str, float]
 ) -> None:
     values = {"capacity": 10, "false_positive_rate": 0.01, **bad}
-    with pytest.raises(ValueError, match=r"--fpp|--expected-file-count"):
+    with pytest.raises(ValueError, match=r"fpp|expected_file_count"):
         collector.collect("1", sweep=bloom(int(values["capacity"]), values["false_positive_rate"]))

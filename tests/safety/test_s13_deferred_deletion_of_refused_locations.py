@@ -7,9 +7,7 @@ from datetime import timedelta
 from collecting import Collector
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.algorithms.units import allowed_locations
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s13_a_location_that_another_spelling_of_its_unit_allows_is_refused(
@@ -22,10 +20,9 @@ def test_s13_a_location_that_another_spelling_of_its_unit_allows_is_refused(
     allowed, refused = (lake.put(f"{location}/data/nobody-{n}") for n, location in enumerate(locations))
     lake.advance(timedelta(days=3))
     live_set = collector.mark("1")
-    deferred = collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    deferred = collector.sweep(live_set, SweepParameters(defer_deletes=True))
     assert deferred.outcomes["deferred"].files >= 2
-    only = allowed_locations(["memory://wh/db"], collector.choice.rules())
-    report = collector.delete_deferred(live_set, SweepSettings(allowed=only))
+    report = collector.delete_deferred(live_set, SweepParameters(allow=["memory://wh/db"]))
     assert (False, True) == (allowed in lake.paths(), refused in lake.paths())
     assert "is outside the allowed locations" in report.refused["memory://wh//db/t/"]
     spared = {file.path: file.reason for file in report.spared_files}

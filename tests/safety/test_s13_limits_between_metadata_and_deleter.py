@@ -8,8 +8,7 @@ import pytest
 from collecting import Collector
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.model.limits import AllowedLocations, DeletionCaps
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def write(lake: MemoryLake, *locations: str, dead: int = 4) -> dict[str, set[str]]:
@@ -42,8 +41,7 @@ def test_s13_only_allowed_locations_are_swept(lake: MemoryLake, collector: Colle
     dead = write(lake, "memory://wh/mine/t", "memory://wh/theirs/t", "memory://other/mine/t")
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    allowed = AllowedLocations(prefixes=("memory://wh/mine/",))
-    report = collector.collect("1", sweep=SweepSettings(allowed=allowed))
+    report = collector.collect("1", sweep=SweepParameters(allow=["memory://wh/mine/"]))
     assert dead["memory://wh/mine/t"] == before - lake.paths()
     assert {"memory://wh/theirs/t", "memory://other/mine/t"} == set(report.refused)
 
@@ -52,36 +50,36 @@ def test_s13_a_least_depth_can_be_set(lake: MemoryLake, collector: Collector) ->
     dead = write(lake, "memory://wh/a/t", "memory://wh/a/b/t")
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    collector.collect("1", sweep=SweepSettings(allowed=AllowedLocations(min_depth=3)))
+    collector.collect("1", sweep=SweepParameters(min_depth=3))
     assert dead["memory://wh/a/b/t"] == before - lake.paths()
 
 
 def test_s13_a_run_without_an_allow_list_says_so(lake: MemoryLake, collector: Collector) -> None:
     write(lake, "memory://wh/a/t")
-    assert any("--allow" in warning for warning in collector.collect("1").warnings)
+    assert any("`allow`" in warning for warning in collector.collect("1").warnings)
 
 
 CAPS = [
-    (DeletionCaps(max_files=9), set()),
-    (DeletionCaps(max_files=10), {"small", "large"}),
-    (DeletionCaps(max_files_per_unit=5), {"small"}),
-    (DeletionCaps(max_files_per_unit=6), {"small", "large"}),
-    (DeletionCaps(max_percent_per_unit=55.0), {"small"}),
-    (DeletionCaps(max_percent_per_unit=60.0), {"small", "large"}),
-    (DeletionCaps(max_percent_per_unit=0.0), set()),
-    (DeletionCaps(max_files=100, max_files_per_unit=5), {"small"}),
+    ({"max_deletes": 9}, set()),
+    ({"max_deletes": 10}, {"small", "large"}),
+    ({"max_deletes_per_location": 5}, {"small"}),
+    ({"max_deletes_per_location": 6}, {"small", "large"}),
+    ({"max_delete_percent": 55.0}, {"small"}),
+    ({"max_delete_percent": 60.0}, {"small", "large"}),
+    ({"max_delete_percent": 0.0}, set()),
+    ({"max_deletes": 100, "max_deletes_per_location": 5}, {"small"}),
 ]
 
 
 @pytest.mark.parametrize(("caps", "swept"), CAPS)
 def test_s13_more_deletions_than_a_cap_allows_are_not_begun(
-    lake: MemoryLake, collector: Collector, caps: DeletionCaps, swept: set[str]
+    lake: MemoryLake, collector: Collector, caps: dict[str, float], swept: set[str]
 ) -> None:
     """``small``: 4 of 8 files are dead; ``large``: 6 of 10."""
     dead = write(lake, "memory://wh/db/small") | write(lake, "memory://wh/db/large", dead=6)
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    report = collector.collect("1", sweep=SweepSettings(caps=caps))
+    report = collector.collect("1", sweep=SweepParameters(**caps))
     assert {p for name in swept for p in dead[f"memory://wh/db/{name}"]} == before - lake.paths()
     assert 10 == report.outcomes["deleted"].files + report.outcomes["spared"].files == report.unreferenced.files
     assert (swept == {"small", "large"}) == (not any("more than" in warning for warning in report.warnings))

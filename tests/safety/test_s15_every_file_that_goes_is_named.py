@@ -22,9 +22,8 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.options import ConnectorSpec
-from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 class Killed(BaseException):
@@ -63,7 +62,7 @@ def test_s15_what_an_attempt_deleted_and_did_not_write_is_named_by_the_next(
     folder, file = tmp_path / "a" / "lake", tmp_path / f"outcomes{suffix}"
     collector = on_disk(lake, folder, engine)
     live_set, before = collector.mark("1"), stored(folder)
-    settings = SweepSettings(files_per_step=files_per_step, outcomes_to=str(file))
+    settings = SweepParameters(files_per_step=files_per_step, outcomes_to=str(file))
 
     def die_once_something_is_gone() -> datetime:
         if before - stored(folder):
@@ -88,9 +87,9 @@ def test_s15_a_second_run_of_deferred_deletions_erases_no_line(
     folder, file = tmp_path / "a" / "lake", tmp_path / f"outcomes{suffix}"
     collector = on_disk(lake, folder, engine)
     live_set, before = collector.mark("1"), stored(folder)
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     for _ in range(2):
-        collector.delete_deferred(live_set, SweepSettings(outcomes_to=str(file)))
+        collector.delete_deferred(live_set, SweepParameters(outcomes_to=str(file)))
     assert Counter((path, "deleted") for path in before - stored(folder)) == Counter(named(file))
 
 
@@ -101,8 +100,8 @@ def test_s15_deferred_deletions_that_were_killed_before_they_told_are_named_by_t
     folder, file = tmp_path / "a" / "lake", tmp_path / "outcomes.jsonl"
     collector = on_disk(lake, folder, engine)
     live_set, before = collector.mark("1"), stored(folder)
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
-    settings = SweepSettings(outcomes_to=str(file), files_per_step=3)
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
+    settings = SweepParameters(outcomes_to=str(file), files_per_step=3)
 
     def die_once_something_is_gone() -> datetime:
         if before - stored(folder):
@@ -125,8 +124,10 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.services.resources import Resources
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.sweep import SweepService
 from nessie_gc_memory import MemoryRepository
 
@@ -140,14 +141,13 @@ def die(given):
     return outcome_of(given)
 
 delete._outcome = die
-SweepService(
+resources = Resources.borrowed(
     repository=MemoryRepository.from_options({"history_file": history}),
     store=installed().open(LiveSetStore, ConnectorSpec(kind="live-set-store", name="jdbc", options={"url": url})),
     engine=LocalEngine(workers=1),
-    settings=SweepSettings(files_per_step=3, outcomes_to=file),
-    clock=lambda: datetime.now(UTC),
-    elapsed=lambda: 0,
-).run(UUID(live_set), GcReport())
+)
+run = Run(resources=resources, choice=ConnectorChoice(), clock=lambda: datetime.now(UTC), elapsed=lambda: 0)
+SweepService(SweepParameters(files_per_step=3, outcomes_to=file, live_set_id=live_set)).run(run)
 """
 
 
@@ -170,7 +170,7 @@ def test_s15_a_process_that_is_killed_in_the_middle_of_a_step_leaves_no_nameless
         gone = before - stored(folder)
         assert gone and gone - {path for path, _ in named(file)}, "some are gone and have no name"
         _end_lease(url)
-        collector.sweep(live_set, SweepSettings(files_per_step=3, outcomes_to=str(file), resume=True))
+        collector.sweep(live_set, SweepParameters(files_per_step=3, outcomes_to=str(file), resume=True))
     assert Counter((path, "deleted") for path in before - stored(folder)) == Counter(named(file))
     assert not list(tmp_path.glob("*.plan*"))
 

@@ -26,10 +26,9 @@ from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError, SafetyError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.options import ConnectorSpec
-from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import SweepSettings
 
 FILES_PER_STEP = 3
 
@@ -80,7 +79,7 @@ def _lake_of(collector: Collector) -> str:
     return str(collector.choice.options["file-lister", "memory"]["lake"])
 
 
-def killed_after(collector: Collector, live_set: UUID, files: int, settings: SweepSettings) -> None:
+def killed_after(collector: Collector, live_set: UUID, files: int, settings: SweepParameters) -> None:
     """A sweep that ends after so many deletions."""
     Dying.left = files
     with LocalEngine(workers=1) as engine, pytest.raises(Killed):
@@ -92,8 +91,8 @@ def counts(report: GcReport) -> dict[str, tuple[int, int]]:
 
 
 @pytest.fixture
-def settings() -> SweepSettings:
-    return SweepSettings(files_per_step=FILES_PER_STEP)
+def settings() -> SweepParameters:
+    return SweepParameters(files_per_step=FILES_PER_STEP)
 
 
 @pytest.fixture
@@ -111,7 +110,7 @@ def collector(lake: MemoryLake) -> Iterator[Collector]:
 
 @pytest.mark.parametrize("files", range(9))
 def test_s15_a_sweep_that_dies_after_any_deletion_is_finished_and_reported_once(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None, files: int
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None, files: int
 ) -> None:
     dead = write(lake)
     sizes = sum(stored.size for path, stored in lake.objects.below("memory://") if path in dead)
@@ -127,7 +126,7 @@ def test_s15_a_sweep_that_dies_after_any_deletion_is_finished_and_reported_once(
 
 
 def test_s15_a_sweep_may_die_again_and_again(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
     live_set = collector.mark("1")
@@ -139,17 +138,17 @@ def test_s15_a_sweep_may_die_again_and_again(
 
 
 def test_s15_a_resumed_sweep_with_other_steps_counts_the_same(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
     live_set = collector.mark("1")
     killed_after(collector, live_set, 4, settings)
-    report = collector.sweep(live_set, SweepSettings(resume=True))
+    report = collector.sweep(live_set, SweepParameters(resume=True))
     assert {"deleted": len(dead)} == {outcome: files for outcome, (files, _) in counts(report).items()}
 
 
 def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_as_deleted(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
     live_set = collector.mark("1")
@@ -166,7 +165,7 @@ def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_
 
 
 def test_s15_a_file_that_a_veto_keeps_when_the_sweep_is_resumed_is_not_counted_as_deleted(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None, register: Callable[[object], None]
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None, register: Callable[[object], None]
 ) -> None:
     class Veto:
         @hookimpl
@@ -184,7 +183,7 @@ def test_s15_a_file_that_a_veto_keeps_when_the_sweep_is_resumed_is_not_counted_a
 
 
 def test_s15_what_became_live_before_the_first_attempt_is_counted_once_as_spared(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
 ) -> None:
     old = lake.table("db.old", location="memory://wh/db/b").append("old.parquet")
     first = lake.commit("main", put(old.version))
@@ -201,7 +200,7 @@ def test_s15_what_became_live_before_the_first_attempt_is_counted_once_as_spared
 
 
 def test_s15_a_file_that_a_veto_keeps_every_time_changes_no_count(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None, register: Callable[[object], None]
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None, register: Callable[[object], None]
 ) -> None:
     class Veto:
         @hookimpl
@@ -217,7 +216,7 @@ def test_s15_a_file_that_a_veto_keeps_every_time_changes_no_count(
 
 
 def test_s15_a_deletion_that_failed_is_reported_and_tried_again_on_resume(
-    lake: MemoryLake, collector: Collector, settings: SweepSettings, plugin: None
+    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
     stuck = "memory://wh/db/a/data/dead-0.parquet"
@@ -245,7 +244,7 @@ def test_s15_a_finished_sweep_is_not_resumed(lake: MemoryLake, collector: Collec
     collector.sweep(live_set)
     for resume in (False, True):
         with pytest.raises(LiveSetStateError, match="EXPIRY_SUCCESS"):
-            collector.sweep(live_set, SweepSettings(resume=resume))
+            collector.sweep(live_set, SweepParameters(resume=resume))
 
 
 def test_s15_what_somebody_else_deleted_meanwhile_is_already_gone(lake: MemoryLake, collector: Collector) -> None:
@@ -266,7 +265,7 @@ def test_s15_deferred_deletions_that_fail_stay_recorded(lake: MemoryLake, collec
     dead = write(lake)
     stuck = "memory://wh/db/b/data/dead-0.parquet"
     live_set = collector.mark("1")
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     lake.faults.deleting[stuck] = "access denied"
     report = collector.delete_deferred(live_set)
     assert {"deleted": len(dead) - 1, "failed": 1} == {o: n for o, (n, _) in counts(report).items()}
@@ -287,7 +286,7 @@ def test_s15_both_engines_resume_after_a_failure(engine: Engine, tmp_path: Path)
             raise Killed
 
     live_set = collector.mark("1")
-    settings = SweepSettings(files_per_step=5)
+    settings = SweepParameters(files_per_step=5)
     with pytest.raises(Killed):
         collector.sweep(live_set, settings, progress=die)
     report = collector.sweep(live_set, replace(settings, resume=True))
@@ -303,8 +302,10 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.services.resources import Resources
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.sweep import SweepService
 from nessie_gc_memory import MemoryRepository
 from uuid import UUID
@@ -316,14 +317,13 @@ def progress(phase, done, total):
         print("deleting", flush=True)
         time.sleep(600)
 
-SweepService(
+resources = Resources.borrowed(
     repository=MemoryRepository.from_options({"history_file": history}),
     store=installed().open(LiveSetStore, ConnectorSpec(kind="live-set-store", name="jdbc", options={"url": url})),
     engine=LocalEngine(workers=2),
-    settings=SweepSettings(files_per_step=3, lease=timedelta(seconds=3)),
-    clock=lambda: datetime.now(UTC),
-    progress=progress,
-).run(UUID(live_set), GcReport())
+)
+run = Run(resources=resources, choice=ConnectorChoice(), clock=lambda: datetime.now(UTC), progress=progress)
+SweepService(SweepParameters(files_per_step=3, lease=timedelta(seconds=3), live_set_id=live_set)).run(run)
 """
 
 
@@ -343,7 +343,7 @@ def test_s15_a_process_that_was_killed_is_resumed_by_another(tmp_path: Path) -> 
         )
         assert process.stdout is not None
         assert "deleting" == process.stdout.readline().strip()
-        settings = SweepSettings(files_per_step=FILES_PER_STEP, resume=True)
+        settings = SweepParameters(files_per_step=FILES_PER_STEP, resume=True)
         with pytest.raises(LeaseHeldError):
             collector.sweep(live_set, settings)
         os.kill(process.pid, signal.SIGKILL)

@@ -14,14 +14,12 @@ from nessie_gc_nessie import NessieConnector
 
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import LeaseHeldError
-from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.parameters import MarkParameters, SweepParameters
 from nessie_gc_core.services.records import RecordsService
-from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import SweepSettings
 from nessie_gc_core.testing.servers import NessieServer
 
-DRY_RUN = SweepSettings(mode=DeleteMode.DRY_RUN)
+DRY_RUN = SweepParameters(dry_run=True)
 """Others have put their tables on the server, too."""
 
 
@@ -79,13 +77,7 @@ def test_s15_what_was_marked_by_one_address_is_swept_by_another(
 
 
 def warnings_of_a_mark(collector: Collector) -> list[str]:
-    report = GcReport()
-    settings = collector._mark_settings("NONE", ())
-    service = MarkService(
-        repository=collector.repository, store=collector.store, settings=settings, clock=collector.clock
-    )
-    service.run(report)
-    return report.warnings
+    return MarkService(MarkParameters()).run(collector.run()).warnings
 
 
 def test_s15_records_left_behind_are_named_with_the_command_that_brings_them_and_prove_what_they_proved(

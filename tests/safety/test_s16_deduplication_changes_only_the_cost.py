@@ -7,12 +7,6 @@ from datetime import timedelta
 from collecting import Collector
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.model.options import ConnectorSpec
-from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.services.mark import MarkService
-from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import MarkSettings
-
 
 def test_s16_both_deduplicators_give_the_same_live_set(lake: MemoryLake, collector: Collector) -> None:
     table = lake.table("db.t", location="memory://wh/db/t")
@@ -23,17 +17,9 @@ def test_s16_both_deduplicators_give_the_same_live_set(lake: MemoryLake, collect
         if number % 3 == 0:
             lake.branch(f"b{number}", "main")
     cutoffs = ["b0=NONE", "b3=2", "b6=PT7H", "b9=0"]
-    policies = ReferencePolicies.parse("PT3H", cutoffs, reference_time=lake.time)
     found = {}
     for name in ("exact", "none"):
-        live_set = MarkService(
-            repository=collector.repository,
-            store=collector.store,
-            settings=MarkSettings(
-                policies=policies, deduplicator=ConnectorSpec(kind="visited-deduplicator", name=name)
-            ),
-            clock=collector.clock,
-        ).run(GcReport())
+        live_set = collector.mark("PT3H", *cutoffs, visited=name)
         found[name] = {version.identity for version in collector.store.content_versions(live_set)}
     assert found["none"] == found["exact"]
     assert 8 == len(found["exact"])

@@ -14,12 +14,11 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.live_sets import LiveSetStatus
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import Membership, SweepSettings
+from nessie_gc_core.services.parameters import Membership, SweepParameters
 
 
 def test_s21_a_dry_run_names_what_the_real_run_deletes(merged: Merged, engine: Engine, tmp_path: Path) -> None:
-    dry = collect_scenes(engine, SweepSettings(mode=DeleteMode.DRY_RUN), tmp_path)
+    dry = collect_scenes(engine, SweepParameters(dry_run=True), tmp_path)
     real = {(row["path"], row["outcome"].replace("deleted", "would_delete")) for row in merged.rows}
     assert real == {(row["path"], row["outcome"]) for row in dry.rows}
     wanted = {path for path in dry.before if (dry.folder / path.removeprefix("memory://")).is_file()}
@@ -41,13 +40,13 @@ def test_s21_a_dry_run_less_what_became_live(
     lake.advance(timedelta(days=3))
     live_set = collector.mark("1")
     named = tmp_path / "dry.jsonl"
-    dry = SweepSettings(mode=DeleteMode.DRY_RUN, membership=membership, outcomes_to=str(named))
+    dry = SweepParameters(dry_run=True, membership=membership, outcomes_to=str(named))
     collector.sweep(live_set, dry)
     assert LiveSetStatus.IDENTIFY_SUCCESS is collector.store.get(live_set).status
     would = {row["location"] + row["path"] for row in rows(named)}
     before = lake.paths()
     lake.tag("tag", first)
-    collector.sweep(live_set, SweepSettings(membership=membership))
+    collector.sweep(live_set, SweepParameters(membership=membership))
     assert would - old.needed == before - lake.paths()
     assert old.needed <= would
 
@@ -58,7 +57,7 @@ def test_s21_a_dry_run_leaves_no_trace_in_the_store(lake: MemoryLake, collector:
     lake.advance(timedelta(days=3))
     live_set = collector.mark("1")
     for _ in range(2):
-        collector.sweep(live_set, SweepSettings(mode=DeleteMode.DRY_RUN))
+        collector.sweep(live_set, SweepParameters(dry_run=True))
     assert [] == list(collector.store.steps(live_set))
     assert set() == collector.store.tombstones(collector.repository.identity(), lake.paths())
     assert [] == list(collector.store.file_deletions(live_set))

@@ -24,8 +24,7 @@ from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 SPELLINGS = {
     "doubled slash": ("memory://wh/", "memory://wh//"),
@@ -86,7 +85,7 @@ def test_s24_deferred_deletion_knows_odd_spellings_too(
     old = lake.drop("old").commit_id
     assert old is not None
     live_set = collector.mark("1")
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     lake.tag("again", old)
     collector.delete_deferred(live_set)
     assert table.needed <= lake.paths()

@@ -27,7 +27,7 @@ from nessie_gc_core.model.relations import VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome
 from nessie_gc_core.plugins import PluginInfo, PluginSet, installed
 from nessie_gc_core.services.check import check_engine
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,7 +85,7 @@ def test_s26_a_deferred_deletion_without_the_drivers_veto_keeps_its_files_on_spa
     write(lake)
     collector = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
     live_set = collector.mark("1")
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     recorded = sorted(deletion.path for deletion in collector.store.file_deletions(live_set))
     before = files_below(tmp_path)
     register(LegalHold())
@@ -208,7 +208,7 @@ def test_s26_a_broken_plugin_stops_a_run_before_anything_is_read(
     lake: MemoryLake, local: Collector, broken: str
 ) -> None:
     before = lake.paths()
-    with pytest.raises(PluginError, match=r"'hold' .nessie-gc-hold 1. is broken .*--disable-plugin 'hold'"):
+    with pytest.raises(PluginError, match=r"'hold' .nessie-gc-hold 1. is broken .*`disable_plugin` 'hold'"):
         local.collect("1")
     assert before == lake.paths()
     assert [] == list(local.store.live_sets())
@@ -225,10 +225,10 @@ def test_s26_a_broken_plugin_stops_deferred_deletions_which_may_be_recorded(
     lake: MemoryLake, local: Collector, broken: str
 ) -> None:
     live_set = local.mark("1")
-    report = local.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    report = local.sweep(live_set, SweepParameters(defer_deletes=True))
     assert any("'hold' is broken" in warning for warning in report.warnings)
     before = lake.paths()
-    with pytest.raises(PluginError, match="--disable-plugin 'hold'"):
+    with pytest.raises(PluginError, match="`disable_plugin` 'hold'"):
         local.delete_deferred(live_set)
     assert before == lake.paths()
     assert list(local.store.file_deletions(live_set))
@@ -237,7 +237,7 @@ def test_s26_a_broken_plugin_stops_deferred_deletions_which_may_be_recorded(
 def test_s26_a_dry_run_goes_on_with_a_broken_plugin_and_says_so(
     lake: MemoryLake, local: Collector, broken: str
 ) -> None:
-    report = local.collect("1", sweep=SweepSettings(mode=DeleteMode.DRY_RUN))
+    report = local.collect("1", sweep=SweepParameters(dry_run=True))
     assert report.outcomes[Outcome.WOULD_DELETE].files > 0
     assert any("'hold' is broken" in warning for warning in report.warnings)
 
@@ -263,22 +263,22 @@ def test_s26_a_disabled_plugin_is_not_asked_and_its_connectors_are_not_found(lak
 
 
 def test_s26_a_name_of_a_disabled_plugin_that_is_not_installed_is_refused() -> None:
-    with pytest.raises(PluginError, match=r"--disable-plugin memry: no plugin of this name .*did you mean 'memory'"):
+    with pytest.raises(PluginError, match=r"`disable_plugin` memry: no plugin of this name .*did you mean 'memory'"):
         ConnectorChoice(disabled_plugins=("memry",)).check_plugins()
 
 
 @pytest.mark.parametrize("name", ["legal-hold", "nessie-gc-memry"])
 def test_s26_a_required_plugin_that_is_not_installed_stops_every_run(local: Collector, name: str) -> None:
     choice = replace(local.choice, required_plugins=(name,))
-    with pytest.raises(PluginError, match=f"--require-plugin {name}: no plugin of this name is installed"):
-        replace(local, choice=choice).collect("1", sweep=SweepSettings(mode=DeleteMode.DRY_RUN, choice=choice))
+    with pytest.raises(PluginError, match=f"`required_plugins` {name}: no plugin of this name is installed"):
+        replace(local, choice=choice).collect("1", sweep=SweepParameters(dry_run=True))
     assert [] == list(local.store.live_sets())
 
 
 def test_s26_a_required_plugin_has_to_work(local: Collector, broken: str) -> None:
     choice = replace(local.choice, required_plugins=("memory", "hold"))
-    with pytest.raises(PluginError, match="--require-plugin hold: it is broken"):
-        replace(local, choice=choice).collect("1", sweep=SweepSettings(mode=DeleteMode.DRY_RUN))
+    with pytest.raises(PluginError, match="`required_plugins` hold: it is broken"):
+        replace(local, choice=choice).collect("1", sweep=SweepParameters(dry_run=True))
 
 
 def test_s26_the_program_deletes_nothing_while_a_plugin_is_broken(tmp_path: Path) -> None:
@@ -303,4 +303,4 @@ def test_s26_the_program_deletes_nothing_while_a_plugin_is_broken(tmp_path: Path
     assert 0 == run("--disable-plugin", "hold").returncode
     (work / "nessie-gc.toml").write_text('required-plugins = ["nessie-gc-hold"]\n')
     required = run("--dry-run")
-    assert (2, True) == (required.returncode, "--require-plugin nessie-gc-hold: it is broken" in required.stderr)
+    assert (2, True) == (required.returncode, "--required-plugins nessie-gc-hold: it is broken" in required.stderr)

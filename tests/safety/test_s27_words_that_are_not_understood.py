@@ -23,7 +23,6 @@ from nessie_gc_core.model.files import FileReference, ReachableFile
 from nessie_gc_core.model.options import secret_mapping
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import PluginRegistry
-from nessie_gc_core.services.settings import SweepSettings
 
 GC = ("gc", "--repository", "memory", "--engine", "local", "--inmemory", "-c", "1", "--min-age", "PT0S")
 GC_NOW = (*GC, "--no-age-floor")
@@ -167,13 +166,13 @@ def test_s27_tables_of_connectors_that_are_not_used_need_not_be_complete(
 )
 def test_s27_a_connector_that_python_misspells_is_an_error(choice: ConnectorChoice, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        SweepSettings(choice=choice).check()
+        choice.check_plugins()
 
 
 # ---- policies and locations ---------------------------------------------------------------------------
 def test_s27_a_pattern_that_matches_no_reference_is_a_warning_in_the_report(dead_lake: MemoryLake) -> None:
     report = json.loads(run(*GC, "--dry-run", "--no-age-floor", "-C", "mian=NONE,ma.*=NONE", "--json").stdout)
-    said = "the pattern 'mian' of --cutoff matches no reference, so its policy NONE applies to none"
+    said = "the pattern 'mian' of `cutoff` matches no reference, so its policy NONE applies to none"
     assert [said] == [warning for warning in report["warnings"] if "pattern" in warning]
 
 

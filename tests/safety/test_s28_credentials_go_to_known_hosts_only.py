@@ -18,8 +18,7 @@ from nessie_gc_memory import MemoryLake, content, put
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.model.live_sets import FileDeletion
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 EVIL = "abfss://c@ouraccount.dfs.evil.example"
 SECRET = "our-secret-signature"
@@ -106,7 +105,7 @@ def test_s28_a_recorded_deletion_at_such_a_host_is_not_sent(
         if phase == "delete":
             collector.store.add_file_deletions(live_set, [deletion])
 
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER), progress=record)
+    collector.sweep(live_set, SweepParameters(defer_deletes=True), progress=record)
     report = collector.delete_deferred(live_set)
     assert [] == arrived
     (failed,) = report.failed_files

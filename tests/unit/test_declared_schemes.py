@@ -35,7 +35,7 @@ def test_s03_a_scheme_that_nobody_knows_stops_its_location_only() -> None:
     rules = ConnectorChoice().rules()
     plan = plan_units(["cosn://b/wh/t", "s3://b/wh/u"], rules, AllowedLocations())
     assert (["s3://b/wh/u/"], ["cosn://b/wh/t"]) == (list(plan.roots), list(plan.unknown))
-    with pytest.raises(UnknownLocationError, match="--scheme-alias cosn="):
+    with pytest.raises(UnknownLocationError, match="`scheme_alias` cosn="):
         rules.canonical("cosn://b/wh/t")
 
 

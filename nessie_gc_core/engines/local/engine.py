@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.local.workers import map_in_threads
 from nessie_gc_core.errors import ConfigurationError
 
@@ -37,7 +38,7 @@ class LocalEngine(Engine):
         """Opens a temporary database.
 
         Args:
-            workers: how many threads run functions (``--expiry-parallelism``).
+            workers: how many threads run functions (``expiry_parallelism``).
             memory_limit: how much memory joins may take, in DuckDB's words, such as ``512MB``.
             spill_directory: where the database file lies; the system's temporary folder where not given.
 
@@ -45,12 +46,12 @@ class LocalEngine(Engine):
             ConfigurationError: DuckDB is not installed, or an argument makes no sense.
         """
         if workers < 1:
-            raise ConfigurationError(f"--expiry-parallelism must be at least 1, not {workers}")
+            raise ConfigurationError(f"`expiry_parallelism` must be at least 1, not {workers}")
         try:
             import duckdb
         except ImportError as error:
             raise ConfigurationError(
-                "--engine local needs DuckDB: pip install 'nessie-gc-core[local]' (or use --engine spark)"
+                "`engine` local needs DuckDB: pip install 'nessie-gc-core[local]' (or use `engine` spark)"
             ) from error
         self._workers = workers
         self._directory = Path(tempfile.mkdtemp(prefix="nessie-gc-", dir=spill_directory))
@@ -206,6 +207,12 @@ class LocalDataset(Dataset):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Streams the query's rows."""
         return self._read(self.query, CHUNK_ROWS)
+
+    def to_frame(self) -> LocalFrame:
+        """A frame on a connection of its own."""
+        relation = self._engine.cursor().sql(self.query)
+        assert relation is not None  # a query always gives one
+        return LocalFrame(relation)
 
     def _read(self, query: str, rows: int) -> Iterator[pa.RecordBatch]:
         with self._engine.cursor() as cursor:

@@ -47,6 +47,7 @@ class SparkEngine(Engine):
                 have is not looked at here but in :meth:`check`.
         """
         self._own = session is None
+        self._checked = False
         self.session = session if session is not None else open_session(master, conf or {})
         check_session(self.session)
         self._parallelism = max(self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct().count(), 1)
@@ -76,8 +77,10 @@ class SparkEngine(Engine):
         return self.session.createDataFrame(table, _struct(schema)).localCheckpoint(eager=True)
 
     def check(self) -> None:
-        """Runs one small job that asks every worker for its Python and its packages."""
-        check_workers(self.session, self._parallelism)
+        """Runs one small job that asks every worker for its Python and its packages; once."""
+        if not self._checked:
+            check_workers(self.session, self._parallelism)
+            self._checked = True
 
     def close(self) -> None:
         """Stops the session where it is the engine's own."""
@@ -172,6 +175,10 @@ class SparkDataset(Dataset):
                 for column, field in zip(zip(*portion, strict=True), self.schema, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def to_frame(self) -> DataFrame:
+        """The DataFrame."""
+        return self.frame
 
     def _derive(self, frame: DataFrame, *, ordered: bool = False) -> Dataset:
         return SparkDataset(self._engine, frame.select(*self.schema.names) if ordered else frame, self.schema)

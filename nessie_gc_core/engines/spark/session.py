@@ -53,7 +53,7 @@ def open_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         import pyspark  # noqa: F401 - whether it is there
     except ImportError as error:
         raise ConfigurationError(
-            "--engine spark needs PySpark: pip install 'nessie-gc-core[spark]' (or use --engine local)"
+            "`engine` spark needs PySpark: pip install 'nessie-gc-core[spark]' (or use `engine` local)"
         ) from error
     chosen = master or conf.get("spark.master") or "local[*]"
     return _connect(chosen, conf) if chosen.startswith(CONNECT_SCHEME) else _start(chosen, conf)
@@ -73,7 +73,7 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     except (PySparkException, OSError, RuntimeError) as error:
         raise ConfigurationError(
             f"Spark does not start with master {master!r} ({_first_line(error)}); it needs Java 17 or 21 "
-            "(Debian: apt-get install openjdk-17-jre-headless), or use --engine local"
+            "(Debian: apt-get install openjdk-17-jre-headless), or use `engine` local"
         ) from error
 
 

@@ -41,7 +41,7 @@ def test_a_newest_modification_only_moves_the_limit_back(latest: timedelta, offs
 
 @pytest.mark.parametrize(
     ("min_age", "floor", "said"),
-    [(timedelta(minutes=59), True, "--no-age-floor"), (timedelta(seconds=-1), False, "must not be negative")],
+    [(timedelta(minutes=59), True, "`no_age_floor`"), (timedelta(seconds=-1), False, "must not be negative")],
 )
 def test_a_least_age_that_is_too_short_is_refused(min_age: timedelta, floor: bool, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):

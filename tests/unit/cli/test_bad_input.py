@@ -50,7 +50,7 @@ BAD = {
     "list in memory": (("list", "--inmemory"), "it serves 'gc' and nothing else"),
     "no live set": (("sweep", *COLLECT), "give the live set"),
     "two live sets": (("sweep", *COLLECT, "-l", ID, "-L", "x"), "exclude each other"),
-    "bad live set": (("show", "-l", "17"), "'17' is not a valid UUID"),
+    "bad live set": (("show", "-l", "17"), "--live-set-id '17' is not the id of a live set"),
     "no live-set file": (
         ("show", "-L", "nowhere"),
         "cannot read --read-live-set-id-from nowhere: No such file or directory",

@@ -56,7 +56,7 @@ def test_each_spelling_has_one_canonical_form(raw: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ("warp://b/k", "--scheme-alias warp=SCHEME"),
+        ("warp://b/k", "`scheme_alias` warp=SCHEME"),
         ("a/b", "neither absolute"),
         ("", "neither absolute"),
         ("s3:b/k", "no authority"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
+from collecting import Collector
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, put, save_history
 
 from nessie_gc_core.connectors import LiveSetStore
@@ -15,20 +16,15 @@ from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.engines.spark import SparkEngine
 from nessie_gc_core.errors import LeaseHeldError
-from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
-from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.times import utc_now
-from nessie_gc_core.model.verdicts import DeleteMode, Outcome
-from nessie_gc_core.services.deferred import DeferredDeletionService
-from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.settings import MarkSettings, SweepSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-NO_AGE = AgeLimit(min_age=timedelta(0))
 
 
 class Scene:
@@ -50,27 +46,18 @@ class Scene:
         self.id = self._sweep()
 
     def _sweep(self) -> UUID:
-        report = GcService(
-            repository=self.repository,
-            store=self.store,
-            engine=self.engine,
-            mark=MarkSettings(policies=ReferencePolicies.parse("1", reference_time=utc_now())),
-            sweep=SweepSettings(mode=DeleteMode.DEFER, age=NO_AGE, age_floor=False),
-        ).run()
+        parameters = SweepParameters(defer_deletes=True, min_age=timedelta(0), no_age_floor=True)
+        report = self._collector().collect("1", sweep=parameters)
         assert report.unreferenced == report.outcomes[Outcome.DEFERRED]
         return UUID(report.live_set_id)
 
-    def delete(self, settings: SweepSettings | None = None) -> GcReport:
+    def _collector(self) -> Collector:
+        return Collector(repository=self.repository, store=self.store, engine=self.engine, clock=utc_now)
+
+    def delete(self, settings: SweepParameters | None = None) -> GcReport:
         """One run; its arithmetic holds."""
         before = len(self.recorded())
-        report = GcReport()
-        DeferredDeletionService(
-            repository=self.repository,
-            store=self.store,
-            engine=self.engine,
-            settings=settings or SweepSettings(),
-            clock=utc_now,
-        ).run(self.id, report)
+        report = self._collector().delete_deferred(self.id, settings)
         gone = report.outcomes[Outcome.DELETED].files + report.outcomes[Outcome.ALREADY_GONE].files
         assert report.files_listed == report.unreferenced
         if report.outcomes[Outcome.ALREADY_GONE].files == 0:
@@ -112,7 +99,7 @@ def test_all_that_was_recorded_goes_and_nothing_else(scene: Scene) -> None:
 
 def test_s21_a_dry_run_takes_the_same_way_and_deletes_nothing(scene: Scene) -> None:
     before, recorded = scene.stored(), scene.recorded()
-    dry = scene.delete(SweepSettings(mode=DeleteMode.DRY_RUN))
+    dry = scene.delete(SweepParameters(dry_run=True))
     assert (before, recorded) == (scene.stored(), scene.recorded())
     assert dry.outcomes[Outcome.WOULD_DELETE] == scene.delete().outcomes[Outcome.DELETED]
 
@@ -172,14 +159,14 @@ def test_s07_deleted_metadata_files_have_tombstones(scene: Scene) -> None:
 
 def test_s13_a_cap_keeps_everything(scene: Scene) -> None:
     before = scene.stored()
-    report = scene.delete(SweepSettings(caps=DeletionCaps(max_files=1)))
+    report = scene.delete(SweepParameters(max_deletes=1))
     assert before == scene.stored()
     assert report.unreferenced == report.outcomes[Outcome.SPARED]
 
 
 def test_many_small_steps_do_the_same(scene: Scene) -> None:
     before, recorded = scene.stored(), set(scene.recorded())
-    scene.delete(SweepSettings(files_per_step=3))
+    scene.delete(SweepParameters(files_per_step=3))
     assert before - recorded == scene.stored()
 
 

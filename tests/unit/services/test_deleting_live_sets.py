@@ -14,9 +14,9 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSetStatus
-from nessie_gc_core.model.verdicts import DeleteMode, Outcome
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.live_sets import LiveSetService
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -48,7 +48,7 @@ def service(collector: Collector) -> LiveSetService:
 
 def deferred(collector: Collector) -> UUID:
     live_set = collector.mark("1")
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     return live_set
 
 
@@ -82,9 +82,9 @@ def test_a_live_set_is_not_deleted_while_a_dry_run_or_deferred_deletions_use_it(
                 service.delete(live_set, discard_deferred=True)
             refused.append(str(raised.value))
 
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DRY_RUN), progress=delete_it)
+    collector.sweep(live_set, SweepParameters(dry_run=True), progress=delete_it)
     while_dry = len(refused)
-    collector.sweep(live_set, SweepSettings(mode=DeleteMode.DEFER))
+    collector.sweep(live_set, SweepParameters(defer_deletes=True))
     collector.delete_deferred(live_set, progress=delete_it)
     assert 0 < while_dry < len(refused)
 
@@ -109,7 +109,7 @@ def test_deferred_deletions_are_named_and_need_a_word(collector: Collector, serv
         service.delete(live_set)
     assert f"has {len(pending)} deferred deletions" in str(raised.value)
     assert f"nessie-gc deferred-deletes --live-set-id {live_set}" in str(raised.value)
-    assert "--discard-deferred" in str(raised.value)
+    assert "`discard_deferred`" in str(raised.value)
     assert pending == list(collector.store.file_deletions(live_set))
     service.delete(live_set, discard_deferred=True)
     with pytest.raises(LiveSetNotFoundError):

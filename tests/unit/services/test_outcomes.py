@@ -196,7 +196,7 @@ def test_s15_a_line_that_broke_off_spoils_no_other_line(
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_happens(tmp_path: Path) -> None:
     for name in ("x.jsonl", "x.parquet"):
-        with pytest.raises(ConfigurationError, match="cannot write --outcomes-to"):
+        with pytest.raises(ConfigurationError, match="cannot write `outcomes_to`"):
             open_file(tmp_path / "nowhere" / name)
 
 

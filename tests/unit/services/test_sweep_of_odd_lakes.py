@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.live_sets import LiveSetStatus
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -110,7 +110,7 @@ def test_a_resumed_sweep_adds_its_outcomes_to_those_of_the_first_attempt(
     dead = {lake.put(f"{table(lake, name).location}/dead.parquet") for name in ("one", "two", "three")}
     lake.advance(timedelta(days=3))
     live_set, file = collector.mark("1"), tmp_path / "outcomes.jsonl"
-    settings = SweepSettings(files_per_step=1, outcomes_to=str(file))
+    settings = SweepParameters(files_per_step=1, outcomes_to=str(file))
     with pytest.raises(RuntimeError):
         collector.sweep(live_set, settings, progress=killed_at(2))
     report = collector.sweep(live_set, replace(settings, resume=True))
@@ -127,9 +127,9 @@ def test_a_resumed_sweep_leaves_the_first_attempts_parquet_file_alone(
     lake.advance(timedelta(days=3))
     live_set, file = collector.mark("1"), tmp_path / "outcomes.parquet"
     with pytest.raises(RuntimeError):
-        collector.sweep(live_set, SweepSettings(outcomes_to=str(file)), progress=killed_at(0))
+        collector.sweep(live_set, SweepParameters(outcomes_to=str(file)), progress=killed_at(0))
     before = file.read_bytes()
-    collector.sweep(live_set, SweepSettings(outcomes_to=str(file), resume=True))
+    collector.sweep(live_set, SweepParameters(outcomes_to=str(file), resume=True))
     assert before == file.read_bytes()
     assert "dead.parquet" in parquet.read_table(tmp_path / "outcomes.1.parquet").column("path").to_pylist()
 
@@ -151,5 +151,5 @@ def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
             collector.store.start_expire(live_set, at=now, resume=True)
 
     with pytest.raises(SafetyError, match="lease"):
-        collector.sweep(live_set, SweepSettings(files_per_step=1), progress=stand_still)
+        collector.sweep(live_set, SweepParameters(files_per_step=1), progress=stand_still)
     assert LiveSetStatus.EXPIRY_IN_PROGRESS == collector.store.get(live_set).status

@@ -5,19 +5,18 @@ from pathlib import Path
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.services.settings import SweepSettings
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        (SweepSettings(false_positive_rate=0), "--fpp"),
-        (SweepSettings(false_positive_rate=1), "--fpp"),
-        (SweepSettings(expected_file_count=0), "--expected-file-count"),
-        (SweepSettings(outcomes_to="files.csv"), "--outcomes-to"),
+        (SweepParameters(fpp=0), "`fpp`"),
+        (SweepParameters(fpp=1), "`fpp`"),
+        (SweepParameters(outcomes_to="files.csv"), "`outcomes_to`"),
     ],
 )
-def test_settings_that_make_no_sense_are_named(wrong: SweepSettings, named: str) -> None:
+def test_settings_that_make_no_sense_are_named(wrong: SweepParameters, named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
         wrong.check()
 
@@ -37,9 +36,9 @@ def test_a_file_for_the_outcomes_that_cannot_be_made_is_refused(
     (tmp_path / f"folder{suffix}").mkdir()
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match=said):
-        SweepSettings(outcomes_to=f"{tmp_path}/{place}{suffix}").check()
+        SweepParameters(outcomes_to=f"{tmp_path}/{place}{suffix}").check()
     assert {f"folder{suffix}", "file"} == {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_defaults_make_sense() -> None:
-    SweepSettings().check()
+    SweepParameters().check()

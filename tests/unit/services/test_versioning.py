@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import pytest
 
@@ -14,6 +14,8 @@ from nessie_gc_core.connectors import FileLister, SupportsVersioning
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.resources import Resources
+from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.versioning import warn_of_versions
 
 
@@ -51,10 +53,12 @@ def plugin() -> Iterator[None]:
     registry, found = installed(), Plugin()
     registry.register(found, name="shelf")
     yield
-    registry._manager.unregister(name="shelf")
-    for contract, claims in registry._claims.items():
-        registry._claims[contract] = [claim for claim in claims if claim.plugin != "shelf"]
+    registry.unregister("shelf")
     ShelfLister.asked.clear()
+
+
+def _none() -> NoReturn:
+    raise AssertionError("nobody needs it")
 
 
 def unit(location: str) -> SweepUnit:
@@ -71,7 +75,8 @@ def test_each_bucket_is_asked_once_and_those_that_keep_versions_are_named() -> N
         "shelf://broken/a/",
         "slate://x/a/",
     )
-    warn_of_versions(map(unit, names), ConnectorChoice(), report)
+    resources = Resources(repository=_none, store=_none, engine=_none)
+    warn_of_versions(map(unit, names), Run(resources=resources, choice=ConnectorChoice(), report=report))
     assert [name for name in names[:-1] if name != "shelf://old/b/"] == ShelfLister.asked
     (warning,) = report.warnings
     assert warning.startswith("shelf://old keeps noncurrent versions")

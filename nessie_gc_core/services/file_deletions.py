@@ -1,4 +1,4 @@
-"""Defer: records files for a later deletion, from where the rows are if the store can take that."""
+"""The deletions that a store records for later: put in from where the rows are, and taken out when they are done."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from uuid import UUID
 import pyarrow as pa
 
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import from_micros, to_rows
 from nessie_gc_core.model.live_sets import FileDeletion
+from nessie_gc_core.services.run import SweepRun
 
 _RECORDED = pa.schema([pa.field("recorded", pa.int64(), nullable=False)])
 
@@ -23,13 +24,19 @@ def file_deletions(batch: pa.RecordBatch) -> list[FileDeletion]:
     ]
 
 
-def record_deletions(deferred: Dataset, store: LiveSetStore, live_set_id: UUID, engine: Engine) -> None:
+def record_deletions(deferred: Dataset, run: SweepRun) -> None:
     """Records all rows of a dataset of :data:`OUTCOMES`; streamed, in batches, however many they are."""
-    if engine.distributed and store.multi_process:
-        deferred.flat_map(_RecordDeletions(store, live_set_id)).checkpoint()
+    if run.engine.distributed and run.store.multi_process:
+        deferred.flat_map(_RecordDeletions(run.store, run.live_set.id)).checkpoint()
         return
     for batch in deferred.batches():
-        store.add_file_deletions(live_set_id, file_deletions(batch))
+        run.store.add_file_deletions(run.live_set.id, file_deletions(batch))
+
+
+def forget_deletions(gone: Dataset, run: SweepRun) -> None:
+    """Takes the records out of all rows of a dataset of :data:`OUTCOMES`; streamed, in batches."""
+    for batch in gone.batches():
+        run.store.remove_file_deletions(run.live_set.id, file_deletions(batch))
 
 
 class _RecordDeletions:

@@ -1,8 +1,9 @@
-"""Counts what is stored and what became of it, and names some of the files."""
+"""Count: what is stored, what is judged, and what became of it, by unit; and the names of some files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,7 +11,6 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.plugins.sets import INSTALL_ON_WORKERS
-from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 
 FILES_AND_BYTES = {"files": ("count", "unit"), "bytes": ("sum", "size")}
 """The measures that count files."""
@@ -38,7 +38,6 @@ _PLANNED = pa.schema(
     ]
 )
 _REASONS = pa.schema([pa.field("reason", pa.string())])
-_GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
 
 
 def count_verdicts(verdicts: Dataset, *, sidecar_only: bool = False) -> dict[tuple[str, str], tuple[int, int]]:
@@ -47,32 +46,23 @@ def count_verdicts(verdicts: Dataset, *, sidecar_only: bool = False) -> dict[tup
     return {(row["unit"], row["verdict"]): (row["files"], row["bytes"]) for row in rows.summary().to_pylist()}
 
 
-def count_outcomes(outcomes: Dataset, report: GcReport) -> dict[str, dict[str, tuple[int, int]]]:
-    """Adds outcomes (:data:`OUTCOMES`) to the report; returns files and bytes per unit and outcome."""
-    by_unit: dict[str, dict[str, tuple[int, int]]] = {}
-    for row in outcomes.aggregate(["unit", "outcome", "sidecar"], FILES_AND_BYTES, _OUTCOMES).summary().to_pylist():
-        outcome = Outcome(row["outcome"])
-        if row["sidecar"]:
-            if outcome in _GONE:
-                report.sidecars.add(row["files"], row["bytes"])
-            elif outcome is Outcome.FAILED:
-                report.warn(f"{row['files']} checksum files in {row['unit']} could not be deleted")
-            continue
-        report.outcomes[outcome].add(row["files"], row["bytes"])
-        by_unit.setdefault(row["unit"], {})[outcome.value] = (row["files"], row["bytes"])
-    return by_unit
+def count_outcomes(outcomes: Dataset) -> Iterator[dict[str, Any]]:
+    """Files and bytes of outcomes (:data:`OUTCOMES`) per unit, outcome, and whether they are sidecars."""
+    counted = outcomes.aggregate(["unit", "outcome", "sidecar"], FILES_AND_BYTES, _OUTCOMES)
+    yield from counted.summary().to_pylist()
 
 
-def name_files(outcomes: Dataset, report: GcReport) -> None:
-    """Names some of the files that failed or were spared."""
-    for outcome, names in ((Outcome.FAILED, report.failed_files), (Outcome.SPARED, report.spared_files)):
-        if report.outcomes[outcome].files and len(names) < MAX_NAMES:
-            rows = outcomes.where("outcome", [outcome.value]).head(MAX_NAMES - len(names)).to_pylist()
-            names.extend(NamedFile(row["location"] + row["path"], row["reason"]) for row in rows)
-    if report.outcomes[Outcome.SPARED].files:
-        spared = outcomes.where("outcome", [Outcome.SPARED.value])
-        for row in spared.flat_map(_LackingPlugins()).distinct(_REASONS.names).head(MAX_NAMES).to_pylist():
-            report.warn(f"files stay that could go: {row['reason']}")
+def name_outcomes(outcomes: Dataset, outcome: Outcome, most: int) -> Iterator[tuple[str, str | None]]:
+    """Some of the files with an outcome: their paths, each with the reason."""
+    for row in outcomes.where("outcome", [outcome.value]).head(most).to_pylist():
+        yield row["location"] + row["path"], row["reason"]
+
+
+def lacking_plugins(outcomes: Dataset, most: int) -> list[str]:
+    """Why files are spared whose workers lack a plugin of the driver (S26); each reason once."""
+    spared = outcomes.where("outcome", [Outcome.SPARED.value])
+    reasons = spared.flat_map(_LackingPlugins()).distinct(_REASONS.names).head(most)
+    return [str(row["reason"]) for row in reasons.to_pylist()]
 
 
 class _LackingPlugins:

@@ -1,40 +1,29 @@
-"""Remembers which metadata files are about to be deleted, so that they are not taken for lost later (S7)."""
+"""Roots: which files could be what a content version points to, and so need a tombstone (S7)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 import pyarrow as pa
 
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.relations import FILE_KEYS
 
 
-def bury(
-    dead: Dataset,
-    readers: Sequence[type[ContentToFiles]],
-    choice: ConnectorChoice,
-    store: LiveSetStore,
-    repository: str,
-    *,
-    at: datetime,
-) -> None:
-    """Puts up a tombstone for every file of some verdicts that may be a metadata file.
+def may_be_roots(verdicts: Dataset, readers: Sequence[type[ContentToFiles]], choice: ConnectorChoice) -> Dataset:
+    """The files of some verdicts (:data:`VERDICTS`) that could be a metadata file (:data:`FILE_KEYS`).
 
     A row without a ``path`` is a checksum sidecar whose file was not there: its key names a file that somebody else
     took away, and that must stay lost.
     """
-    for batch in dead.present("path").flat_map(_MayBeRoots(choice, [reader.name for reader in readers])).batches():
-        paths = [f"{unit}{key}" for unit, key in to_rows(batch, "unit", "key")]
-        store.add_tombstones(repository, paths, at=at)
+    return verdicts.present("path").flat_map(_MayBeRoots(choice, [reader.name for reader in readers]))
 
 
 class _MayBeRoots:
-    """Keeps the files that could be what a content version points to."""
+    """Keeps the files that one of the readers takes for a root."""
 
     schema = FILE_KEYS
 

@@ -1,0 +1,77 @@
+"""All checks of a configuration, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.services.check import (
+    CheckResult,
+    Doubtful,
+    check_engine,
+    check_location,
+    check_plugins,
+    check_repository,
+    check_store,
+    checked,
+)
+from nessie_gc_core.services.parameters import GcParameters
+from nessie_gc_core.services.run import Run
+
+Check = tuple[str, Callable[[], "str | Doubtful"]]
+
+
+def run_checks(
+    new_run: Callable[[], Run], parameters: Callable[[], GcParameters], *, engine: str | None
+) -> Iterator[CheckResult]:
+    """Runs all checks; one that fails never stops the others.
+
+    Args:
+        new_run: makes a run; what is wrong with the settings of its connectors is raised here.
+        parameters: gives those of a collection, or raises.
+        engine: the name of the engine, where that is to be tried.
+    """
+    for name, check in _checks(new_run, parameters, engine):
+        yield checked(name, check)
+
+
+def _checks(new_run: Callable[[], Run], parameters: Callable[[], GcParameters], engine: str | None) -> Iterator[Check]:
+    yield "plugins", lambda: check_plugins(new_run().registry)
+    yield "configuration", lambda: _check_configuration(new_run(), parameters())
+    yield "repository", lambda: _check_repository(new_run(), parameters)
+    yield "live-set store", lambda: check_store(new_run().store)
+    allow = _allowed(parameters)
+    for location in allow:
+        yield location, partial(_check_location, new_run, location)
+    if engine is not None:
+        yield f"engine {engine}", lambda: check_engine(new_run().engine, new_run().choice, allow)
+
+
+def _check_location(new_run: Callable[[], Run], location: str) -> str | Doubtful:
+    return check_location(new_run().choice, location)
+
+
+def _allowed(parameters: Callable[[], GcParameters]) -> tuple[str, ...]:
+    try:
+        return tuple(parameters().allow)
+    except NessieGcError:  # the check of the configuration says it
+        return ()
+
+
+def _check_configuration(run: Run, parameters: GcParameters) -> str:
+    run.choice.check_plugins(deletes=not parameters.dry_run)
+    parameters.check()
+    parameters.policies(utc_now())
+    if not parameters.allowed(run.choice.rules()).prefixes:
+        return "it is right; no locations are named with `allow`, so any that is deep enough is swept"
+    return "it is right"
+
+
+def _check_repository(run: Run, parameters: Callable[[], GcParameters]) -> str | Doubtful:
+    try:
+        policies = parameters().policies(utc_now())
+    except NessieGcError:  # the check of the configuration says it
+        policies = None
+    return check_repository(run.repository, policies)

@@ -1,0 +1,295 @@
+"""The collector, as Python programs use it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from uuid import UUID
+
+from nessie_gc_core.api.checks import run_checks
+from nessie_gc_core.api.opening import open_choice, open_resources
+from nessie_gc_core.api.plan import Plan
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.config.environment import check_settings_in
+from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
+from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSettings, PluginSettings
+from nessie_gc_core.connectors import Report
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.relations import OUTCOMES
+from nessie_gc_core.plugins import PluginRegistry, installed
+from nessie_gc_core.services.check import CheckResult
+from nessie_gc_core.services.deferred import DeferredDeletionService
+from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.live_sets import LiveSetService
+from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.parameters import (
+    DeferredDeletionParameters,
+    GcParameters,
+    MarkParameters,
+    SweepParameters,
+    part_of,
+)
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.run import Progress, Run, no_progress
+from nessie_gc_core.services.sweep import SweepService
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+P = TypeVar("P", bound=ConnectorOptions)
+
+
+class Collector:
+    """Finds what no live state needs, and removes it when told to.
+
+    Its settings are those of the command line, by the same names with underscores, with the same defaults; text is
+    read as on the command line. A keyword wins over ``NESSIE_GC_*`` in the environment, which wins over the file.
+
+    Example::
+
+        with Collector(uri="http://localhost:19120/api/v2", engine="local") as gc:
+            plan = gc.plan(default_cutoff="P30D", allow=["s3://lake/wh/"])
+            print(plan.report)
+            plan.apply().raise_for_status()
+    """
+
+    def __init__(
+        self,
+        *,
+        spark: SparkSession | None = None,
+        config: str | os.PathLike[str] | None = None,
+        plugins: PluginRegistry | None = None,
+        progress: Progress = no_progress,
+        **settings: Any,
+    ) -> None:
+        """Takes the settings; nothing is opened before it is used.
+
+        Args:
+            spark: a session to run on, classic or of Spark Connect; it stays open.
+            config: a configuration file (TOML), as the command line reads it.
+            plugins: the plugins to use; those that are installed where nothing is said.
+            progress: told the phase, how much of it is done, and of how much, where that is known.
+            settings: what the command line takes, such as ``uri``, ``jdbc_url`` or ``min_age``. Parameters of a
+                service are the defaults of its calls.
+
+        Raises:
+            ConfigurationError: a setting is unknown or wrong, in a keyword, the environment or the file.
+        """
+        self._plugins = plugins if plugins is not None else installed()
+        groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services().values())]
+        known = {field.name for group in groups for field in fields(group)} | COMMAND_LINE_ONLY
+        check_settings_in(os.environ, known, self._plugins)
+        file = ConfigFile() if config is None else ConfigFile.read(Path(config), known_keys(known))
+        given = Given.read(groups, settings, file=file, environment=os.environ)
+        self._set_up(given, spark, progress)
+        _ = self._choice  # what is wrong with it is said at once
+
+    def _set_up(self, given: Given, spark: SparkSession | None, progress: Progress) -> None:
+        self._given, self._progress = given, progress
+        disabled = given.settings(PluginSettings).disable_plugin
+        self._resources = open_resources(given, self._plugins.without(disabled), spark)
+        self._close = weakref.finalize(self, self._resources.close)
+
+    @functools.cached_property
+    def _choice(self) -> ConnectorChoice:
+        return open_choice(self._given, self._plugins)
+
+    @classmethod
+    def from_toml(
+        cls,
+        path: str | os.PathLike[str] = DEFAULT_FILE,
+        *,
+        spark: SparkSession | None = None,
+        progress: Progress = no_progress,
+        **settings: Any,
+    ) -> Self:
+        """A collector with the settings of a configuration file; keywords win over it.
+
+        Raises:
+            ConfigurationError: the file cannot be read, or a setting is unknown or wrong.
+        """
+        return cls(config=path, spark=spark, progress=progress, **settings)
+
+    @classmethod
+    def from_given(
+        cls,
+        given: Given,
+        *,
+        plugins: PluginRegistry,
+        spark: SparkSession | None = None,
+        progress: Progress = no_progress,
+    ) -> Self:
+        """A collector with settings that somebody else has read, such as a command line."""
+        collector = cls.__new__(cls)
+        collector._plugins = plugins
+        collector._set_up(given, spark, progress)
+        return collector
+
+    # ---- what it does ---------------------------------------------------------------------------------
+    def check(self) -> list[CheckResult]:
+        """Checks the configuration and reaches everything it names, workers included; touches nothing.
+
+        Raises:
+            ConfigurationError: something is not right; the message says what, and what to do.
+        """
+        results = list(self.checks())
+        failed = [f"{result.name}: {result.detail}" for result in results if not result.passed]
+        if failed:
+            raise ConfigurationError("; ".join(failed))
+        return results
+
+    def checks(self, *, engine: bool = True) -> Iterator[CheckResult]:
+        """The same checks one by one, as they are done; those that fail do not raise.
+
+        Args:
+            engine: whether the engine is tried as well, which starts it.
+        """
+        name = self._given.settings(EngineSettings).engine.value if engine else None
+        return run_checks(self.new_run, lambda: self._parameters(GcParameters, {}), engine=name)
+
+    def plan(
+        self, *, live_set: UUID | str | None = None, cutoffs: Mapping[str, str] | None = None, **parameters: Any
+    ) -> Plan:
+        """Finds out what would be deleted, and deletes nothing.
+
+        Args:
+            live_set: the id of a live set that was marked before; without it, one is marked now.
+            cutoffs: patterns of reference names, each with its cut-off policy.
+            parameters: those of ``nessie-gc gc`` (or ``sweep``), such as ``default_cutoff``, ``allow``, ``min_age``.
+
+        Raises:
+            NessieGcError: a parameter makes no sense, or something could not be read; the message says what to do.
+        """
+        run = self.new_run()
+        given = {**parameters, **_cutoff(cutoffs), "dry_run": True}
+        if live_set is not None:
+            sweep = self._parameters(SweepParameters, {**given, "live_set_id": str(live_set)})
+            outcomes = SweepService(sweep).outcomes(run)
+        else:
+            gc = self._parameters(GcParameters, given)
+            outcomes = GcService(gc).outcomes(run)
+            sweep = part_of(gc, SweepParameters, live_set_id=run.report.live_set_id)
+        outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
+        kept = part_of(sweep, SweepParameters, dry_run=False, outcomes_to=None)
+        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.new_run)
+
+    def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
+        """Finds out what is live, and stores it as a live set, which the report names."""
+        return MarkService(self._parameters(MarkParameters, {**parameters, **_cutoff(cutoffs)})).run(self.new_run())
+
+    def sweep(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
+        """Sweeps a live set that was marked before.
+
+        Args:
+            live_set: its id.
+            delete: whether files are deleted (or, with ``defer_deletes``, recorded for later); else it is a dry run.
+            parameters: those of ``nessie-gc sweep``.
+        """
+        more = {"live_set_id": str(live_set), "dry_run": not delete}
+        service = SweepService(self._parameters(SweepParameters, {**parameters, **more}))
+        return service.run(self.new_run())
+
+    def collect(self, *, delete: bool, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
+        """Marks and sweeps in one go.
+
+        Args:
+            delete: whether files are deleted (or, with ``defer_deletes``, recorded for later); else it is a dry run.
+            cutoffs: patterns of reference names, each with its cut-off policy.
+            parameters: those of ``nessie-gc gc``.
+        """
+        given = {**parameters, **_cutoff(cutoffs), "dry_run": not delete}
+        return GcService(self._parameters(GcParameters, given)).run(self.new_run())
+
+    def delete_deferred(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
+        """Deletes what a sweep with ``defer_deletes`` recorded, as far as it is still dead.
+
+        Args:
+            live_set: the id of the live set that was swept.
+            delete: whether files are deleted; else it is a dry run.
+            parameters: those of ``nessie-gc deferred-deletes``.
+        """
+        more = {"live_set_id": str(live_set), "dry_run": not delete}
+        service = DeferredDeletionService(self._parameters(DeferredDeletionParameters, {**parameters, **more}))
+        return service.run(self.new_run())
+
+    @property
+    def live_sets(self) -> LiveSetService:
+        """Lists, shows and deletes the live sets of the store."""
+        return LiveSetService(self._resources.store)
+
+    @property
+    def services(self) -> Iterable[str]:
+        """The names of the services that are installed."""
+        return sorted(self._registry.services())
+
+    def run(self, service: str, **parameters: Any) -> Report:
+        """Runs any service that is installed, by the name of its command, and as that does.
+
+        Raises:
+            ConfigurationError: there is no such service, or it has no such parameter.
+        """
+        found = self._registry.services().get(service)
+        if found is None:
+            raise ConfigurationError(f"there is no service {service!r}; installed are: {', '.join(self.services)}")
+        return found(self._parameters(found.Parameters, parameters)).run(self.new_run())  # type: ignore[arg-type]
+
+    # ---- how ------------------------------------------------------------------------------------------
+    def new_run(self, report: GcReport | None = None) -> Run:
+        """A run with these settings, for services that are called directly."""
+        return Run(
+            resources=self._resources,
+            choice=self._choice,
+            report=report if report is not None else GcReport(),
+            progress=self._progress,
+        )
+
+    @property
+    def _registry(self) -> PluginRegistry:
+        return self._choice.registry()
+
+    def _parameters(self, wanted: type[P], given: Mapping[str, Any]) -> P:
+        """The parameters of one call: those of the collector's settings, and those that are given now."""
+        names = {field.name for field in fields(wanted)}
+        mine = {name: value for name, value in self._given.values.items() if name in names}
+        return wanted(**{**mine, **wanted.typed(given)})
+
+    def close(self) -> None:
+        """Closes what is open: the repository, the store, and the engine; a Spark session of yours stays open."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def known_keys(names: Iterable[str]) -> set[str]:
+    """The keys of a configuration file for some settings."""
+    return {name.replace("_", "-") for name in names if name != "config"}
+
+
+def _cutoff(cutoffs: Mapping[str, str] | None) -> dict[str, list[str]]:
+    """Patterns with their policies as the parameter has them.
+
+    Raises:
+        ConfigurationError: a pattern has a character that parts two of them.
+    """
+    if cutoffs is None:
+        return {}
+    for pattern in cutoffs:
+        if "," in pattern or "=" in pattern:
+            raise ConfigurationError(
+                f"the pattern {pattern!r} in `cutoffs` has a comma or '=' in it, which part entries"
+            )
+    return {"cutoff": [f"{pattern}={policy}" for pattern, policy in cutoffs.items()]}

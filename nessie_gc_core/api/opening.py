@@ -1,0 +1,76 @@
+"""From settings to what a run works with: repository, store, engine, plugins."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.config.given import Given, Rank
+from nessie_gc_core.config.settings import EngineName, EngineSettings
+from nessie_gc_core.config.specs import connector_choice, repository_spec, store_spec
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
+from nessie_gc_core.dataset import Engine
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.resources import Resources
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+
+def open_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
+    """The connectors that the settings choose.
+
+    Raises:
+        ConfigurationError: one of them is not installed, or has no such option, or an alias makes no sense.
+    """
+    return connector_choice(given, plugins)
+
+
+def open_resources(given: Given, registry: PluginRegistry, spark: SparkSession | None = None) -> Resources:
+    """The repository, the store and the engine that the settings name; each is opened on first use.
+
+    Args:
+        given: the settings.
+        registry: the plugins that are not disabled.
+        spark: a session to run on, which stays open.
+    """
+    return Resources(
+        repository=lambda: registry.open(RepositoryConnector, repository_spec(given, registry)),
+        store=lambda: registry.open(LiveSetStore, store_spec(given, registry)),
+        engine=lambda: open_engine(given, spark),
+    )
+
+
+def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
+    """The engine that was asked for; what it runs on is imported only now.
+
+    Raises:
+        ConfigurationError: what it runs on is not installed, or a setting of the other engine was given.
+    """
+    settings = given.settings(EngineSettings)
+    if settings.engine is EngineName.LOCAL:
+        from nessie_gc_core.engines.local import LocalEngine
+
+        if spark is not None:
+            raise ConfigurationError("a Spark session does nothing with `engine` local; leave one of them out")
+        _refuse(given, "local", "spark_master", "spark_conf")
+        more = {"memory_limit": settings.memory_limit} if settings.memory_limit is not None else {}
+        return LocalEngine(workers=settings.expiry_parallelism, **more)
+    from nessie_gc_core.engines.spark import SparkEngine
+
+    _refuse(given, "spark", "memory_limit")
+    if given.rank("expiry_parallelism"):
+        log.warning("`expiry_parallelism` is ignored: Spark's master says how many workers there are")
+    if spark is not None:
+        _refuse(given, "spark and a session of your own", "spark_master", "spark_conf")
+    return SparkEngine(spark, master=settings.spark_master, conf=settings.spark_conf)
+
+
+def _refuse(given: Given, engine: str, *names: str) -> None:
+    for name in names:
+        if given.rank(name) is Rank.CALLER:
+            raise ConfigurationError(f"`{name}` does nothing with `engine` {engine}; leave it out")

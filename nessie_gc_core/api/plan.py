@@ -1,0 +1,73 @@
+"""What a run would delete, to look at and then to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.sweep import SweepService
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from nessie_gc_core.engines.local.frame import LocalFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan:
+    """The outcome of a dry run. It is good as long as its collector is open."""
+
+    report: GcReport
+    """What was found."""
+    outcomes: Dataset
+    """All unreferenced files (:data:`nessie_gc_core.model.relations.OUTCOMES`)."""
+    parameters: SweepParameters
+    """Those of the sweep that would follow."""
+    new_run: Callable[[], Run]
+    """Makes the run in which the plan is applied."""
+
+    @property
+    def files(self) -> DataFrame | LocalFrame:
+        """Every unreferenced file with its outcome and reason, one row each.
+
+        On Spark a DataFrame, on the local engine a frame with ``to_arrow()``, ``to_pandas()`` and ``sql()``. The
+        columns are ``unit``, ``location``, ``path``, ``size`` (bytes), ``modified`` (microseconds since the epoch,
+        UTC), ``sidecar``, ``outcome`` and ``reason``; what would go has the outcome ``would_delete``.
+        """
+        return cast("DataFrame | LocalFrame", self.outcomes.to_frame())
+
+    def apply(self, *, outcomes_to: str | None = None, resume: bool = False) -> GcReport:
+        """Deletes what the plan showed, as far as it is still dead. Never more.
+
+        The live set's locations are listed again and everything is judged again; files that the plan does not have,
+        or that changed since, stay.
+
+        Args:
+            outcomes_to: file that receives every file with its outcome (``.jsonl`` or ``.parquet``).
+            resume: whether an earlier attempt that failed is taken up.
+
+        Raises:
+            SafetyError: the live set has become too old.
+            LiveSetStateError: the plan was applied before.
+            NessieGcError: it failed; what was deleted by then is recorded.
+        """
+        planned = self.outcomes.where("outcome", [Outcome.WOULD_DELETE.value])
+        parameters = replace(self.parameters, outcomes_to=outcomes_to, resume=resume)
+        if parameters.dry_run:
+            raise ConfigurationError("a plan is applied by deleting: `dry_run` makes no sense with it")
+        return SweepService(parameters, only=planned).run(self.new_run())
+
+    def __repr__(self) -> str:
+        found = self.report.outcomes[Outcome.WOULD_DELETE]
+        return f"Plan(live set {self.report.live_set_id}: {found.files:,} files, {found.bytes:,} bytes would go)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.report._repr_html_()

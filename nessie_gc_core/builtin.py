@@ -1,0 +1,25 @@
+"""The plugin that the core itself is: its services and its deduplicators, registered like anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nessie_gc_core.algorithms.visited import ExactVisited, NoneVisited
+from nessie_gc_core.connectors import AnyService, VisitedDeduplicator
+from nessie_gc_core.hookspecs import hookimpl
+from nessie_gc_core.services.deferred import DeferredDeletionService
+from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.sweep import SweepService
+
+
+@hookimpl
+def nessie_gc_register_visited_deduplicator() -> Sequence[type[VisitedDeduplicator]]:
+    """Registers both."""
+    return (ExactVisited, NoneVisited)
+
+
+@hookimpl
+def nessie_gc_register_service() -> Sequence[AnyService]:
+    """Registers the collecting services."""
+    return (GcService, MarkService, SweepService, DeferredDeletionService)

@@ -1,0 +1,108 @@
+"""Options of the command line, made from the declarations of settings and parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
+
+import click
+from isodate import duration_isoformat
+
+from nessie_gc_core.cli.command import GcOption
+from nessie_gc_core.cli.values import Duration, Instant, KeyValues, ParamType, Text, Texts
+from nessie_gc_core.model.options import ConnectorOptions
+
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "defer_deletes": ("--defer-deletes/--no-defer-deletes",),
+    "required_plugins": ("--required-plugins", "--require-plugin"),
+}
+"""Options that the original, or an earlier version, spells in another way as well."""
+KEYS: Mapping[str, str] = {
+    "authority_alias": r"[^,=]+",
+    "path_alias": r"[^,=]+",
+    "spark_conf": r"spark\.[A-Za-z0-9_.\-]+",
+}
+"""What a key of pairs looks like, where it is no plain name."""
+WHOLE = frozenset({"cutoff", "connector_option"})
+"""Lists whose texts may have commas in them."""
+
+
+def options_of(group: type[ConnectorOptions]) -> list[GcOption]:
+    """An option for each declared field, in their order."""
+    hints = typing.get_type_hints(group)
+    return [_option(field, hints[field.name]) for field in _in_order(group)]
+
+
+def _in_order(group: type[ConnectorOptions]) -> Iterator[dataclasses.Field[Any]]:
+    """Fields by section; those of a class stand before those of its bases."""
+    own = {name: number for number, base in enumerate(group.__mro__) for name in vars(base).get("__annotations__", ())}
+    yield from sorted(dataclasses.fields(group), key=lambda field: own.get(field.name, 0))
+
+
+def _option(field: dataclasses.Field[Any], hint: object) -> GcOption:
+    declared, default = _without_none(hint), _default(field)
+    long = SPELLINGS.get(field.name, ("--" + field.name.replace("_", "-"),))
+    flag = field.metadata.get("flag")
+    names = [*long, *([flag] if flag else []), field.name]
+    shown: dict[str, Any] = {"help": field.metadata["help"], "section": field.metadata.get("section", "")}
+    if field.metadata.get("metavar"):
+        shown["metavar"] = field.metadata["metavar"]
+    if declared is bool:
+        return _switch(names, default, shown)
+    if typing.get_origin(declared) in (Sequence, Mapping):
+        type_ = _list_type(field.name, declared)
+        return GcOption(*names, type=type_, multiple=True, **shown)
+    return GcOption(*names, type=_type(declared, field.metadata), **shown, **_with_default(default))
+
+
+def _switch(names: list[str], default: object, shown: Mapping[str, Any]) -> GcOption:
+    if default is None:  # three answers: yes, no, and nobody said
+        long = names[0]
+        names = [f"{long}/--no-{long[2:]}", *names[1:]]
+        return GcOption(*names, default=None, **shown)
+    if "/" in names[0]:
+        return GcOption(*names, default=default, **shown)
+    return GcOption(*names, is_flag=True, **shown)
+
+
+def _list_type(name: str, declared: object) -> ParamType:
+    if typing.get_origin(declared) is Mapping:
+        return KeyValues(KEYS[name]) if name in KEYS else KeyValues()
+    return Text() if name in WHOLE else Texts()
+
+
+def _type(declared: object, metadata: Mapping[str, Any]) -> ParamType:
+    least, most = metadata.get("minimum"), metadata.get("maximum")
+    if declared is int:
+        return click.INT if least is most is None else click.IntRange(min=least, max=most)
+    if declared is float:
+        return click.FLOAT if least is most is None else click.FloatRange(min=least, max=most)
+    if isinstance(declared, type) and issubclass(declared, Enum):
+        return click.Choice([str(member.value) for member in declared], case_sensitive=False)
+    return _PLAIN.get(declared, Text)()
+
+
+_PLAIN: Mapping[object, Callable[[], ParamType]] = {timedelta: Duration, datetime: Instant}
+
+
+def _with_default(default: object) -> dict[str, Any]:
+    if default is None:
+        return {}
+    if isinstance(default, timedelta):
+        return {"default": default, "show_default": str(duration_isoformat(default))}
+    return {"default": default.value if isinstance(default, Enum) else default, "show_default": True}
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+def _without_none(hint: object) -> object:
+    if typing.get_origin(hint) not in (types.UnionType, typing.Union):
+        return hint
+    return next(arm for arm in typing.get_args(hint) if arm is not type(None))

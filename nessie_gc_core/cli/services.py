@@ -1,0 +1,65 @@
+"""A command for every service that is installed, made from its name, its docstring and its parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+
+import click
+
+from nessie_gc_core.api import Collector
+from nessie_gc_core.cli import options
+from nessie_gc_core.cli.command import Call, GcCommand
+from nessie_gc_core.cli.declared import options_of
+from nessie_gc_core.cli.progress import show_progress
+from nessie_gc_core.cli.screen import show_result
+from nessie_gc_core.connectors import AnyService, Report
+from nessie_gc_core.plugins import installed
+
+
+def service_commands(services: Iterable[AnyService]) -> list[GcCommand]:
+    """Their commands."""
+    return [_command(service) for service in services]
+
+
+def _command(service: AnyService) -> GcCommand:
+    parameters = options_of(service.Parameters)
+    files = (*options.FILES, *options.ENGINE) if service.uses_files else ()
+    return GcCommand(
+        service.name,
+        _runner(service),
+        (*options.REPOSITORY, *options.STORE, *parameters, *files, *options.PLUGINS, *options.REPORT),
+        help=_help_of(service),
+        aliases=service.aliases,
+    )
+
+
+def _help_of(service: AnyService) -> str:
+    """The paragraphs of its docstring before any section of it, such as ``Args:``."""
+    text = inspect.cleandoc(service.__doc__ or "")
+    paragraphs = text.split("\n\n")
+    wanted = next((number for number, part in enumerate(paragraphs) if part.split("\n")[0].endswith(":")), None)
+    return "\n\n".join(paragraphs[:wanted]).replace("``", "'")
+
+
+def _runner(service: AnyService) -> Callable[[Call], int]:
+    def run(call: Call) -> int:
+        report = _run(service, call)
+        return show_result(service.name, report, as_json=call.session.as_json, zone=call.zone())
+
+    return run
+
+
+def _run(service: AnyService, call: Call) -> Report:
+    session, given = call.session, call.given()
+    parameters = given.settings(service.Parameters)
+    session.in_memory = given.one_of("inmemory", "jdbc_url") == "inmemory"
+    if session.in_memory and service.lasting_store:
+        raise click.UsageError("--inmemory keeps a live set for one process only: it serves 'gc' and nothing else")
+    if session.in_memory and session.defers:
+        raise click.UsageError("--inmemory and --defer-deletes exclude each other: nothing would be left to delete")
+    with (
+        show_progress(session.console, quiet=session.quiet) as progress,
+        Collector.from_given(given, plugins=installed(), progress=progress) as collector,
+    ):
+        return service(parameters).run(collector.new_run(session.report))  # type: ignore[arg-type]  # see AnyService

@@ -1,0 +1,58 @@
+"""The live-set store of a command that needs nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import click
+
+from nessie_gc_core.cli.command import Call
+from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.settings import PluginSettings
+from nessie_gc_core.config.specs import store_spec
+from nessie_gc_core.connectors import LiveSetStore, SupportsSqlSchema
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.plugins import PluginRegistry, installed
+from nessie_gc_core.services.parameters import DeferredDeletionParameters, chosen_live_set
+
+
+def open_store(call: Call) -> LiveSetStore:
+    """The live-set store.
+
+    Raises:
+        click.UsageError: it would end with this process.
+    """
+    given = call.given()
+    if given.one_of("inmemory", "jdbc_url") == "inmemory":
+        raise click.UsageError("--inmemory keeps a live set for one process only: it serves 'gc' and nothing else")
+    registry = _registry(given)
+    return registry.open(LiveSetStore, store_spec(given, registry))
+
+
+@contextmanager
+def open_schema_store(call: Call) -> Iterator[tuple[LiveSetStore, SupportsSqlSchema]]:
+    """The live-set store as something that makes its tables; opening it makes none.
+
+    Raises:
+        ConfigurationError: it has no tables.
+    """
+    given = call.given()
+    registry = _registry(given)
+    spec = store_spec(given, registry)
+    options = {key: value for key, value in spec.options.items() if key != "schema"}
+    with registry.open(LiveSetStore, dataclasses.replace(spec, options=options)) as store:
+        if not isinstance(store, SupportsSqlSchema):
+            raise ConfigurationError(f"the live-set store {spec.name!r} has no tables to make")
+        yield store, store
+
+
+def chosen_id(call: Call) -> UUID:
+    """The live set that ``-l`` or ``-L`` names."""
+    return chosen_live_set(call.given().settings(DeferredDeletionParameters))
+
+
+def _registry(given: Given) -> PluginRegistry:
+    return installed().without(given.settings(PluginSettings).disable_plugin)

@@ -1,0 +1,216 @@
+"""From settings to connectors: which ones a run uses, and with which options."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from platformdirs import user_data_path
+
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.config.environment import connector_options
+from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.settings import FileSettings, PluginSettings, RepositorySettings, StoreSettings
+from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.locations import SCHEME_ALIASES
+from nessie_gc_core.model.options import ConnectorSpec, OptionValue
+from nessie_gc_core.plugins.registry import KINDS, PluginRegistry
+
+Options = dict[str, OptionValue]
+
+WELL_KNOWN: Mapping[str, str] = {
+    "uri": "uri",
+    "nessie_option": "nessie_options",
+    "token": "token",
+    "tls_ca": "tls_ca_file",
+    "tls_verify": "tls_verify",
+    "connect_timeout": "connect_timeout_seconds",
+    "read_timeout": "read_timeout_seconds",
+}
+"""Our setting to the name that a repository connector gives the option with this meaning."""
+DATABASE: Mapping[str, str] = {
+    "jdbc_url": "url",
+    "jdbc_user": "user",
+    "jdbc_password": "password",
+    "jdbc_properties": "properties",
+    "jdbc_fetch_size": "fetch_size",
+    "jdbc_pool_max_size": "pool_max_size",
+    "jdbc_schema": "schema",
+}
+"""Our setting to the name of the option of the store in a database."""
+
+
+# ---- repository ---------------------------------------------------------------------------------------
+def repository_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
+    """The repository with its options.
+
+    Raises:
+        ConfigurationError: there is no such connector, or it has no such option.
+    """
+    settings, table = given.settings(RepositorySettings), given.file.repository
+    name = settings.repository or str(table.get("name", "nessie"))
+    connector = registry.connector_class(RepositoryConnector, name)
+    known = _option_names(connector)
+    options: Options = {}
+    in_file = _table(registry, RepositoryConnector, table, "nessie")
+    if settings.repository is None or name == table.get("name", "nessie"):
+        options.update(in_file)
+    options.update(connector_options("repository", known, given.environment))
+    for ours, theirs in WELL_KNOWN.items():
+        value = _plain(getattr(settings, ours))
+        if value in (None, {}) or not given.rank(ours):
+            continue
+        if theirs not in known:
+            raise ConfigurationError(f"the repository {name!r} has no option {theirs!r}; leave out `{ours}`")
+        options[theirs] = value
+    options.update(settings.repository_option)
+    if given.rank("token") and "authentication" in known:
+        options.setdefault("authentication", "bearer")
+    return _checked(ConnectorSpec(kind="repository", name=name, options=options), connector)
+
+
+def _plain(value: object) -> OptionValue:
+    """A setting's value as a connector takes it: durations in seconds."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    assert value is None or isinstance(value, (str, int, float, bool, Mapping))
+    return value
+
+
+# ---- store --------------------------------------------------------------------------------------------
+def store_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
+    """The live-set store with its options; SQLite in the user's data folder where nothing is said.
+
+    Raises:
+        ConfigurationError: there is no such connector, it has no such option, or two settings exclude each other.
+    """
+    settings, table = given.settings(StoreSettings), given.file.store
+    given.one_of("inmemory", "jdbc")
+    chosen = given.one_of("inmemory", "jdbc_url")
+    name = "memory" if chosen == "inmemory" else "jdbc" if chosen else str(table.get("name", "jdbc"))
+    connector = registry.connector_class(LiveSetStore, name)
+    options: Options = dict(connector_options("store", _option_names(connector), given.environment))
+    in_file = _table(registry, LiveSetStore, table, "jdbc")
+    if name == table.get("name", "jdbc"):
+        options = {**in_file, **options}
+    if name == "jdbc":
+        ours = {theirs: _plain(getattr(settings, name)) for name, theirs in DATABASE.items()}
+        options.update({theirs: value for theirs, value in ours.items() if value})
+        if "url" not in options:
+            options["url"] = f"sqlite:///{_default_database()}"  # its tables are made on first use
+    return _checked(ConnectorSpec(kind="live-set-store", name=name, options=options), connector)
+
+
+def _default_database() -> str:
+    folder = user_data_path("nessie-gc")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NessieGcError(f"cannot make {folder} ({error.strerror}); give a database with `jdbc_url`") from error
+    return str(folder / "live-sets.db")
+
+
+# ---- files --------------------------------------------------------------------------------------------
+def connector_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
+    """Readers, listers and deleters with their options.
+
+    Args:
+        given: the settings.
+        plugins: all plugins, also those that the settings disable.
+
+    Raises:
+        ConfigurationError: one of them is not installed, or has no such option, or an alias makes no sense.
+    """
+    settings, disabled = given.settings(FileSettings), given.settings(PluginSettings)
+    registry = plugins.without(disabled.disable_plugin)
+    options: dict[tuple[str, str], Options] = {
+        connector: dict(values) for connector, values in given.file.connectors.items()
+    }
+    for text in settings.connector_option:
+        kind, name, key, value = _connector_option(text)
+        options.setdefault((kind, name), {})[key] = value
+    for (kind, name), values in options.items():
+        _checked(ConnectorSpec(kind=kind, name=name, options=values), _connector(registry, kind, name))
+    choice = ConnectorChoice(
+        plugins=plugins,
+        options=options,
+        properties=settings.iceberg,
+        lister=settings.lister,
+        deleter=settings.deleter,
+        scheme_aliases=_scheme_aliases(settings.scheme_alias),
+        authority_aliases=settings.authority_alias,
+        path_aliases=settings.path_alias,
+        disabled_plugins=tuple(disabled.disable_plugin),
+        required_plugins=tuple(disabled.required_plugins),
+    )
+    choice.check_plugins()
+    return choice
+
+
+def _connector_option(text: str) -> tuple[str, str, str, str]:
+    target, equals, value = text.partition("=")
+    parts = target.split(":")
+    if not equals or len(parts) != 3 or not all(parts):
+        raise ConfigurationError(
+            "`connector_option` is not of the form KIND:NAME:KEY=VALUE (its text is not shown); "
+            f"the kinds are {', '.join(_kinds())}"
+        )
+    return parts[0], parts[1], parts[2], value
+
+
+def _kinds() -> Iterable[str]:
+    own = {"repository", "live-set-store"}  # these have options of their own
+    return [kind for kind, _ in KINDS.values() if kind not in own]
+
+
+def _connector(registry: PluginRegistry, kind: str, name: str) -> type[Connector]:
+    contract = next((contract for contract, (known, _) in KINDS.items() if known == kind), None)
+    if contract is None or kind not in _kinds():
+        raise ConfigurationError(f"unknown kind of connector {kind!r}; the kinds are {', '.join(_kinds())}")
+    return registry.connector_class(contract, name)
+
+
+def _scheme_aliases(aliases: Mapping[str, str]) -> Mapping[str, str]:
+    """Refuses to take apart what is the same: paths of one place would no longer compare as equal (S3)."""
+    for alias, scheme in aliases.items():
+        known = SCHEME_ALIASES.get(alias.lower())
+        if known is not None and known != SCHEME_ALIASES.get(scheme.lower(), scheme.lower()):
+            raise ConfigurationError(f"`scheme_alias` {alias}={scheme}: {alias} is always the same as {known}")
+    return aliases
+
+
+# ---- shared -------------------------------------------------------------------------------------------
+def _option_names(connector: type[Connector]) -> dict[str, object]:
+    return {field.name: field for field in dataclasses.fields(connector.Options)}
+
+
+def _table(
+    registry: PluginRegistry, contract: type[Connector], table: Mapping[str, OptionValue], default: str
+) -> Options:
+    """The options of a table of the file, which are right for the connector that it names, used or not (S27).
+
+    Raises:
+        ConfigurationError: the connector is installed, and has no such option.
+    """
+    options = {key: value for key, value in table.items() if key != "name"}
+    name = str(table.get("name", default))
+    connector = registry.connectors(contract).get(name)
+    if connector is not None:
+        try:
+            connector.Options.typed(options)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{KINDS[contract][0]} {name!r}: {error}") from error
+    return options
+
+
+def _checked(spec: ConnectorSpec, connector: type[Connector]) -> ConnectorSpec:
+    """The spec, once its options are known to be right; the error names the connector."""
+    try:
+        connector.Options.from_mapping(spec.options)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{spec.kind} {spec.name!r}: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{spec.kind} {spec.name!r}: its options do not fit: {error}") from error
+    return spec

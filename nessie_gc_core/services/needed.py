@@ -1,0 +1,148 @@
+"""What a live set needs: its content versions are read, its base locations become sweep units, and all is expanded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
+from nessie_gc_core.algorithms.storable import unknown_type
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import SweepPlan, plan_units
+from nessie_gc_core.algorithms.unread import UnreadContents
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.model.batches import to_rows, version_rows
+from nessie_gc_core.model.live_sets import SeenContent
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.hints import warn_of_missing_metadata
+from nessie_gc_core.services.preconditions import check_executors
+from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
+
+_HOMES = pa.schema([pa.field(name, pa.string()) for name in ("content_id", "content_type", "location")])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """What is needed, and where it lies."""
+
+    scope: Scope
+    expansion: Expansion
+
+
+def find_needed(run: SweepRun) -> Needed:
+    """What the live set needs, where it lies, and what of it is unknown, which is frozen."""
+    versions, types = _versions(run)
+    readers = readers_of(types, run)
+    read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
+    read_types |= {type_ for type_ in types if unknown_type(type_)}
+    version_files = _read_versions(versions, read_types, run)
+    unread = UnreadContents()
+    if types - read_types:
+        unread.find(versions, read_types)
+    plan = _plan(version_files, unread, run)
+    index = UnitIndex.of(plan)
+    expansion = expand(version_files, index, run.choice, readers)
+    finder = unknown_finder(run, plan, readers)
+    problems = finder.find(version_files, expansion)
+    warn_of_missing_metadata(problems, version_files, run)
+    finder.freeze(problems, version_files, index, plan, strict=run.parameters.strict_unknown)
+    run.report.tolerated_missing = problems.tolerated
+    run.report.files_expanded += run.report.content_versions + expansion.files_read
+    scope = Scope(plan=plan, index=index, readers=readers, finder=finder, known=expansion.expanded())
+    return Needed(scope=scope, expansion=expansion)
+
+
+def _versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:
+    """The live set as the first relation, and the content types in it."""
+    types: set[str] = set()
+
+    def seen() -> Iterator[ContentVersion]:
+        for version in run.store.content_versions(run.live_set.id):
+            types.add(version.content_type)
+            yield version
+
+    versions = run.engine.dataset(version_rows(seen()), CONTENT_VERSIONS)
+    run.report.content_versions, run.report.contents = run.store.count_content_versions(run.live_set.id)
+    run.report.references = len(run.live_set.heads)
+    return versions, frozenset(types)
+
+
+def _read_versions(versions: Dataset, read_types: frozenset[str], run: SweepRun) -> Dataset:
+    """What the versions name at first hand."""
+    readable = versions.where("content_type", sorted(read_types)).spread(["metadata_location"])
+    return readable.flat_map(ReadVersions(run.choice)).checkpoint()
+
+
+# ---- where it lies ------------------------------------------------------------------------------------
+def _plan(version_files: Dataset, unread: UnreadContents, run: SweepRun) -> SweepPlan:
+    """Sweep units of all base locations, which are remembered; what no plugin reads is frozen (S23)."""
+    homes = _homes(version_files)
+    rules = run.choice.rules()
+    allowed = run.parameters.allowed(rules)
+    plan = plan_units(_raw_locations(homes), rules, allowed)
+    _remember(homes, plan.rules, run)
+    if not allowed.prefixes:
+        run.report.warn("no allowed locations are configured (`allow`): any location that is deep enough is swept")
+    unread.freeze(plan)
+    for unit in list(plan.units):
+        problem = _no_connector(unit.locations, run)
+        if problem is not None:
+            plan.freeze([unit.root], problem)
+    return plan
+
+
+def _no_connector(locations: tuple[str, ...], run: SweepRun) -> str | None:
+    """Why locations cannot be listed or deleted from; a connector that the engine cannot use ends the run."""
+    with OpenConnectors(run.choice) as connectors:
+        for location in locations:
+            try:
+                lister, deleter = connectors.lister(location), connectors.deleter(location)
+            except ConfigurationError as error:
+                return str(error)
+            check_executors(run.engine, type(lister), type(deleter))
+    return None
+
+
+def _remember(homes: pa.Table, rules: LocationRules, run: SweepRun) -> None:
+    """Records base locations in the live set, and contents in the register that outlives it."""
+    now = run.clock()
+    for batch in homes.to_batches(max_chunksize=1000):
+        seen = []
+        for content_id, type_, location in to_rows(batch, *_HOMES.names):
+            if location is None:
+                continue
+            run.store.add_base_locations(run.live_set.id, str(content_id), [str(location)])
+            canonical = _canonical_or_raw(rules, str(location))
+            seen.append(
+                SeenContent(
+                    content_id=str(content_id),
+                    content_type=str(type_),
+                    location=canonical,
+                    first_seen=now,
+                    last_seen=now,
+                )
+            )
+        run.store.register_contents(run.live_set.repository, seen)
+
+
+def _homes(version_files: Dataset) -> pa.Table:
+    """Distinct content, type and raw base location."""
+    return version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
+
+
+def _raw_locations(homes: pa.Table) -> Iterator[str]:
+    yield from (location for location in homes.column("location").to_pylist() if location is not None)
+
+
+def _canonical_or_raw(rules: LocationRules, location: str) -> str:
+    try:
+        return rules.place_prefix(location)
+    except UnknownLocationError:
+        return location

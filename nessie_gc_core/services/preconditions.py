@@ -1,0 +1,73 @@
+"""What has to be so before anything is swept: a live set that fits, and connectors that reach the workers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from nessie_gc_core.dataset import Engine
+from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, SafetyError
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step, wrong_status
+
+TOLERANCE = timedelta(minutes=1)
+"""Clocks that differ by more are named in the report."""
+
+
+def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> None:
+    """Refuses a live set of another repository, one that is too old (S10), and one from the future (S8).
+
+    Raises:
+        SafetyError: the message names what was found and what was expected.
+    """
+    if live_set.repository != repository:
+        raise SafetyError(
+            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository, "
+            "or bring the records along with 'move-records' if it is this one"
+        )
+    newest = max(live_set.created, live_set.references_listed or live_set.created)
+    if newest - now > TOLERANCE:
+        raise SafetyError(
+            f"live set {live_set.id} is from the future: made at {newest}, and now it is {now}; "
+            "correct the clock that is wrong and mark again"
+        )
+    if now - live_set.created > max_age:
+        raise SafetyError(
+            f"live set {live_set.id} is {now - live_set.created} old, `max_live_set_age` is {max_age}: mark again"
+        )
+
+
+def check_marked(live_set: LiveSet, *, resume: bool) -> None:
+    """Refuses a live set that no sweep may begin with, before anything is changed.
+
+    Raises:
+        LiveSetStateError: the message says what to do.
+    """
+    expected = {LiveSetStatus.IDENTIFY_SUCCESS}
+    if resume:
+        expected |= {LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED}
+    if live_set.status not in expected:
+        raise LiveSetStateError(wrong_status(live_set, expected))
+
+
+def check_swept(live_set: LiveSet) -> None:
+    """Refuses a live set that was not swept to its end.
+
+    Raises:
+        LiveSetStateError: the message names both statuses.
+    """
+    if live_set.status is not LiveSetStatus.EXPIRY_SUCCESS:
+        raise LiveSetStateError(
+            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: its deletions are "
+            f"known when a sweep with `defer_deletes` is done; {next_step(live_set.id, live_set.status)}"
+        )
+
+
+def check_executors(engine: Engine, *connectors: type[object]) -> None:
+    """Refuses connectors whose state does not reach executors.
+
+    Raises:
+        ConfigurationError: one of them declares itself unfit.
+    """
+    for connector in connectors:
+        if engine.distributed and not getattr(connector, "executor_safe", True):
+            name = getattr(connector, "name", connector.__name__)
+            raise ConfigurationError(f"{name!r} works in one process only; use `engine` local")

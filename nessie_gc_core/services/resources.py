@@ -1,0 +1,73 @@
+"""What runs share and what has to be closed: the repository, the live-set store, the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from types import TracebackType
+from typing import Self, TypeVar
+
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
+from nessie_gc_core.dataset import Engine
+
+T = TypeVar("T")
+Opening = Callable[[], AbstractContextManager[T]]
+"""Opens something that is closed by leaving it."""
+
+
+class Resources:
+    """A repository, a store and an engine: each is opened on first use, and all that are open are closed together."""
+
+    def __init__(
+        self, *, repository: Opening[RepositoryConnector], store: Opening[LiveSetStore], engine: Opening[Engine]
+    ) -> None:
+        self._open_repository = repository
+        self._open_store = store
+        self._open_engine = engine
+        self._repository: RepositoryConnector | None = None
+        self._store: LiveSetStore | None = None
+        self._engine: Engine | None = None
+        self._stack = ExitStack()
+
+    @classmethod
+    def borrowed(cls, *, repository: RepositoryConnector, store: LiveSetStore, engine: Engine) -> Self:
+        """Those that somebody else has opened, and closes."""
+        return cls(
+            repository=lambda: nullcontext(repository),
+            store=lambda: nullcontext(store),
+            engine=lambda: nullcontext(engine),
+        )
+
+    @property
+    def repository(self) -> RepositoryConnector:
+        """The repository."""
+        if self._repository is None:
+            self._repository = self._stack.enter_context(self._open_repository())
+        return self._repository
+
+    @property
+    def store(self) -> LiveSetStore:
+        """The live-set store."""
+        if self._store is None:
+            self._store = self._stack.enter_context(self._open_store())
+        return self._store
+
+    @property
+    def engine(self) -> Engine:
+        """The engine."""
+        if self._engine is None:
+            self._engine = self._stack.enter_context(self._open_engine())
+        return self._engine
+
+    def close(self) -> None:
+        """Closes what is open; the next use opens it again."""
+        self._repository = self._store = self._engine = None
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

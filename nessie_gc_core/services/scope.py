@@ -1,0 +1,63 @@
+"""What a deletion is about: the sweep units, who reads their contents, and what of these is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from nessie_gc_core.algorithms.remembered import Remembered
+from nessie_gc_core.algorithms.storable import original_type
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.algorithms.unknown import UnknownFinder
+from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.preconditions import check_executors
+from nessie_gc_core.services.run import SweepRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The units of one run, and all that says what in them is live."""
+
+    plan: SweepPlan
+    index: UnitIndex
+    readers: Sequence[type[ContentToFiles]]
+    finder: UnknownFinder
+    known: Dataset
+    """:data:`EXPANDED_FILES` that were expanded before, to their end; a re-check does not read them again."""
+
+    def report_to(self, run: SweepRun) -> None:
+        """Says in the report which units there are, and what is left alone."""
+        report, plan = run.report, self.plan
+        report.locations = len(plan.units)
+        report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
+        report.unreadable = plan.unreadable
+
+    def with_readers_of(self, versions: Iterable[ContentVersion], run: SweepRun) -> Scope:
+        """The same, with the readers of more content versions."""
+        found = run.registry.readers_of(original_type(version.content_type) for version in versions)
+        return replace(self, readers=list(dict.fromkeys([*self.readers, *found])))
+
+
+def readers_of(types: Iterable[str], run: SweepRun) -> list[type[ContentToFiles]]:
+    """The readers of some content types, which work on the engine's workers.
+
+    Raises:
+        ConfigurationError: one of them works in one process only.
+    """
+    readers = run.registry.readers_of(map(original_type, types))
+    check_executors(run.engine, *readers)
+    return readers
+
+
+def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[ContentToFiles]]) -> UnknownFinder:
+    """What finds out which contents of the run's live set are unknown."""
+    store, live_set = run.store, run.live_set
+    remembered = Remembered(
+        versions_of=lambda content_id: store.content_versions(live_set.id, content_id),
+        locations_of=lambda content_id: (s.location for s in store.seen_contents(live_set.repository, content_id)),
+        tombstones=lambda paths: store.tombstones(live_set.repository, paths),
+    )
+    return UnknownFinder(engine=run.engine, remembered=remembered, rules=plan.rules, choice=run.choice, readers=readers)

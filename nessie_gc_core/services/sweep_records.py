@@ -1,0 +1,100 @@
+"""What a sweep records of its steps, so that one that was killed can be resumed, and everything is counted (S15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nessie_gc_core.algorithms.plan import PlanFiles
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.live_sets import SweepStep, SweepStepState
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
+from nessie_gc_core.services.deletion import DEAD, OutcomeRecords
+from nessie_gc_core.services.file_deletions import record_deletions
+from nessie_gc_core.services.outcome_counts import Counts
+from nessie_gc_core.services.outcomes import OutcomeFile
+from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.scope import Scope
+from nessie_gc_core.services.steps import Step, judged, step_of
+
+_SPARED = Verdict.SPARED.value
+
+
+class SweepRecords(OutcomeRecords):
+    """Announces each step before its first deletion, and closes it after its last."""
+
+    def __init__(self, run: SweepRun, scope: Scope) -> None:
+        self._run = run
+        self._scope = scope
+        self._attempt = 1
+        self._announced: dict[str, tuple[int, int]] = {}
+
+    def begin(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
+        """Counts what an earlier attempt of the same sweep deleted, and names it.
+
+        A finished step says it. An unfinished one says what it was about to delete: what is not there any more
+        was deleted by it. Of a unit that is not swept this time nothing can be said.
+        """
+        for step in list(self._run.store.steps(self._run.live_set.id)):
+            attempt, _, part = step.part.partition(":")
+            self._attempt = max(self._attempt, int(attempt) + 1)
+            self._carry_over(step, part, verdicts)
+        stored = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
+        listed = sorted({location for unit in self._scope.plan.units for location in unit.locations})
+        outcome_file.name_earlier(stored, listed, self._run.engine)
+
+    def _carry_over(self, step: SweepStep, part: str, verdicts: Dataset) -> None:
+        report, outcomes = self._run.report, step.outcomes
+        if step.state is SweepStepState.STARTED:
+            if step.unit not in self._scope.plan.roots:
+                report.warn(f"what an earlier attempt deleted in {step.unit} is not known, and not counted")
+                return
+            outcomes = {Outcome.DELETED.value: _gone_since(step, part, verdicts)}
+            closed = replace(step, state=SweepStepState.DONE, outcomes=outcomes)
+            self._run.store.record_step(self._run.live_set.id, closed)
+        for outcome in (Outcome.DELETED, Outcome.ALREADY_GONE):
+            report.outcomes[outcome].add(*outcomes.get(outcome.value, (0, 0)))
+
+    def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
+        """Records each unit of the step, and names its files in the outcome file's plan."""
+        found = judged(rows)
+        self._announced = {
+            unit: counts for (unit, verdict), counts in found.items() if verdict == DEAD and unit not in spared
+        }
+        for unit in self._announced:
+            kept = {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0))}
+            self._record(step, unit, SweepStepState.STARTED, kept)
+        outcome_file.plan(rows.flat_map(PlanFiles(spared_units=spared)))
+
+    def settle(self, step: Step, outcomes: Dataset, by_unit: Mapping[str, Counts]) -> None:
+        """Closes the units of the step, or records their files for later."""
+        if self._run.parameters.mode is DeleteMode.DEFER:
+            record_deletions(outcomes.where("outcome", [Outcome.DEFERRED.value]), self._run)
+        for unit in self._announced:
+            self._record(step, unit, SweepStepState.DONE, by_unit.get(unit, {}))
+
+    def _record(self, step: Step, unit: str, state: SweepStepState, outcomes: Counts) -> None:
+        files, bytes_ = self._announced[unit]
+        recorded = SweepStep(
+            unit=unit,
+            part=f"{self._attempt}:{step.name}",
+            state=state,
+            planned_files=files,
+            planned_bytes=bytes_,
+            outcomes=outcomes,
+        )
+        self._run.store.record_step(self._run.live_set.id, recorded)
+
+
+def _gone_since(step: SweepStep, part: str, verdicts: Dataset) -> tuple[int, int]:
+    """Files and bytes that an unfinished step had announced and that are not there any more.
+
+    Whether a file is spared may have changed since, so those count on both sides.
+    """
+    left = judged(step_of(step.unit, part).of(verdicts))
+    kept_files, kept_bytes = step.outcomes.get(Outcome.SPARED.value, (0, 0))
+    files, bytes_ = step.planned_files + kept_files, step.planned_bytes + kept_bytes
+    for verdict in (DEAD, _SPARED):
+        left_files, left_bytes = left.get((step.unit, verdict), (0, 0))
+        files, bytes_ = files - left_files, bytes_ - left_bytes
+    return max(files, 0), max(bytes_, 0)
