@@ -8,9 +8,10 @@ from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_iceberg_files.lister import base_of
+from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES
-from nessie_gc_iceberg_files.stores import Stores, failed, one_line
+from nessie_gc_iceberg_files.stores import failed, one_line
 
 
 class IcebergFileDeleter(FileDeleter):

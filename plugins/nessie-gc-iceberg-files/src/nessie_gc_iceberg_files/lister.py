@@ -11,10 +11,11 @@ from typing import cast
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import ListingError, NessieGcError
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
 from nessie_gc_iceberg_files.splitting import Parts, split
-from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, Stores, one_line
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, one_line
 
 log = logging.getLogger(__name__)
 

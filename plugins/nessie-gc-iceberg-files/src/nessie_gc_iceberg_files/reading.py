@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
 from nessie_gc_core.model.hosts import host_refusal
+from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import SCHEMES, place_of
-from nessie_gc_iceberg_files.stores import Stores, one_line
+from nessie_gc_iceberg_files.stores import one_line
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
