@@ -65,7 +65,7 @@ def test_the_notebook_collects_a_lake_with_its_own_session(tmp_path: Path, envir
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr[-4000:]
     assert re.search(r"^\{'files': [1-9]\d*, 'bytes': \d+\} exit code 0$", done.stdout, re.MULTILINE)
-    assert (tmp_path / "would.parquet").is_file()
+    assert (tmp_path / "deleted.parquet").is_file()
 
 
 RULES = [number for number in range(1, 29) if number not in (19, 20)]
