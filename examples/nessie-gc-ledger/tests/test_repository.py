@@ -45,11 +45,12 @@ def put(key: str, number: int, content_id: str | None = None) -> dict[str, objec
     return {"key": key, "id": content_id or key, "type": "ICEBERG_TABLE", "metadata": metadata, "snapshot": number}
 
 
-def opened(folder: Path) -> LedgerRepository:
-    return LedgerRepository.from_options({"folder": str(folder)})
-
-
 class TestLedgerRepository(RepositoryConnectorContract):
+    connector = LedgerRepository
+
+    def at(self, folder: Path) -> Open:
+        return partial(self.connector.from_options, {"folder": str(folder)})
+
     @pytest.fixture
     def ledger(self, tmp_path: Path) -> Ledger:
         ledger = Ledger(tmp_path / "ledger")
@@ -64,7 +65,7 @@ class TestLedgerRepository(RepositoryConnectorContract):
 
     @pytest.fixture
     def open_repository(self, ledger: Ledger) -> Open:
-        return partial(opened, ledger.folder)
+        return self.at(ledger.folder)
 
     @pytest.fixture
     def expected_references(self) -> Mapping[str, ReferenceKind]:
@@ -87,14 +88,14 @@ class TestLedgerRepository(RepositoryConnectorContract):
     @pytest.fixture
     def other_addresses(self, ledger: Ledger, tmp_path: Path) -> Sequence[Open]:
         (tmp_path / "link").symlink_to(ledger.folder)
-        return [partial(opened, tmp_path / "link")]
+        return [self.at(tmp_path / "link")]
 
     # ---- what can go wrong ----------------------------------------------------------------------------
     @pytest.fixture
     def unavailable(self, tmp_path: Path) -> Sequence[Open]:
         """A path that leads back to itself, as a mount that is gone does: the disk does not answer."""
         (tmp_path / "loop").symlink_to("loop")
-        return [partial(opened, tmp_path / "loop")]
+        return [self.at(tmp_path / "loop")]
 
     @pytest.fixture
     def refusing(self) -> NotPossible:
@@ -110,19 +111,19 @@ class TestLedgerRepository(RepositoryConnectorContract):
             return copy
 
         texts = ("", "{", "[]", "{}", '{"name": 7}')
-        return [partial(opened, spoiled(number, text)) for number, text in enumerate(texts)]
+        return [self.at(spoiled(number, text)) for number, text in enumerate(texts)]
 
     @pytest.fixture
     def missing_repository(self, tmp_path: Path) -> Sequence[Open]:
         (tmp_path / "nothing in it").mkdir()
-        return [partial(opened, tmp_path / name) for name in ("gone", "nothing in it")]
+        return [self.at(tmp_path / name) for name in ("gone", "nothing in it")]
 
     @pytest.fixture
     def breaking_off(self, ledger: Ledger, tmp_path: Path) -> Sequence[Open]:
         copy = tmp_path / "without a commit"
         shutil.copytree(ledger.folder, copy)
         (copy / "commits" / "c005.json").unlink()
-        return [partial(opened, copy)]
+        return [self.at(copy)]
 
     @pytest.fixture
     def break_table(self) -> NotPossible:

@@ -11,12 +11,16 @@ from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 
 
 class TestLedgerStore(LiveSetStoreContract):
+    connector = LedgerStore
+
+    def at(self, file: Path) -> Callable[[], LedgerStore]:
+        return partial(self.connector.from_options, {"file": str(file)})
+
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> Callable[[], LedgerStore]:
-        return partial(LedgerStore.from_options, {"file": str(tmp_path / "live-sets.db")})
+        return self.at(tmp_path / "live-sets.db")
 
     @pytest.fixture
     def unusable(self, tmp_path: Path) -> Sequence[Callable[[], LedgerStore]]:
         (tmp_path / "text.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
-        files = ("no/folder.db", "text.db", ".")
-        return [partial(LedgerStore.from_options, {"file": str(tmp_path / file)}) for file in files]
+        return [self.at(tmp_path / file) for file in ("no/folder.db", "text.db", ".")]
