@@ -16,17 +16,34 @@ class FileLister(Connector):
 
     Example of a whole plugin::
 
-        class TapeLister(FileLister):
-            name = "tape"
-            schemes = frozenset({"tape"})
+        import os
+        from datetime import UTC, datetime
+        from nessie_gc_core import hookimpl
+        from nessie_gc_core.connectors import FileLister
+        from nessie_gc_core.errors import ListingError
+        from nessie_gc_core.model import FileReference
+
+        class DiskLister(FileLister):
+            name = "disk"
+            schemes = frozenset({"disk"})
 
             def list_files(self, location):
-                for path, size in robot.walk(location):
-                    yield FileReference(location=location, path=path, size=size)
+                def stop(error):
+                    if not isinstance(error, FileNotFoundError):
+                        raise ListingError(f"cannot list {location}: {error.strerror}") from error
+
+                base = location.removeprefix("disk://")
+                for folder, _, names in os.walk(base, onerror=stop):
+                    for path in (os.path.join(folder, name) for name in names):
+                        found = os.lstat(path)
+                        modified = datetime.fromtimestamp(found.st_mtime, UTC)
+                        path = path.removeprefix(base)
+                        yield FileReference(location=location, path=path, size=found.st_size, modified=modified)
 
         @hookimpl
         def nessie_gc_register_file_lister():
-            return TapeLister
+            return DiskLister
+
     """
 
     schemes: ClassVar[frozenset[str]]
