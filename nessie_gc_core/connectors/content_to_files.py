@@ -91,7 +91,7 @@ class ContentToFiles(Connector):
         """Every absolute path and location that stands in a version's metadata, whether it is understood or not.
 
         Asked of contents of which something cannot be read: whatever is named is left alone (S6). ``None``: not even
-        the text can be read. The default says that nothing can.
+        the text can be read. It does not raise. The default says that nothing can be told.
         """
         return None
 

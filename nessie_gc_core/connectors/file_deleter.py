@@ -53,6 +53,7 @@ class FileDeleter(Connector):
         """Deletes the files and yields exactly one outcome for each, in any order.
 
         A file that is not there is ALREADY_GONE where the store can tell, else DELETED (S3 cannot tell). A file
-        that could not be deleted is FAILED with its reason; it never stops the others. Nothing but these
-        files is touched: no directories, no markers (S22). Doing it twice does no harm (S15).
+        that could not be deleted is FAILED with its reason in one line; it never stops the others, and no error of
+        one file is let through. Nothing but these files is touched: no directories, not even empty ones, no markers
+        (S22), and nothing through a link to a folder (S24). Doing it twice does no harm (S15).
         """

@@ -54,11 +54,12 @@ class FileLister(Connector):
         """All files below a location, as a stream, in any order.
 
         ``location`` ends in a slash. Each file's ``location`` is the asked one and its ``path`` the raw
-        rest of the key (S4). A location that does not exist is empty. A file that appears or goes while the
-        listing runs may or may not be in it; every other file is, exactly once.
+        rest of the key (S4). ``modified`` is the store's own time of the last modification; a file without one is
+        never deleted (S8). A location that does not exist is empty. A file that appears or goes while the listing
+        runs may or may not be in it; every other file is, exactly once. Links to folders are not followed (S24).
 
         Raises:
-            ListingError: the location cannot be listed to its end.
+            ListingError: the location cannot be listed to its end; then nothing in it is deleted (S6).
             ServiceUnavailableError, AccessDeniedError: the store does not answer, or refuses.
         """
 

@@ -99,14 +99,16 @@ class RepositoryConnector(Connector):
         Raises:
             ServiceUnavailableError: the server does not answer, after the connector's own retries.
             AccessDeniedError: the server refuses the credentials.
-            RepositoryError: the answer makes no sense.
+            RepositoryError: the answer makes no sense, or the repository does not exist. Never give an empty answer
+                instead: what no reference reaches is garbage (S6).
         """
 
     @abstractmethod
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """First-parent history of ``reference.commit_id``, newest first, that commit included.
 
-        Commits that arrive on the reference later are not seen. Empty where the reference has no commit.
+        Commits that arrive on the reference later are not seen. Empty where the reference has no commit. A table
+        whose metadata cannot be read is an error, or a PUT that names the metadata; never a log without states (S6).
 
         Raises:
             ReferenceNotFoundError: the commit does not exist.

@@ -34,6 +34,7 @@ KIT = (
     VisitedDeduplicatorContract,
 )
 sys.path[:0] = [str(EXAMPLE / folder) for folder in ("src", "tests")]  # the good repository and store
+_Fixture = type(pytest.fixture(lambda: None))
 FAULTS = {name: import_module(f"faulty.{name}").FAULTS for name in MODULES}
 del sys.path[:2]
 
@@ -90,6 +91,20 @@ def test_every_test_of_the_kit_says_in_one_or_two_lines_what_it_demands(contract
     tests = {name: test for name, test in inspect.getmembers(contract) if name.startswith("test_")}
     demands = {name: getattr(test, "demand", "") for name, test in tests.items()}
     assert [] == [name for name, demand in demands.items() if not re.fullmatch(r"\S[^\n]{20,230}[.]", demand)]
+
+
+OURS = {"connector_class", "repository", "reader", "lister", "deleter", "store", "identifying", "expiring"}
+"""Fixtures that the kit makes for its own tests."""
+
+
+@pytest.mark.parametrize("contract", KIT, ids=lambda contract: contract.__name__)
+def test_every_fixture_of_the_kit_is_described_in_its_class_and_no_other_is(contract: type) -> None:
+    fixtures = {name for name, member in inspect.getmembers(contract) if isinstance(member, _Fixture)} - OURS
+    described = set(re.findall(r"^ {4}``(\w+)``: ", inspect.cleandoc(contract.__doc__ or ""), re.MULTILINE))
+    assert fixtures == described
+    page = (ROOT / "docs" / "reference" / "contracts.md").read_text(encoding="utf-8")
+    section = page.partition(f"### {contract.__name__}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
+    assert [] == [name for name in fixtures if f"| `{name}` | " not in section]
 
 
 @pytest.mark.parametrize("contract", KIT, ids=lambda contract: contract.__name__)
