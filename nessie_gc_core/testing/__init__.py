@@ -2,6 +2,7 @@
 
 A plugin's test module subclasses the class of its contract and gives it the fixtures that the class asks for::
 
+    from nessie_gc_core.testing import NotPossible
     from nessie_gc_core.testing.file_lister import FileListerContract
 
 
@@ -19,8 +20,16 @@ A plugin's test module subclasses the class of its contract and gives it the fix
             return robot.put
 
         @pytest.fixture
+        def put_directory(self, robot):
+            return robot.put_folder
+
+        @pytest.fixture
+        def unlistable(self, robot):
+            return robot.tear
+
+        @pytest.fixture
         def put_link(self):
-            return NotPossible("a tape has no links")
+            return NotPossible("this robot writes no links")
 
 Every test that fails begins with the rule that the connector breaks and what to do. A test of an optional ability that
 the connector lacks is skipped by the ability's name, and a test of a situation that cannot exist for it
@@ -48,7 +57,6 @@ __all__ = ["NotPossible"]
 if (pytest := sys.modules.get("pytest")) is not None:  # failed assertions of the kit show their values
     for _module in (
         "content_to_files",
-        "demands",
         "file_deleter",
         "file_lister",
         "file_lister_situations",

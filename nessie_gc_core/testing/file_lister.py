@@ -25,8 +25,9 @@ class FileListerContract(ListerSituationTests):
         ``put_file``: the back door, ``put_file(location, path, data)``.
 
     Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
-        ``unlistable``: ``unlistable(location)`` makes a location that cannot be listed to its end, and gives it: a
-        folder without rights, a bucket that does not exist. It may lie below the given one or elsewhere.
+        ``unlistable``: ``unlistable(location)`` makes a location that cannot be listed to its end, and gives it: the
+        given one or another. Best is one of which a part can be listed, such as a location with a folder without
+        rights in it; a bucket that does not exist will do.
         ``put_link``: ``put_link(location, path, target)`` makes a link that leads to the folder ``target``, which is
         a location too. Object stores have no links.
         ``put_directory``: ``put_directory(location, path)`` makes an empty directory, or the marker that tools
