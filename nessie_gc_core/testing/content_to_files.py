@@ -38,7 +38,9 @@ class ContentToFilesContract(OptionsTests):
 
     Required:
         ``open_reader``: a function that makes a reader; it may be called several times.
-        ``contents``: a sequence of :class:`WrittenContent`, one at least for each content type that it reads.
+        ``contents``: a sequence of :class:`WrittenContent`, one at least for each content type that it reads: a
+        version, its raw base location, the raw paths of all files that it needs and, where there are some, those of
+        files near it that are dead, and those of other snapshots that its metadata lists.
         ``missing``: a :class:`ContentVersion` whose metadata file does not exist.
         ``unreadable``: content versions whose metadata files exist and make no sense (empty, cut off, garbage).
 

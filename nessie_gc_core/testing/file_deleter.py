@@ -40,7 +40,8 @@ class FileDeleterContract(OptionsTests):
         a location too. Object stores have no links.
 
     Optional:
-        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` unless overridden.
+        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out
+        those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
     """
 
     @pytest.fixture

@@ -36,7 +36,8 @@ class FileListerContract(ListerSituationTests):
     Optional:
         ``has_times``: ``NotPossible("why")`` where the store keeps no modification times; its files are then
         never deleted. ``True`` unless overridden.
-        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` unless overridden.
+        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out
+        those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
         ``many``: how many files make more than one page of a listing; 1,100 unless overridden.
 
     Set ``part_counts`` to ask a lister that splits for other numbers of parts.
