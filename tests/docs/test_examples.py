@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,28 +17,6 @@ from nessie_gc_core.plugins import installed
 from nessie_gc_core.plugins.registry import KINDS
 
 EXAMPLES = ROOT / "examples"
-TAPE = EXAMPLES / "nessie-gc-tape"
-
-
-def test_the_tape_plugin_passes_the_kit(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", "-p", "no:cacheprovider"]
-    environment = {**os.environ, "PYTHONPATH": str(TAPE / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(tmp_path / "hypothesis")
-    done = subprocess.run(command, cwd=TAPE, env=environment, capture_output=True, text=True, check=False)
-    assert 0 == done.returncode, done.stdout + done.stderr
-
-
-def test_the_tape_plugin_is_found_by_its_entry_point_once_it_is_built(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=TAPE, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    command = [sys.executable, "-m", "nessie_gc_core", "plugins"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert "tape: nessie-gc-tape 0.1.0, works" in done.stdout.splitlines()
-    assert "file-lister tape (tape)" in done.stdout.splitlines()
 
 
 def test_the_example_configuration_has_only_options_that_exist() -> None:
