@@ -28,7 +28,6 @@ from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
-from nessie_gc_core.services.live_sets import LiveSetService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.parameters import (
     DeferredDeletionParameters,
@@ -39,6 +38,7 @@ from nessie_gc_core.services.parameters import (
 )
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
+from nessie_gc_core.services.stored_live_sets import LiveSetService
 from nessie_gc_core.services.sweep import SweepService
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import click
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, SETTINGS, GcCommand, Session, standard_options
 from nessie_gc_core.cli.errors import Terminated, fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
-from nessie_gc_core.cli.live_sets import LIVE_SET_COMMANDS
+from nessie_gc_core.cli.live_set_commands import LIVE_SET_COMMANDS
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
-from nessie_gc_core.cli.services import service_commands
+from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.plugins import installed
 
 

@@ -27,7 +27,7 @@ from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.outcome_counts import Counts
-from nessie_gc_core.services.outcomes import OutcomeFile
+from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, chosen_live_set
 from nessie_gc_core.services.preconditions import check_executors, check_live_set, check_swept
 from nessie_gc_core.services.report import GcReport

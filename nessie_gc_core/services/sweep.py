@@ -11,7 +11,7 @@ from nessie_gc_core.algorithms.count import StoredCounts
 from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
-from nessie_gc_core.algorithms.plan import only_planned
+from nessie_gc_core.algorithms.planned import only_planned
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import Service
