@@ -1,11 +1,8 @@
-"""One run over all scenes on a disk, once per engine and process; every test looks at its own scene."""
+"""One run over all scenes on a disk; every test looks at its own scene."""
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +20,7 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class SceneResult:
+class CollectedScene:
     """What became of one scene."""
 
     scene: Scene
@@ -43,7 +40,7 @@ class SceneResult:
 
 
 @dataclass(frozen=True)
-class Merged:
+class CollectedScenes:
     """What became of all scenes."""
 
     report: GcReport
@@ -53,11 +50,11 @@ class Merged:
     scenes: Mapping[str, Scene]
     before: set[str]
 
-    def result(self, name: str) -> SceneResult:
+    def result(self, name: str) -> CollectedScene:
         scene = self.scenes[name]
         home = scene.path("")
         folder = self.folder / "wh" / name
-        return SceneResult(
+        return CollectedScene(
             scene=scene,
             stored={
                 home + str(path.relative_to(folder))
@@ -83,35 +80,22 @@ def _within(home: str, reasons: Mapping[str, str]) -> dict[str, str]:
     return {location: reason for location, reason in reasons.items() if home in location or home in reason}
 
 
-def collect_scenes(engine: Engine, sweep: SweepParameters, folder: Path) -> Merged:
+def collect_scenes(engine: Engine, sweep: SweepParameters, folder: Path) -> CollectedScenes:
     """Writes all scenes to a disk and collects them, heads only."""
     root = folder.resolve() / "a" / "lake"
     lake = MemoryLake(f"scenes-{root}")
     scenes = write_scenes(lake)
     before = lake.paths()
-    collector = on_disk(lake, root, engine)
+    services = on_disk(lake, root, engine)
     for scene in scenes.values():
         scene.finish(root / "wh" / scene.name)
     outcomes = root.parent / "outcomes.jsonl"
     cutoffs = [cutoff for scene in scenes.values() for cutoff in scene.cutoffs]
-    report = collector.collect("1", *cutoffs, sweep=replace(sweep, outcomes_to=str(outcomes)))
+    report = services.collect("1", *cutoffs, sweep=replace(sweep, outcomes_to=str(outcomes)))
     rows = [json.loads(line) for line in outcomes.read_text(encoding="utf-8").split("\n") if line]
-    merged = Merged(report, [], root, scenes, before)
+    collected = CollectedScenes(report, [], root, scenes, before)
     for row in rows:
-        row["path"] = merged.in_memory(row.pop("location") + row["path"])
-        row["unit"] = merged.in_memory(row["unit"])
-        merged.rows.append(row)
-    return merged
-
-
-_runs: dict[str, Merged] = {}
-
-
-def collected(engine: Engine, name: str | None = None) -> Merged:
-    """The run of this engine, which is done on first use; engines of one kind are told apart by names."""
-    name = name or engine.name
-    if name not in _runs:
-        folder = tempfile.mkdtemp(prefix="scenes-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        _runs[name] = collect_scenes(engine, SweepParameters(), Path(folder))
-    return _runs[name]
+        row["path"] = collected.in_memory(row.pop("location") + row["path"])
+        row["unit"] = collected.in_memory(row["unit"])
+        collected.rows.append(row)
+    return collected

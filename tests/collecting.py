@@ -1,4 +1,4 @@
-"""Runs the collector on simulated lakes, on either engine."""
+"""Runs services on simulated lakes, on either engine."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _MEMORY = (("content-to-files", "memory"), ("file-lister", "memory"), ("file-del
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collector:
-    """Everything a run needs but its settings."""
+class LakeServices:
+    """The services of one lake: everything a run needs but its settings."""
 
     repository: RepositoryConnector
     store: LiveSetStore
@@ -99,11 +99,11 @@ class Collector:
         return DeferredDeletionService(parameters).run(self.run(progress=progress))
 
 
-def in_memory(lake: MemoryLake, engine: Engine | None = None) -> Collector:
-    """A collector of a lake in memory, on the local engine; the lake's clock is everybody's."""
+def in_memory(lake: MemoryLake, engine: Engine | None = None) -> LakeServices:
+    """What collects a lake in memory, on the local engine; the lake's clock is everybody's."""
     store = MemoryLiveSetStore.from_options({})
     store.clock = lambda: lake.time
-    return Collector(
+    return LakeServices(
         repository=MemoryRepository.from_options({"lake": lake.name}),
         store=store,
         engine=engine if engine is not None else LocalEngine(workers=2),
@@ -113,10 +113,10 @@ def in_memory(lake: MemoryLake, engine: Engine | None = None) -> Collector:
     )
 
 
-def on_disk(lake: MemoryLake, directory: Path, engine: Engine) -> Collector:
-    """A collector of the same lake written to a disk."""
+def on_disk(lake: MemoryLake, directory: Path, engine: Engine) -> LakeServices:
+    """What collects the same lake written to a disk."""
     history_file = lake.write_to(directory)
-    return Collector(
+    return LakeServices(
         repository=MemoryRepository.from_options({"history_file": str(history_file)}),
         store=MemoryLiveSetStore.from_options({}),
         engine=engine,

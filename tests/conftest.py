@@ -1,4 +1,4 @@
-"""What tests of the core share: one Nessie server and one Spark session of each kind for all of them."""
+"""What tests of the core share: one Nessie server, one Spark session of each kind, and the collected scenes of each."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from collected_scenes import CollectedScenes, collect_scenes
+from collecting import spark_engine
 
 from nessie_gc_core.demo.spark import iceberg_session
+from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
 from nessie_gc_core.testing.servers.spark_connect import SparkConnectServer
 
@@ -49,3 +53,22 @@ def connect(connect_server: SparkConnectServer) -> Iterator[SparkSession]:
     session = connect_server.new_session()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def collected_locally(tmp_path_factory: pytest.TempPathFactory) -> CollectedScenes:
+    """All scenes after a run of the local engine."""
+    with LocalEngine(workers=2) as engine:
+        return collect_scenes(engine, SweepParameters(), tmp_path_factory.mktemp("scenes"))
+
+
+@pytest.fixture(scope="session")
+def collected_by_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> CollectedScenes:
+    """All scenes after a run on Spark."""
+    return collect_scenes(spark_engine(spark), SweepParameters(), tmp_path_factory.mktemp("scenes"))
+
+
+@pytest.fixture(scope="session")
+def collected_by_spark_connect(connect: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> CollectedScenes:
+    """All scenes after a run on Spark Connect."""
+    return collect_scenes(spark_engine(connect), SweepParameters(), tmp_path_factory.mktemp("scenes"))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
-from collecting import Collector, in_memory
+from collecting import LakeServices, in_memory
 from histories import NAMES, Author
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, save_history
 from oracle import live_versions
@@ -55,19 +55,19 @@ class OddLake:
     def mode(self) -> DeleteMode:
         return self.rng.choice([DeleteMode.DELETE, DeleteMode.DELETE, DeleteMode.DEFER])
 
-    def collect(self, collector: Collector, after_mark: Callable[[], None]) -> GcReport:
+    def collect(self, services: LakeServices, after_mark: Callable[[], None]) -> GcReport:
         """Marks, lets something happen, sweeps, and where deletion is deferred lets something happen once more."""
         settings = SweepParameters(
             defer_deletes=self.mode is DeleteMode.DEFER,
             membership=self.rng.choice(list(Membership)),
             files_per_step=self.rng.choice([3, 1000]),
         )
-        live_set = collector.mark(self.policy)
+        live_set = services.mark(self.policy)
         self._happen(after_mark)
-        report = collector.sweep(live_set, settings)
+        report = services.sweep(live_set, settings)
         if settings.mode is DeleteMode.DEFER:
             self._happen(after_mark)
-            report = collector.delete_deferred(live_set)
+            report = services.delete_deferred(live_set)
         return report
 
     def _happen(self, then: Callable[[], None]) -> None:
@@ -103,14 +103,14 @@ class DiskLake(OddLake):
         for number in range(3):  # deep enough, without an allow-list
             root = root / f"d{number}"
         self._write(root)
-        collector = Collector(
+        services = LakeServices(
             repository=MemoryRepository.from_options({"history_file": str(root / "history.json")}),
             store=MemoryLiveSetStore.from_options({}),
             engine=engine,
             clock=lambda: self.lake.time,
         )
         before = {path: self._content(root, path) for path in self.lake.paths()}
-        report = self.collect(collector, lambda: self._write_more(root, before))
+        report = self.collect(services, lambda: self._write_more(root, before))
         for path in sorted(self.needed(MemoryRepository.from_options({"lake": self.lake.name}))):
             if before.get(path) is not None and self._content(root, path) != before[path]:
                 yield f"{path} is live and gone ({self._on_disk(root, path)})"
@@ -218,12 +218,12 @@ class StoreLake(OddLake):
         """Collects, and gives what is wrong afterwards: which live path is not stored any more."""
         spelled: dict[str, str] = {}
         self._respell_all(spelled)
-        collector = in_memory(self.lake, engine)
+        services = in_memory(self.lake, engine)
         if not self.keeps_spellings:
             aliases = {"memory://gw/x": "memory://bridge/db", "memory://bridge": "memory://wh"}
-            collector = replace(collector, choice=replace(collector.choice, path_aliases=aliases))
+            services = replace(services, choice=replace(services.choice, path_aliases=aliases))
         before = self.lake.paths()
-        report = self.collect(collector, lambda: self._respell_all(spelled))
+        report = self.collect(services, lambda: self._respell_all(spelled))
         left = self.lake.paths()
         for path in sorted(self.needed(MemoryRepository.from_options({"lake": self.lake.name}))):
             place = spelled.get(path, path) if self.keeps_spellings else path

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from nessie_gc_memory import MemoryLiveSetStore
 from pyiceberg.catalog import Catalog, load_catalog
@@ -73,7 +73,7 @@ def collect(folder: Path, **more: OptionValue) -> GcReport:
     engine = LocalEngine(spill_directory=str(folder))
     store = MemoryLiveSetStore.from_options({})
     with IcebergCatalogConnector.from_options(options) as repository, store, engine:
-        return Collector(repository=repository, store=store, engine=engine, clock=utc_now).collect("1")
+        return LakeServices(repository=repository, store=store, engine=engine, clock=utc_now).collect("1")
 
 
 def test_every_listed_snapshot_can_still_be_read_and_orphans_are_gone(catalog: Catalog, tmp_path: Path) -> None:

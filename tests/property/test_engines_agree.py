@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from collected_scenes import Merged, collect_scenes, collected
+from collected_scenes import CollectedScenes, collect_scenes
 from collecting import on_disk, spark_engine
 from histories import lakes
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -38,7 +38,7 @@ def local() -> Iterator[Engine]:
         yield engine
 
 
-def comparable(run: Merged) -> dict[str, Any]:
+def comparable(run: CollectedScenes) -> dict[str, Any]:
     """The report as it would be in memory, without what is different in every run."""
     report = json.loads(run.in_memory(json.dumps(run.report.to_dict())))
     for name in _DIFFERENT:
@@ -52,14 +52,16 @@ def comparable(run: Merged) -> dict[str, Any]:
     return report
 
 
-def rows(run: Merged) -> list[dict[str, Any]]:
+def rows(run: CollectedScenes) -> list[dict[str, Any]]:
     """The outcome file, but for the live set that each row names."""
     found = ({name: value for name, value in row.items() if name != "live_set_id"} for row in run.rows)
     return sorted(found, key=lambda row: (row["path"], row["sidecar"]))
 
 
-def test_both_engines_give_the_same_report_and_rows(spark: SparkSession, local: Engine) -> None:
-    one, other = collected(local), collected(spark_engine(spark))
+def test_both_engines_give_the_same_report_and_rows(
+    collected_locally: CollectedScenes, collected_by_spark: CollectedScenes
+) -> None:
+    one, other = collected_locally, collected_by_spark
     assert rows(one) == rows(other)
     assert comparable(one) == comparable(other)
     assert len(one.rows) > 50
@@ -67,9 +69,9 @@ def test_both_engines_give_the_same_report_and_rows(spark: SparkSession, local: 
 
 @pytest.mark.server
 def test_on_spark_connect_exactly_what_must_go_is_gone_and_the_report_is_the_same(
-    connect: SparkSession, local: Engine
+    collected_locally: CollectedScenes, collected_by_spark_connect: CollectedScenes
 ) -> None:
-    one, other = collected(local), collected(spark_engine(connect), "spark connect")
+    one, other = collected_locally, collected_by_spark_connect
     assert rows(one) == rows(other)
     assert comparable(one) == comparable(other)
     for name, scene in other.scenes.items():
@@ -204,8 +206,8 @@ def test_spark_deletes_exactly_what_the_oracle_allows_over_many_histories(spark:
     )
     MemoryLake.forget(lake.name)
     folder = (tmp_path / "a" / "lake").resolve()
-    collector = on_disk(lake, folder, spark_engine(spark))
-    report = collector.collect("NONE", *cutoffs)
+    services = on_disk(lake, folder, spark_engine(spark))
+    report = services.collect("NONE", *cutoffs)
     stored = {f"memory://{path.relative_to(folder)}" for path in folder.rglob("*") if path.is_file()}
     gone = lake.paths() - stored
     by_history = {

@@ -22,14 +22,14 @@ DAY = timedelta(days=1)
 @given(lakes(), policies, st.lists(policies.map(lambda policy: f"r.*={policy}"), max_size=1))
 @slow
 def test_exactly_what_the_oracle_allows_is_deleted(lake: MemoryLake, policy: str, cutoffs: list[str]) -> None:
-    collector = in_memory(lake)
+    services = in_memory(lake)
     parsed = ReferencePolicies.parse(policy, cutoffs, reference_time=lake.time)
     before = lake.paths()
-    expected = deletable(lake, collector.repository, parsed, newest=lake.time - DAY)
-    needed = lake.needed_files(live_versions(collector.repository, parsed).values())
+    expected = deletable(lake, services.repository, parsed, newest=lake.time - DAY)
+    needed = lake.needed_files(live_versions(services.repository, parsed).values())
 
-    with collector.engine:
-        report = collector.collect(policy, *cutoffs)
+    with services.engine:
+        report = services.collect(policy, *cutoffs)
 
     assert expected == before - lake.paths()
     assert needed <= lake.paths()
@@ -40,22 +40,22 @@ def test_exactly_what_the_oracle_allows_is_deleted(lake: MemoryLake, policy: str
 @given(lakes(), policies)
 @slow
 def test_a_second_run_deletes_nothing(lake: MemoryLake, policy: str) -> None:
-    collector = in_memory(lake)
-    with collector.engine:
-        collector.collect(policy)
-        again = collector.collect(policy)
+    services = in_memory(lake)
+    with services.engine:
+        services.collect(policy)
+        again = services.collect(policy)
     assert (again.outcomes["deleted"].files, again.unknown) == (0, {})
 
 
 @given(lakes(), policies)
 @slow
 def test_s21_a_dry_run_names_what_the_real_run_deletes(lake: MemoryLake, policy: str) -> None:
-    collector = in_memory(lake)
+    services = in_memory(lake)
     before = lake.paths()
-    with collector.engine:
-        dry = collector.collect(policy, sweep=SweepParameters(dry_run=True))
+    with services.engine:
+        dry = services.collect(policy, sweep=SweepParameters(dry_run=True))
         assert before == lake.paths()
-        real = collector.collect(policy)
+        real = services.collect(policy)
     assert dry.outcomes["would_delete"] == real.outcomes["deleted"]
     assert dry.unreferenced == real.unreferenced
 
@@ -65,22 +65,22 @@ def test_s21_a_dry_run_names_what_the_real_run_deletes(lake: MemoryLake, policy:
 def test_s11_a_bloom_filter_deletes_no_more_than_the_exact_join(
     lake: MemoryLake, policy: str, false_positive_rate: float
 ) -> None:
-    collector = in_memory(lake)
+    services = in_memory(lake)
     parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
-    allowed = deletable(lake, collector.repository, parsed, newest=lake.time - DAY)
+    allowed = deletable(lake, services.repository, parsed, newest=lake.time - DAY)
     before = lake.paths()
     sweep = SweepParameters(membership=Membership.BLOOM, expected_file_count=1, fpp=false_positive_rate)
-    with collector.engine:
-        collector.collect(policy, sweep=sweep)
+    with services.engine:
+        services.collect(policy, sweep=sweep)
     assert before - lake.paths() <= allowed
 
 
 @given(lakes(), policies)
 @slow
 def test_a_report_adds_up(lake: MemoryLake, policy: str) -> None:
-    collector = in_memory(lake)
-    with collector.engine:
-        report = collector.collect(policy).to_dict()
+    services = in_memory(lake)
+    with services.engine:
+        report = services.collect(policy).to_dict()
     outcomes = ("deleted", "already_gone", "failed", "spared", "too_young", "deferred", "would_delete")
     for unit in ("files", "bytes"):
         assert report["unreferenced"][unit] == sum(report[outcome][unit] for outcome in outcomes)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
-from collected_scenes import Merged, collected
-from collecting import Collector, in_memory, spark_engine
+from collected_scenes import CollectedScenes
+from collecting import LakeServices, in_memory, spark_engine
 from nessie_gc_memory import MemoryLake
 from scenes import START
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.plugins import installed
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 BOTH = ("local", pytest.param("spark", marks=pytest.mark.spark))
 
@@ -29,8 +25,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
         with LocalEngine(workers=2) as engine:
             yield engine
     else:
-        session: SparkSession = request.getfixturevalue("spark")
-        yield spark_engine(session)
+        yield spark_engine(request.getfixturevalue("spark"))
 
 
 @pytest.fixture
@@ -43,11 +38,11 @@ def lake() -> Iterator[MemoryLake]:
 
 
 @pytest.fixture
-def collector(lake: MemoryLake) -> Iterator[Collector]:
-    """A collector of the lake in memory, on the local engine."""
-    collector = in_memory(lake)
-    with collector.engine:
-        yield collector
+def services(lake: MemoryLake) -> Iterator[LakeServices]:
+    """What collects the lake in memory, on the local engine."""
+    services = in_memory(lake)
+    with services.engine:
+        yield services
 
 
 @pytest.fixture
@@ -65,6 +60,7 @@ def register() -> Iterator[Callable[[object], None]]:
 
 
 @pytest.fixture
-def merged(engine: Engine) -> Merged:
+def collected(engine: Engine, request: pytest.FixtureRequest) -> CollectedScenes:
     """All scenes after a run of the engine."""
-    return collected(engine)
+    run = "collected_locally" if engine.name == "local" else "collected_by_spark"
+    return request.getfixturevalue(run)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from collected_scenes import Merged
-from collecting import Collector
+from collected_scenes import CollectedScenes
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 
-def test_s01_contents_that_share_a_location_cost_each_other_no_file(merged: Merged) -> None:
-    result = merged.result("shared_location")
+def test_s01_contents_that_share_a_location_cost_each_other_no_file(collected: CollectedScenes) -> None:
+    result = collected.result("shared_location")
     assert result.scene.kept <= result.stored
     assert result.scene.path("db/shared/data/nobody.parquet") in result.gone
 
 
-def test_s01_a_location_within_another_ones_costs_it_no_file(merged: Merged) -> None:
-    result = merged.result("nested_locations")
+def test_s01_a_location_within_another_ones_costs_it_no_file(collected: CollectedScenes) -> None:
+    result = collected.result("nested_locations")
     assert result.scene.kept <= result.stored
     assert {
         result.scene.path("db/t/data/nobody.parquet"),
@@ -24,23 +24,23 @@ def test_s01_a_location_within_another_ones_costs_it_no_file(merged: Merged) -> 
     } <= result.gone
 
 
-def test_s01_a_location_that_a_table_has_left_is_swept_and_keeps_what_is_needed(merged: Merged) -> None:
-    result = merged.result("moved_table")
+def test_s01_a_location_that_a_table_has_left_is_swept_and_keeps_what_is_needed(collected: CollectedScenes) -> None:
+    result = collected.result("moved_table")
     assert result.scene.kept <= result.stored
     assert result.scene.path("db/before/data/nobody.parquet") in result.gone
 
 
-def test_s01_files_in_the_location_of_another_content_are_kept(lake: MemoryLake, collector: Collector) -> None:
+def test_s01_files_in_the_location_of_another_content_are_kept(lake: MemoryLake, services: LakeServices) -> None:
     host = lake.table("db.host", location="memory://wh/db/host").append("a.parquet")
     guest = lake.table("db.guest", location="memory://wh/db/guest").append("memory://wh/db/host/data/guest.parquet")
     lake.commit("main", put(host.version), put(guest.version))
     lake.advance(timedelta(days=3))
-    collector.collect("1")
+    services.collect("1")
     assert guest.needed <= lake.paths()
 
 
 def test_s01_a_table_within_a_location_that_is_not_allowed_is_swept_alone(
-    lake: MemoryLake, collector: Collector
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     from nessie_gc_core.services.parameters import SweepParameters
 
@@ -50,7 +50,7 @@ def test_s01_a_table_within_a_location_that_is_not_allowed_is_swept_alone(
     kept = lake.put("memory://wh/db/data/nobody.parquet")
     dead = lake.put("memory://wh/db/x/inner/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("1", sweep=SweepParameters(allow=("memory://wh/db/x/",)))
+    report = services.collect("1", sweep=SweepParameters(allow=("memory://wh/db/x/",)))
     assert (outer.needed | inner.needed | {kept}) <= lake.paths()
     assert dead not in lake.paths()
     assert ["memory://wh/db"] == list(report.refused)

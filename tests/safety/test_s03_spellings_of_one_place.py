@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from collected_scenes import Merged
-from collecting import Collector, on_disk
+from collected_scenes import CollectedScenes
+from collecting import LakeServices, on_disk
 from lakes_by_hand import respell
 from nessie_gc_memory import MemoryFileDeleter, MemoryFileLister, MemoryLake, put
 from scenes import START
@@ -55,16 +55,16 @@ class Buckets:
 
 
 @pytest.fixture
-def buckets(lake: MemoryLake, collector: Collector, register: Callable[[object], None]) -> Collector:
+def buckets(lake: MemoryLake, services: LakeServices, register: Callable[[object], None]) -> LakeServices:
     register(Buckets())
     own = {(kind, "buckets"): {"lake": lake.name} for kind in ("file-lister", "file-deleter")}
     aliases = {"bucketa": "memory", "bucketn": "memory", "bucket": "memory"}
-    choice = replace(collector.choice, options={**collector.choice.options, **own}, scheme_aliases=aliases)
-    return replace(collector, choice=choice)
+    choice = replace(services.choice, options={**services.choice.options, **own}, scheme_aliases=aliases)
+    return replace(services, choice=choice)
 
 
 def test_s03_a_location_in_one_spelling_keeps_files_that_are_named_in_others(
-    lake: MemoryLake, buckets: Collector
+    lake: MemoryLake, buckets: LakeServices
 ) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet").append("b.parquet").append("c.parquet")
     lake.commit("main", put(table.version))
@@ -79,7 +79,7 @@ def test_s03_a_location_in_one_spelling_keeps_files_that_are_named_in_others(
     assert ({}, 0) == (report.unknown, report.lost.files)
 
 
-def test_s03_two_spellings_of_one_location_are_one_location(lake: MemoryLake, buckets: Collector) -> None:
+def test_s03_two_spellings_of_one_location_are_one_location(lake: MemoryLake, buckets: LakeServices) -> None:
     one = lake.table("db.one", location="memory://wh/db/t").append("a.parquet")
     two = lake.table("db.two", location="memory://wh/db/t").append("b.parquet")
     lake.commit("main", put(one.version), put(two.version))
@@ -93,15 +93,15 @@ def test_s03_two_spellings_of_one_location_are_one_location(lake: MemoryLake, bu
     assert 0 == report.outcomes["already_gone"].files
 
 
-def test_s03_a_data_file_with_an_unknown_scheme_freezes_its_content_and_is_reported(merged: Merged) -> None:
-    result = merged.result("unknown_scheme")
+def test_s03_a_data_file_with_an_unknown_scheme_freezes_its_content_and_is_reported(collected: CollectedScenes) -> None:
+    result = collected.result("unknown_scheme")
     assert not any("db/strange" in path for path in result.gone)
     assert result.scene.path("db/fine/data/nobody.parquet") in result.gone
     assert "cannot be read" in result.unknown[result.scene.path("db/strange/")]
-    assert "`scheme_alias`" in merged.report.unreadable["warp://bucket/c.parquet"]
+    assert "`scheme_alias`" in collected.report.unreadable["warp://bucket/c.parquet"]
 
 
-def test_s03_a_location_with_an_unknown_scheme_is_reported(lake: MemoryLake, collector: Collector) -> None:
+def test_s03_a_location_with_an_unknown_scheme_is_reported(lake: MemoryLake, services: LakeServices) -> None:
     strange = lake.table("db.s", location="memory://wh/db/s").append("a.parquet")
     fine = lake.table("db.t", location="memory://wh/db/t").append("b.parquet")
     lake.commit("main", put(strange.version), put(fine.version))
@@ -109,7 +109,7 @@ def test_s03_a_location_with_an_unknown_scheme_is_reported(lake: MemoryLake, col
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     kept = lake.put("memory://wh/db/s/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert (False, True) == (dead in lake.paths(), kept in lake.paths())
     assert "warp://wh/db/s" in report.unknown
     assert 1 == report.exit_code
@@ -125,10 +125,10 @@ def test_s03_every_spelling_of_a_local_path_is_the_same_path(tmp_path: Path, spe
     lake.advance(timedelta(days=3))
     folder = (tmp_path / "a" / "lake").resolve()
     with LocalEngine(workers=2) as engine:
-        collector = on_disk(lake, folder, engine)
+        services = on_disk(lake, folder, engine)
         manifest = folder / table.manifests[1][0].removeprefix("memory://")
         manifest.write_text(manifest.read_text().replace("file:///", spelling + "/"))
-        report = collector.collect("1")
+        report = services.collect("1")
     stored = {f"memory://{path.relative_to(folder)}" for path in (folder / "wh").rglob("*") if path.is_file()}
     assert table.needed == stored
     assert ({}, 0) == (report.unknown, report.lost.files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import ListingError
@@ -38,11 +38,11 @@ def dead(lake: MemoryLake) -> dict[str, str]:
     ],
 )
 def test_s05_a_file_outside_the_base_stops_the_base_and_nothing_else(
-    lake: MemoryLake, collector: Collector, dead: dict[str, str], location: str, path: str
+    lake: MemoryLake, services: LakeServices, dead: dict[str, str], location: str, path: str
 ) -> None:
     lake.faults.listed_besides[HERE] = [FileReference(location=location, path=path, size=1, modified=lake.time)]
     before = lake.paths()
-    report = collector.collect("1")
+    report = services.collect("1")
     assert {dead["good"]} < before - lake.paths()
     assert not any(gone.startswith(("memory://wh/db/bad", "memory://wh/db/other")) for gone in before - lake.paths())
     assert [HERE] == list(report.unknown)
@@ -50,30 +50,30 @@ def test_s05_a_file_outside_the_base_stops_the_base_and_nothing_else(
 
 
 def test_s05_a_listing_that_breaks_off_stops_its_base(
-    lake: MemoryLake, collector: Collector, dead: dict[str, str]
+    lake: MemoryLake, services: LakeServices, dead: dict[str, str]
 ) -> None:
     lake.faults.listing[HERE] = ListingError("the connection broke")
-    report = collector.collect("1")
+    report = services.collect("1")
     assert dead["bad"] in lake.paths()
     assert dead["good"] not in lake.paths()
     assert "the connection broke" in report.unknown[HERE]
 
 
 def test_s05_a_lister_with_a_defect_of_its_own_stops_its_base(
-    lake: MemoryLake, collector: Collector, dead: dict[str, str]
+    lake: MemoryLake, services: LakeServices, dead: dict[str, str]
 ) -> None:
     lake.faults.listing[HERE] = ZeroDivisionError("oops")
-    report = collector.collect("1")
+    report = services.collect("1")
     assert dead["bad"] in lake.paths()
     assert dead["good"] not in lake.paths()
     assert {HERE: "oops"} == report.unknown
 
 
 def test_s05_a_listing_that_shows_nothing_of_what_is_needed_stops_its_base(
-    lake: MemoryLake, collector: Collector, dead: dict[str, str]
+    lake: MemoryLake, services: LakeServices, dead: dict[str, str]
 ) -> None:
     lake.faults.unlisted |= {path for path in lake.paths() if path.startswith(HERE)} - {dead["bad"]}
-    report = collector.collect("1")
+    report = services.collect("1")
     assert dead["bad"] in lake.paths()
     assert dead["good"] not in lake.paths()
     assert [HERE] == list(report.unknown)

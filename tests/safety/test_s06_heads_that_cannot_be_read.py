@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, TableState, content, put
 from nessie_gc_memory.tables import MEMORY_TABLE
 
@@ -44,14 +44,14 @@ def future_table(lake: MemoryLake, **more: object) -> str:
     ],
 )
 def test_s06_metadata_that_is_not_understood_freezes_every_place_that_it_names(
-    lake: MemoryLake, collector: Collector, host: TableState, named: dict[str, object]
+    lake: MemoryLake, services: LakeServices, host: TableState, named: dict[str, object]
 ) -> None:
     live = future_table(lake, **named)
     other = lake.table("other.t", location="memory://wh/other/t").append("b.parquet")
     lake.commit("main", put(other.version))
     dead = lake.put("memory://wh/other/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert {live} | host.needed <= lake.paths()
     assert dead not in lake.paths()
     assert "memory://wh/db/host/" in report.unknown
@@ -72,7 +72,7 @@ BREAK: dict[str, Callable[[MemoryLake, str], object]] = {
 
 @pytest.mark.parametrize("happen", BREAK.values(), ids=list(BREAK))
 def test_s06_where_nothing_tells_where_a_contents_files_are_nothing_is_deleted(
-    lake: MemoryLake, collector: Collector, host: TableState, happen: Callable[[MemoryLake, str], object]
+    lake: MemoryLake, services: LakeServices, host: TableState, happen: Callable[[MemoryLake, str], object]
 ) -> None:
     guest = lake.table("db.guest", location="memory://wh/db/guest").append("memory://wh/db/host/data/guest.parquet")
     lake.commit("main", put(guest.version))
@@ -80,7 +80,7 @@ def test_s06_where_nothing_tells_where_a_contents_files_are_nothing_is_deleted(
     lake.put("memory://wh/db/host/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    report = collector.collect("1")
+    report = services.collect("1")
     assert before == lake.paths()
     assert "nothing tells where the files of content db.guest are" in report.unknown["memory://wh/db/host/"]
     assert 1 == report.exit_code
@@ -88,27 +88,27 @@ def test_s06_where_nothing_tells_where_a_contents_files_are_nothing_is_deleted(
 
 @pytest.mark.parametrize("happen", BREAK.values(), ids=list(BREAK))
 def test_s06_what_an_earlier_run_saw_tells_where_a_contents_files_are(
-    lake: MemoryLake, collector: Collector, host: TableState, happen: Callable[[MemoryLake, str], object]
+    lake: MemoryLake, services: LakeServices, host: TableState, happen: Callable[[MemoryLake, str], object]
 ) -> None:
     guest = lake.table("db.guest", location="memory://wh/db/guest").append("b.parquet")
     lake.commit("main", put(guest.version))
-    collector.collect("1")
+    services.collect("1")
     happen(lake, guest.metadata_location)
     dead, frozen = (lake.put(f"memory://wh/db/{name}/data/nobody.parquet") for name in ("host", "guest"))
     lake.advance(timedelta(days=3))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert (False, True) == (dead in lake.paths(), frozen in lake.paths())
     assert 1 == report.exit_code
 
 
 def test_s06_a_content_that_becomes_live_and_cannot_be_placed_stops_the_rest_of_the_run(
-    lake: MemoryLake, collector: Collector, host: TableState
+    lake: MemoryLake, services: LakeServices, host: TableState
 ) -> None:
     guest = lake.table("db.guest", location="memory://wh/db/guest").append("memory://wh/db/host/data/guest.parquet")
     lake.put(guest.metadata_location, b"\x00 no JSON")
     dead = lake.put("memory://wh/db/host/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("1", between=lambda: lake.commit("main", put(guest.version)))
+    report = services.collect("1", between=lambda: lake.commit("main", put(guest.version)))
     assert {dead, "memory://wh/db/host/data/guest.parquet"} <= lake.paths()
     assert 1 == report.exit_code
 
@@ -131,7 +131,7 @@ def test_s06_the_home_of_metadata_in_a_root_is_the_root(metadata_location: str, 
     assert home == LocationRules().canonical_prefix(home_of_metadata(metadata_location))
 
 
-def test_s06_unreadable_metadata_in_a_buckets_root_freezes_the_bucket(lake: MemoryLake, collector: Collector) -> None:
+def test_s06_unreadable_metadata_in_a_buckets_root_freezes_the_bucket(lake: MemoryLake, services: LakeServices) -> None:
     tables = [lake.table(f"db.{bucket}", location=f"memory://{bucket}/db/t").append("a") for bucket in ("one", "two")]
     lake.commit("main", *(put(table.version) for table in tables))
     metadata = lake.put(
@@ -140,7 +140,7 @@ def test_s06_unreadable_metadata_in_a_buckets_root_freezes_the_bucket(lake: Memo
     lake.commit("main", put(content("db.odd", metadata_location=metadata, content_type=MEMORY_TABLE)))
     kept, dead = (lake.put(f"memory://{bucket}/db/t/data/nobody") for bucket in ("one", "two"))
     lake.advance(timedelta(days=3))
-    collector.collect("1")
+    services.collect("1")
     assert (True, False) == (kept in lake.paths(), dead in lake.paths())
 
 

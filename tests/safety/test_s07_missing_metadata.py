@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from collected_scenes import Merged
-from collecting import Collector
+from collected_scenes import CollectedScenes
+from collecting import LakeServices
 from nessie_gc_memory import MemoryContentToFiles, MemoryLake, TableState, put
 
 from nessie_gc_core.connectors import ContentToFiles
@@ -18,16 +18,16 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import installed
 
 
-def test_s07_missing_metadata_of_the_head_is_unknown(merged: Merged) -> None:
-    result = merged.result("missing_metadata_of_the_head")
+def test_s07_missing_metadata_of_the_head_is_unknown(collected: CollectedScenes) -> None:
+    result = collected.result("missing_metadata_of_the_head")
     assert set() == result.gone
     assert result.scene.path("db/gone/") in result.unknown
 
 
 def test_s07_missing_metadata_of_an_older_version_is_unknown_where_nothing_says_that_we_deleted_it(
-    merged: Merged,
+    collected: CollectedScenes,
 ) -> None:
-    result = merged.result("missing_metadata_of_an_older_version")
+    result = collected.result("missing_metadata_of_an_older_version")
     assert set() == result.gone
     assert result.scene.path("db/t/") in result.unknown
 
@@ -44,40 +44,40 @@ def versions(lake: MemoryLake) -> tuple[TableState, ...]:
     return first, second, third
 
 
-def test_s07_what_an_earlier_run_deleted_is_tolerated(lake: MemoryLake, collector: Collector) -> None:
+def test_s07_what_an_earlier_run_deleted_is_tolerated(lake: MemoryLake, services: LakeServices) -> None:
     first, second, third = versions(lake)
-    collector.collect("1")
+    services.collect("1")
     assert not {first.metadata_location, second.metadata_location} & lake.paths()
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("NONE")
+    report = services.collect("NONE")
     assert (2, {}, 0) == (report.tolerated_missing, report.unknown, report.exit_code)
     assert dead not in lake.paths()
     assert third.needed == lake.paths()
 
 
-def test_s07_another_repository_with_the_same_store_proves_nothing(lake: MemoryLake, collector: Collector) -> None:
+def test_s07_another_repository_with_the_same_store_proves_nothing(lake: MemoryLake, services: LakeServices) -> None:
     first, *_ = versions(lake)
     lake.objects.delete(first.metadata_location)
-    collector.store.add_tombstones("another", [first.metadata_location], at=lake.time)
+    services.store.add_tombstones("another", [first.metadata_location], at=lake.time)
     before = lake.paths()
-    report = collector.collect("NONE")
+    report = services.collect("NONE")
     assert before == lake.paths()
     assert (0, 1) == (report.tolerated_missing, report.exit_code)
 
 
-def test_s07_the_newest_version_is_never_tolerated(lake: MemoryLake, collector: Collector) -> None:
+def test_s07_the_newest_version_is_never_tolerated(lake: MemoryLake, services: LakeServices) -> None:
     *_, third = versions(lake)
     lake.objects.delete(third.metadata_location)
-    collector.store.add_tombstones(collector.repository.identity(), [third.metadata_location], at=lake.time)
+    services.store.add_tombstones(services.repository.identity(), [third.metadata_location], at=lake.time)
     before = lake.paths()
-    report = collector.collect("NONE")
+    report = services.collect("NONE")
     assert before == lake.paths()
     assert 1 == report.exit_code
 
 
 def test_s07_the_newest_version_is_never_tolerated_where_its_commit_is_outside_the_window(
-    lake: MemoryLake, collector: Collector
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     """The head of ``main`` shows the table; only ``old``, which shows an older one, has its commit in the window."""
     versions(lake)
@@ -87,9 +87,9 @@ def test_s07_the_newest_version_is_never_tolerated_where_its_commit_is_outside_t
         lake.commit("main", put(other.version))
     third = versions_at(lake, "main")
     lake.objects.delete(third)
-    collector.store.add_tombstones(collector.repository.identity(), [third], at=lake.time)
+    services.store.add_tombstones(services.repository.identity(), [third], at=lake.time)
     before = lake.paths()
-    report = collector.collect("1", "old=NONE")
+    report = services.collect("1", "old=NONE")
     assert before == lake.paths()
     assert 1 == report.exit_code
 
@@ -101,13 +101,13 @@ def versions_at(lake: MemoryLake, ref: str) -> str:
 
 
 def test_s07_metadata_that_cannot_be_read_for_another_reason_is_never_tolerated(
-    lake: MemoryLake, collector: Collector
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     first, *_ = versions(lake)
     lake.faults.reading[first.metadata_location] = TimeoutError("no answer")
-    collector.store.add_tombstones(collector.repository.identity(), [first.metadata_location], at=lake.time)
+    services.store.add_tombstones(services.repository.identity(), [first.metadata_location], at=lake.time)
     before = lake.paths()
-    report = collector.collect("NONE")
+    report = services.collect("NONE")
     assert before == lake.paths()
     assert 1 == report.exit_code
 
@@ -123,17 +123,17 @@ class Respelling(MemoryContentToFiles):
 
 
 def test_s07_the_newest_version_is_never_tolerated_however_a_reader_spells_its_path(
-    lake: MemoryLake, collector: Collector, monkeypatch: pytest.MonkeyPatch
+    lake: MemoryLake, services: LakeServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     *_, third = versions(lake)
     lake.objects.delete(third.metadata_location)
-    collector.store.add_tombstones(collector.repository.identity(), [third.metadata_location], at=lake.time)
+    services.store.add_tombstones(services.repository.identity(), [third.metadata_location], at=lake.time)
     claims = installed()._claims
     claim = type(claims[ContentToFiles][0])(Respelling, "test")  # type: ignore[abstract]
     others = [each for each in claims[ContentToFiles] if each.connector.name != "memory"]
     monkeypatch.setitem(claims, ContentToFiles, [*others, claim])
-    choice = replace(collector.choice, scheme_aliases={"mem": "memory"})
+    choice = replace(services.choice, scheme_aliases={"mem": "memory"})
     before = lake.paths()
-    report = replace(collector, choice=choice).collect("NONE")
+    report = replace(services, choice=choice).collect("NONE")
     assert before == lake.paths()
     assert 1 == report.exit_code

@@ -22,7 +22,7 @@ def test_s07_a_sidecar_whose_metadata_file_somebody_else_deleted_is_no_proof_tha
         lake.advance(timedelta(hours=1))
         lake.commit("main", put(state.version))
     lake.advance(timedelta(days=3))
-    collector = on_disk(lake, tmp_path / "lake", engine)
+    services = on_disk(lake, tmp_path / "lake", engine)
     name = first.metadata_location.rpartition("/")[2]
     (metadata,) = (tmp_path / "lake").rglob(name)
     sidecar = metadata.with_name(f".{name}.crc")
@@ -31,10 +31,10 @@ def test_s07_a_sidecar_whose_metadata_file_somebody_else_deleted_is_no_proof_tha
     os.utime(sidecar, (long_ago, long_ago))
     metadata.unlink()
 
-    collector.collect("1", sweep=SweepParameters(files_per_step=2))
+    services.collect("1", sweep=SweepParameters(files_per_step=2))
     assert not sidecar.exists()
     lake.advance(timedelta(days=3))
-    report = collector.collect("NONE")
+    report = services.collect("NONE")
 
     assert (0, 1) == (report.tolerated_missing, report.exit_code)
     assert report.unknown

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryFileLister, MemoryLake, MemoryRepository, put
 
 from nessie_gc_core import hookimpl
@@ -35,7 +35,7 @@ class Machines:
     """A machine for the mark and one for the sweep, each with a clock of its own."""
 
     lake: MemoryLake
-    collector: Collector
+    services: LakeServices
 
     def mark_and_sweep(
         self, *, mark_ahead: timedelta, sweep_ahead: timedelta, between: timedelta = timedelta(0), timed: bool = False
@@ -53,14 +53,14 @@ class Machines:
         left = {path.rpartition("/")[2] for path, _ in self.lake.objects.below("memory://wh/db/t/data/")}
         return left - {"a.parquet"}
 
-    def _machine(self, ahead: timedelta, *, timed: bool) -> Collector:
-        repository = TimedRepository.from_options({"lake": self.lake.name}) if timed else self.collector.repository
-        return replace(self.collector, repository=repository, clock=lambda: self.lake.time + ahead)
+    def _machine(self, ahead: timedelta, *, timed: bool) -> LakeServices:
+        repository = TimedRepository.from_options({"lake": self.lake.name}) if timed else self.services.repository
+        return replace(self.services, repository=repository, clock=lambda: self.lake.time + ahead)
 
 
 @pytest.fixture
-def machines(lake: MemoryLake, collector: Collector) -> Machines:
-    return Machines(lake, collector)
+def machines(lake: MemoryLake, services: LakeServices) -> Machines:
+    return Machines(lake, services)
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,10 @@ def test_s08_a_live_set_from_the_future_is_refused(
         machines.mark_and_sweep(mark_ahead=mark_ahead, sweep_ahead=sweep_ahead)
 
 
-def test_s08_a_clock_that_differs_from_the_repositorys_is_reported(lake: MemoryLake, collector: Collector) -> None:
+def test_s08_a_clock_that_differs_from_the_repositorys_is_reported(lake: MemoryLake, services: LakeServices) -> None:
     repository = TimedRepository.from_options({"lake": lake.name})
     assert isinstance(repository, SupportsSharedClock)
-    report = replace(collector, repository=repository, clock=lambda: lake.time + HOUR).collect("1")
+    report = replace(services, repository=repository, clock=lambda: lake.time + HOUR).collect("1")
     assert any("differ by 1:00:00" in warning for warning in report.warnings)
 
 
@@ -121,7 +121,7 @@ class Plugin:
 
 
 def test_s08_every_store_has_a_limit_of_its_own_and_is_asked_once(
-    lake: MemoryLake, collector: Collector, register: Callable[[object], None]
+    lake: MemoryLake, services: LakeServices, register: Callable[[object], None]
 ) -> None:
     """Which location of a unit sorts first is up to whoever commits."""
     register(Plugin())
@@ -132,7 +132,7 @@ def test_s08_every_store_has_a_limit_of_its_own_and_is_asked_once(
         locations,
         AgeLimit(),
         lake.time,
-        replace(collector, choice=choice).run(),
+        replace(services, choice=choice).run(),
     )
     assert {"twin://c@fast": lake.time, "twin://c@slow": lake.time - timedelta(days=2)} == {
         store: found.now for store, found in ages.items()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from collecting import Collector, on_disk
+from collecting import LakeServices, on_disk
 from nessie_gc_memory import MemoryLake, content, put, save_history
 from scenes import START
 
@@ -26,7 +26,7 @@ def name_as_data(lake: MemoryLake, manifest: str, *paths: str) -> None:
 @pytest.mark.parametrize("deferred", [False, True])
 @pytest.mark.parametrize("level", ["manifest list", "manifest"])
 def test_s09_a_file_that_was_known_as_a_data_file_is_expanded_by_the_re_check(
-    lake: MemoryLake, collector: Collector, level: str, *, deferred: bool
+    lake: MemoryLake, services: LakeServices, level: str, *, deferred: bool
 ) -> None:
     old = lake.table("db.t", location="memory://wh/db/t").append("old.parquet")
     first = lake.commit("main", put(old.version))
@@ -36,12 +36,12 @@ def test_s09_a_file_that_was_known_as_a_data_file_is_expanded_by_the_re_check(
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     if deferred:
-        live_set = collector.mark("1")
-        collector.sweep(live_set, SweepParameters(defer_deletes=True))
+        live_set = services.mark("1")
+        services.sweep(live_set, SweepParameters(defer_deletes=True))
         lake.branch("rescue", first)
-        collector.delete_deferred(live_set)
+        services.delete_deferred(live_set)
     else:
-        collector.collect("1", between=lambda: lake.branch("rescue", first))
+        services.collect("1", between=lambda: lake.branch("rescue", first))
     assert old.needed <= lake.paths()
     assert dead not in lake.paths()
 
@@ -58,24 +58,24 @@ def test_s09_a_live_data_file_with_the_name_of_a_sidecar_is_kept_by_the_re_check
     dead = {lake.put(f"memory://wh/db/t/data/{name}") for name in ("nobody", ".nobody.crc")}
     lake.advance(timedelta(days=3))
     folder = tmp_path.resolve() / "a" / "lake"
-    collector = on_disk(lake, folder, engine)
-    live_set = collector.mark("1")
+    services = on_disk(lake, folder, engine)
+    live_set = services.mark("1")
     lake.branch("rescue", first)
     save_history(
         lake.history, folder / "history.json", rename=lambda path: path.replace("memory://", f"file://{folder}/")
     )
-    collector.sweep(live_set)
+    services.sweep(live_set)
     stored = {f"memory://{path.relative_to(folder)}" for path in (folder / "wh").rglob("*") if path.is_file()}
     assert old.needed <= stored
     assert not dead & stored
 
 
-def test_s09_a_content_that_nobody_reads_is_named_by_the_re_check(lake: MemoryLake, collector: Collector) -> None:
+def test_s09_a_content_that_nobody_reads_is_named_by_the_re_check(lake: MemoryLake, services: LakeServices) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     lake.commit("main", put(table.version))
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     strange = content("db.strange", metadata_location=None, content_type="STRANGE")
-    report = collector.collect("1", between=lambda: lake.commit("main", put(strange)))
+    report = services.collect("1", between=lambda: lake.commit("main", put(strange)))
     assert "STRANGE" in report.unread["content db.strange"]
     assert dead not in lake.paths()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from collecting import Collector, on_disk
+from collecting import LakeServices, on_disk
 from nessie_gc_memory import MemoryLake, TableState, delete, put, save_history
 from scenes import START
 
@@ -58,9 +58,11 @@ CHANGES: dict[str, tuple[Change, Callable[[Site], frozenset[str]]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_s09_what_becomes_live_between_mark_and_sweep_is_spared(site: Site, collector: Collector, change: str) -> None:
+def test_s09_what_becomes_live_between_mark_and_sweep_is_spared(
+    site: Site, services: LakeServices, change: str
+) -> None:
     happen, needed = CHANGES[change]
-    report = collector.collect("1", between=lambda: happen(site))
+    report = services.collect("1", between=lambda: happen(site))
     assert needed(site) <= site.lake.paths()
     assert site.new.needed <= site.lake.paths()
     assert site.dead not in site.lake.paths()
@@ -70,15 +72,15 @@ def test_s09_what_becomes_live_between_mark_and_sweep_is_spared(site: Site, coll
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_s09_what_becomes_live_after_a_deletion_was_deferred_is_spared(
-    site: Site, collector: Collector, change: str
+    site: Site, services: LakeServices, change: str
 ) -> None:
     happen, needed = CHANGES[change]
-    live_set = collector.mark("1")
-    deferred = collector.sweep(live_set, SweepParameters(defer_deletes=True))
+    live_set = services.mark("1")
+    deferred = services.sweep(live_set, SweepParameters(defer_deletes=True))
     assert site.dead in site.lake.paths()
     site.lake.advance(timedelta(days=3))
     happen(site)
-    report = collector.delete_deferred(live_set)
+    report = services.delete_deferred(live_set)
     assert needed(site) <= site.lake.paths()
     assert site.dead not in site.lake.paths()
     assert deferred.outcomes["deferred"].files == report.unreferenced.files
@@ -97,7 +99,7 @@ def many_tables(lake: MemoryLake) -> list[TableState]:
 @pytest.mark.parametrize("deferred", [False, True])
 @pytest.mark.parametrize("step", range(5))
 def test_s09_what_becomes_live_while_files_are_deleted_is_spared_from_then_on(
-    lake: MemoryLake, collector: Collector, step: int, *, deferred: bool
+    lake: MemoryLake, services: LakeServices, step: int, *, deferred: bool
 ) -> None:
     old = many_tables(lake)
     often = SweepParameters(recheck_interval=timedelta(0), files_per_step=1)
@@ -108,12 +110,12 @@ def test_s09_what_becomes_live_while_files_are_deleted_is_spared_from_then_on(
             lake.commit("main", *(put(state.renamed(f"{state.key}-again").version) for state in old))
             left.append(lake.paths())
 
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     if deferred:
-        collector.sweep(live_set, SweepParameters(defer_deletes=True))
-        report = collector.delete_deferred(live_set, often, progress=register_again)
+        services.sweep(live_set, SweepParameters(defer_deletes=True))
+        report = services.delete_deferred(live_set, often, progress=register_again)
     else:
-        report = collector.sweep(live_set, often, progress=register_again)
+        report = services.sweep(live_set, often, progress=register_again)
     needed = {path for state in old for path in state.needed}
     (then,) = left
     assert needed & then <= lake.paths()
@@ -125,7 +127,7 @@ def test_s09_both_engines_spare_what_becomes_live_between_mark_and_sweep(engine:
     lake = MemoryLake("s09-on-disk")
     lake.now = START
     site = Site(lake)
-    collector = on_disk(lake, tmp_path / "lake", engine)
+    services = on_disk(lake, tmp_path / "lake", engine)
     folder = (tmp_path / "lake").resolve()
 
     def happen() -> None:
@@ -136,7 +138,7 @@ def test_s09_both_engines_spare_what_becomes_live_between_mark_and_sweep(engine:
             rename=lambda path: path.replace("memory://", f"file://{folder}/"),
         )
 
-    report = collector.collect("1", between=happen)
+    report = services.collect("1", between=happen)
     stored = {f"memory://{path.relative_to(folder)}" for path in folder.rglob("*") if path.is_file()}
     assert site.old.needed | site.gone.needed | site.new.needed <= stored
     assert site.dead not in stored
@@ -145,7 +147,7 @@ def test_s09_both_engines_spare_what_becomes_live_between_mark_and_sweep(engine:
 
 @pytest.mark.parametrize("error", [ServiceUnavailableError("no answer"), RepositoryError("nonsense")])
 def test_s09_where_the_references_cannot_be_read_again_nothing_is_deleted(
-    site: Site, collector: Collector, error: NessieGcError
+    site: Site, services: LakeServices, error: NessieGcError
 ) -> None:
     before = site.lake.paths()
 
@@ -153,11 +155,11 @@ def test_s09_where_the_references_cannot_be_read_again_nothing_is_deleted(
         site.lake.faults.references = error
 
     with pytest.raises(type(error)):
-        collector.collect("1", between=break_down)
+        services.collect("1", between=break_down)
     assert before == site.lake.paths()
 
 
-def test_s09_where_a_moved_head_cannot_be_walked_nothing_is_deleted(site: Site, collector: Collector) -> None:
+def test_s09_where_a_moved_head_cannot_be_walked_nothing_is_deleted(site: Site, services: LakeServices) -> None:
     before = site.lake.paths()
 
     def move() -> None:
@@ -165,38 +167,38 @@ def test_s09_where_a_moved_head_cannot_be_walked_nothing_is_deleted(site: Site, 
         site.lake.faults.log[site.first] = ServiceUnavailableError("no answer")
 
     with pytest.raises(ServiceUnavailableError):
-        collector.collect("1", between=move)
+        services.collect("1", between=move)
     assert before == site.lake.paths()
 
 
-def test_s09_what_became_live_and_cannot_be_read_freezes_its_location(site: Site, collector: Collector) -> None:
+def test_s09_what_became_live_and_cannot_be_read_freezes_its_location(site: Site, services: LakeServices) -> None:
     def move() -> None:
         site.lake.tag("t", site.first)
         site.lake.put(site.old.metadata_location, b"broken")
 
     before = site.lake.paths()
-    report = collector.collect("1", between=move)
+    report = services.collect("1", between=move)
     assert before == site.lake.paths()
     assert "memory://wh/db/t/" in report.unknown
     assert 1 == report.exit_code
 
 
 def test_s09_a_content_of_a_type_nobody_reads_that_appears_freezes_its_location(
-    site: Site, collector: Collector
+    site: Site, services: LakeServices
 ) -> None:
     from nessie_gc_memory import content
 
     strange = content("db.d", metadata_location=None, content_type="DELTA", location="memory://wh/db/t/delta")
     before = site.lake.paths()
-    report = collector.collect("1", between=lambda: site.lake.commit("main", put(strange)))
+    report = services.collect("1", between=lambda: site.lake.commit("main", put(strange)))
     assert before == site.lake.paths()
     assert "memory://wh/db/t/" in report.unread
 
 
-def test_s09_a_dry_run_spares_the_same_files(site: Site, collector: Collector) -> None:
-    live_set = collector.mark("1")
+def test_s09_a_dry_run_spares_the_same_files(site: Site, services: LakeServices) -> None:
+    live_set = services.mark("1")
     site.lake.tag("t", site.first)
-    dry = collector.sweep(live_set, SweepParameters(dry_run=True))
-    real = collector.sweep(live_set)
+    dry = services.sweep(live_set, SweepParameters(dry_run=True))
+    real = services.sweep(live_set)
     assert dry.outcomes["spared"] == real.outcomes["spared"]
     assert dry.outcomes["would_delete"] == real.outcomes["deleted"]

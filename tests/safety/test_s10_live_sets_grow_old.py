@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import SafetyError
@@ -24,52 +24,54 @@ def dead(lake: MemoryLake) -> str:
 
 @pytest.mark.parametrize("mode", list(DeleteMode))
 def test_s10_a_live_set_of_more_than_seven_days_is_refused(
-    lake: MemoryLake, collector: Collector, dead: str, mode: DeleteMode
+    lake: MemoryLake, services: LakeServices, dead: str, mode: DeleteMode
 ) -> None:
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     lake.advance(timedelta(days=7, seconds=1))
     with pytest.raises(SafetyError, match="`max_live_set_age`"):
-        collector.sweep(
+        services.sweep(
             live_set, SweepParameters(dry_run=mode is DeleteMode.DRY_RUN, defer_deletes=mode is DeleteMode.DEFER)
         )
     assert dead in lake.paths()
 
 
-def test_s10_the_limit_can_be_set(lake: MemoryLake, collector: Collector, dead: str) -> None:
-    live_set = collector.mark("1")
+def test_s10_the_limit_can_be_set(lake: MemoryLake, services: LakeServices, dead: str) -> None:
+    live_set = services.mark("1")
     lake.advance(timedelta(days=20))
     limit = SweepParameters(max_live_set_age=timedelta(days=19))
     with pytest.raises(SafetyError, match="mark again"):
-        collector.sweep(live_set, limit)
-    collector.sweep(live_set, SweepParameters(max_live_set_age=timedelta(days=21)))
+        services.sweep(live_set, limit)
+    services.sweep(live_set, SweepParameters(max_live_set_age=timedelta(days=21)))
     assert dead not in lake.paths()
 
 
-def test_s10_deferred_deletion_of_an_old_live_set_is_refused(lake: MemoryLake, collector: Collector, dead: str) -> None:
-    live_set = collector.mark("1")
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
+def test_s10_deferred_deletion_of_an_old_live_set_is_refused(
+    lake: MemoryLake, services: LakeServices, dead: str
+) -> None:
+    live_set = services.mark("1")
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
     lake.advance(timedelta(days=8))
     with pytest.raises(SafetyError, match="`max_live_set_age`"):
-        collector.delete_deferred(live_set)
+        services.delete_deferred(live_set)
     assert dead in lake.paths()
 
 
-def test_s10_a_sweep_is_not_resumed_after_the_limit(lake: MemoryLake, collector: Collector, dead: str) -> None:
-    live_set = collector.mark("1")
-    collector.store.start_expire(live_set, at=lake.time)
+def test_s10_a_sweep_is_not_resumed_after_the_limit(lake: MemoryLake, services: LakeServices, dead: str) -> None:
+    live_set = services.mark("1")
+    services.store.start_expire(live_set, at=lake.time)
     lake.advance(timedelta(days=8))
     with pytest.raises(SafetyError, match="mark again"):
-        collector.sweep(live_set, SweepParameters(resume=True))
+        services.sweep(live_set, SweepParameters(resume=True))
     assert dead in lake.paths()
 
 
-def test_s10_a_live_set_of_another_repository_is_refused(lake: MemoryLake, collector: Collector, dead: str) -> None:
+def test_s10_a_live_set_of_another_repository_is_refused(lake: MemoryLake, services: LakeServices, dead: str) -> None:
     from dataclasses import replace
 
     from nessie_gc_memory import MemoryRepository
 
-    live_set = collector.mark("1")
-    other = replace(collector, repository=MemoryRepository.from_options({"lake": "another"}))
+    live_set = services.mark("1")
+    other = replace(services, repository=MemoryRepository.from_options({"lake": "another"}))
     with pytest.raises(SafetyError, match="memory:another"):
         other.sweep(live_set)
     assert dead in lake.paths()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from collected_scenes import Merged
+from collected_scenes import CollectedScenes
 from scenes import NOW
 
 from nessie_gc_core.model.policies import ReferencePolicies
 
 
-def test_s12_a_pattern_does_not_reach_references_whose_names_begin_or_end_alike(merged: Merged) -> None:
-    result = merged.result("whole_names")
+def test_s12_a_pattern_does_not_reach_references_whose_names_begin_or_end_alike(collected: CollectedScenes) -> None:
+    result = collected.result("whole_names")
     gone = {path.split("/")[-3] for path in result.gone if path.endswith("/a.parquet")}
     assert {"main-archive", "my-main"} == gone
 

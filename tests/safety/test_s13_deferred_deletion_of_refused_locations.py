@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s13_a_location_that_another_spelling_of_its_unit_allows_is_refused(
-    lake: MemoryLake, collector: Collector
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     """Both spellings are one unit, since they may be one place; a store may keep them apart all the same."""
     locations = ("memory://wh/db/t", "memory://wh//db/t")
@@ -19,12 +19,12 @@ def test_s13_a_location_that_another_spelling_of_its_unit_allows_is_refused(
     lake.commit("main", *(put(table.version) for table in tables))
     allowed, refused = (lake.put(f"{location}/data/nobody-{n}") for n, location in enumerate(locations))
     lake.advance(timedelta(days=3))
-    live_set = collector.mark("1")
-    deferred = collector.sweep(live_set, SweepParameters(defer_deletes=True))
+    live_set = services.mark("1")
+    deferred = services.sweep(live_set, SweepParameters(defer_deletes=True))
     assert deferred.outcomes["deferred"].files >= 2
-    report = collector.delete_deferred(live_set, SweepParameters(allow=["memory://wh/db"]))
+    report = services.delete_deferred(live_set, SweepParameters(allow=["memory://wh/db"]))
     assert (False, True) == (allowed in lake.paths(), refused in lake.paths())
     assert "is outside the allowed locations" in report.refused["memory://wh//db/t/"]
     spared = {file.path: file.reason for file in report.spared_files}
     assert "is outside the allowed locations" in (spared[refused] or "")
-    assert refused in {d.location + d.path for d in collector.store.file_deletions(live_set)}
+    assert refused in {d.location + d.path for d in services.store.file_deletions(live_set)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.services.parameters import SweepParameters
@@ -25,38 +25,38 @@ def write(lake: MemoryLake, *locations: str, dead: int = 4) -> dict[str, set[str
 
 @pytest.mark.parametrize("location", ["memory://wh/", "memory://wh/db", "memory://wh"])
 def test_s13_a_location_near_the_root_of_a_bucket_is_not_swept(
-    lake: MemoryLake, collector: Collector, location: str
+    lake: MemoryLake, services: LakeServices, location: str
 ) -> None:
     write(lake, location.rstrip("/"))
     lake.put("memory://wh/precious/of/others.parquet")
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    report = collector.collect("1")
+    report = services.collect("1")
     assert before == lake.paths()
     assert [location.rstrip("/")] == list(report.refused)
     assert 0 == report.outcomes["deleted"].files
 
 
-def test_s13_only_allowed_locations_are_swept(lake: MemoryLake, collector: Collector) -> None:
+def test_s13_only_allowed_locations_are_swept(lake: MemoryLake, services: LakeServices) -> None:
     dead = write(lake, "memory://wh/mine/t", "memory://wh/theirs/t", "memory://other/mine/t")
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    report = collector.collect("1", sweep=SweepParameters(allow=["memory://wh/mine/"]))
+    report = services.collect("1", sweep=SweepParameters(allow=["memory://wh/mine/"]))
     assert dead["memory://wh/mine/t"] == before - lake.paths()
     assert {"memory://wh/theirs/t", "memory://other/mine/t"} == set(report.refused)
 
 
-def test_s13_a_least_depth_can_be_set(lake: MemoryLake, collector: Collector) -> None:
+def test_s13_a_least_depth_can_be_set(lake: MemoryLake, services: LakeServices) -> None:
     dead = write(lake, "memory://wh/a/t", "memory://wh/a/b/t")
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    collector.collect("1", sweep=SweepParameters(min_depth=3))
+    services.collect("1", sweep=SweepParameters(min_depth=3))
     assert dead["memory://wh/a/b/t"] == before - lake.paths()
 
 
-def test_s13_a_run_without_an_allow_list_says_so(lake: MemoryLake, collector: Collector) -> None:
+def test_s13_a_run_without_an_allow_list_says_so(lake: MemoryLake, services: LakeServices) -> None:
     write(lake, "memory://wh/a/t")
-    assert any("`allow`" in warning for warning in collector.collect("1").warnings)
+    assert any("`allow`" in warning for warning in services.collect("1").warnings)
 
 
 CAPS = [
@@ -73,13 +73,13 @@ CAPS = [
 
 @pytest.mark.parametrize(("caps", "swept"), CAPS)
 def test_s13_more_deletions_than_a_cap_allows_are_not_begun(
-    lake: MemoryLake, collector: Collector, caps: dict[str, float], swept: set[str]
+    lake: MemoryLake, services: LakeServices, caps: dict[str, float], swept: set[str]
 ) -> None:
     """``small``: 4 of 8 files are dead; ``large``: 6 of 10."""
     dead = write(lake, "memory://wh/db/small") | write(lake, "memory://wh/db/large", dead=6)
     lake.advance(timedelta(days=3))
     before = lake.paths()
-    report = collector.collect("1", sweep=SweepParameters(**caps))
+    report = services.collect("1", sweep=SweepParameters(**caps))
     assert {p for name in swept for p in dead[f"memory://wh/db/{name}"]} == before - lake.paths()
     assert 10 == report.outcomes["deleted"].files + report.outcomes["spared"].files == report.unreferenced.files
     assert (swept == {"small", "large"}) == (not any("more than" in warning for warning in report.warnings))

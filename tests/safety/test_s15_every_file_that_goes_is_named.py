@@ -60,8 +60,8 @@ def test_s15_what_an_attempt_deleted_and_did_not_write_is_named_by_the_next(
 ) -> None:
     write(lake)
     folder, file = tmp_path / "a" / "lake", tmp_path / f"outcomes{suffix}"
-    collector = on_disk(lake, folder, engine)
-    live_set, before = collector.mark("1"), stored(folder)
+    services = on_disk(lake, folder, engine)
+    live_set, before = services.mark("1"), stored(folder)
     settings = SweepParameters(files_per_step=files_per_step, outcomes_to=str(file))
 
     def die_once_something_is_gone() -> datetime:
@@ -70,9 +70,9 @@ def test_s15_what_an_attempt_deleted_and_did_not_write_is_named_by_the_next(
         return lake.time
 
     with pytest.raises(Killed):
-        replace(collector, clock=die_once_something_is_gone).sweep(live_set, settings)
+        replace(services, clock=die_once_something_is_gone).sweep(live_set, settings)
     assert before - stored(folder)
-    report = collector.sweep(live_set, replace(settings, resume=True))
+    report = services.sweep(live_set, replace(settings, resume=True))
 
     gone = before - stored(folder)
     assert Counter((path, "deleted") for path in gone) == Counter(named(file))
@@ -85,11 +85,11 @@ def test_s15_a_second_run_of_deferred_deletions_erases_no_line(
 ) -> None:
     write(lake)
     folder, file = tmp_path / "a" / "lake", tmp_path / f"outcomes{suffix}"
-    collector = on_disk(lake, folder, engine)
-    live_set, before = collector.mark("1"), stored(folder)
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
+    services = on_disk(lake, folder, engine)
+    live_set, before = services.mark("1"), stored(folder)
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
     for _ in range(2):
-        collector.delete_deferred(live_set, SweepParameters(outcomes_to=str(file)))
+        services.delete_deferred(live_set, SweepParameters(outcomes_to=str(file)))
     assert Counter((path, "deleted") for path in before - stored(folder)) == Counter(named(file))
 
 
@@ -98,9 +98,9 @@ def test_s15_deferred_deletions_that_were_killed_before_they_told_are_named_by_t
 ) -> None:
     write(lake)
     folder, file = tmp_path / "a" / "lake", tmp_path / "outcomes.jsonl"
-    collector = on_disk(lake, folder, engine)
-    live_set, before = collector.mark("1"), stored(folder)
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
+    services = on_disk(lake, folder, engine)
+    live_set, before = services.mark("1"), stored(folder)
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
     settings = SweepParameters(outcomes_to=str(file), files_per_step=3)
 
     def die_once_something_is_gone() -> datetime:
@@ -109,10 +109,10 @@ def test_s15_deferred_deletions_that_were_killed_before_they_told_are_named_by_t
         return lake.time
 
     with pytest.raises(Killed):
-        replace(collector, clock=die_once_something_is_gone).delete_deferred(live_set, settings)
-    collector.delete_deferred(live_set, settings)
+        replace(services, clock=die_once_something_is_gone).delete_deferred(live_set, settings)
+    services.delete_deferred(live_set, settings)
     assert before - stored(folder) == {path for path, _ in named(file)}
-    assert [] == list(collector.store.file_deletions(live_set))
+    assert [] == list(services.store.file_deletions(live_set))
 
 
 KILLED_PROCESS = """
@@ -161,8 +161,8 @@ def test_s15_a_process_that_is_killed_in_the_middle_of_a_step_leaves_no_nameless
     url = f"sqlite:///{tmp_path}/live-sets.db"
     spec = ConnectorSpec(kind="live-set-store", name="jdbc", options={"url": url})
     with LocalEngine(workers=1) as engine, installed().open(LiveSetStore, spec) as store:
-        collector = replace(on_disk(lake, folder, engine), store=store, clock=lambda: datetime.now(UTC))
-        live_set, before = collector.mark("1"), stored(folder)
+        services = replace(on_disk(lake, folder, engine), store=store, clock=lambda: datetime.now(UTC))
+        live_set, before = services.mark("1"), stored(folder)
         history = str((folder / "history.json").resolve())
         arguments = [history, url, str(live_set), str(file), str(left)]
         process = subprocess.run([sys.executable, "-c", KILLED_PROCESS, *arguments], check=False, timeout=60)
@@ -170,7 +170,7 @@ def test_s15_a_process_that_is_killed_in_the_middle_of_a_step_leaves_no_nameless
         gone = before - stored(folder)
         assert gone and gone - {path for path, _ in named(file)}, "some are gone and have no name"
         _end_lease(url)
-        collector.sweep(live_set, SweepParameters(files_per_step=3, outcomes_to=str(file), resume=True))
+        services.sweep(live_set, SweepParameters(files_per_step=3, outcomes_to=str(file), resume=True))
     assert Counter((path, "deleted") for path in before - stored(folder)) == Counter(named(file))
     assert not list(tmp_path.glob("*.plan*"))
 

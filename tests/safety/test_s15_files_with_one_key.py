@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.algorithms import subtract
@@ -70,7 +70,7 @@ def test_s15_files_with_one_key_stay_apart_in_a_run_with_checksum_sidecars(engin
 
 
 def test_s15_deferred_deletions_keep_files_with_one_key_apart_beside_checksum_sidecars(
-    lake: MemoryLake, collector: Collector, tmp_path: Path
+    lake: MemoryLake, services: LakeServices, tmp_path: Path
 ) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append("live.parquet")
     lake.commit("main", put(table.version))
@@ -78,19 +78,19 @@ def test_s15_deferred_deletions_keep_files_with_one_key_apart_beside_checksum_si
     lake.advance(timedelta(days=3))
     folder = tmp_path / "x" / "y" / "z"
     folder.mkdir(parents=True)
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     places = {f"file://{folder.resolve()}/": ("a", ".a.crc"), "memory://wh/db/t/": ("data/a//b", "data/a/b")}
-    collector.store.start_expire(live_set, at=lake.time)
+    services.store.start_expire(live_set, at=lake.time)
     for location, names in places.items():
         files = [
             FileDeletion(location=location, path=name, size=4, modified=lake.time - timedelta(days=2)) for name in names
         ]
-        collector.store.add_file_deletions(live_set, files)
-    collector.store.finish_expire(live_set, at=lake.time)
+        services.store.add_file_deletions(live_set, files)
+    services.store.finish_expire(live_set, at=lake.time)
     for name in ("a", ".a.crc"):
         (folder / name).write_text("left")
 
-    report = collector.delete_deferred(live_set)
+    report = services.delete_deferred(live_set)
 
     assert set() == twins & lake.paths()
     assert [] == list(folder.iterdir())

@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from collecting import Collector, in_memory, on_disk
+from collecting import LakeServices, in_memory, on_disk
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, delete, put
 from scenes import START
 
@@ -70,20 +70,20 @@ def write(lake: MemoryLake) -> set[str]:
     return lake.paths() - before
 
 
-def dying(collector: Collector) -> Collector:
-    options = {**collector.choice.options, ("file-deleter", "dying"): {"lake": _lake_of(collector)}}
-    return replace(collector, choice=replace(collector.choice, options=options, deleter="dying"))
+def dying(services: LakeServices) -> LakeServices:
+    options = {**services.choice.options, ("file-deleter", "dying"): {"lake": _lake_of(services)}}
+    return replace(services, choice=replace(services.choice, options=options, deleter="dying"))
 
 
-def _lake_of(collector: Collector) -> str:
-    return str(collector.choice.options["file-lister", "memory"]["lake"])
+def _lake_of(services: LakeServices) -> str:
+    return str(services.choice.options["file-lister", "memory"]["lake"])
 
 
-def killed_after(collector: Collector, live_set: UUID, files: int, settings: SweepParameters) -> None:
+def killed_after(services: LakeServices, live_set: UUID, files: int, settings: SweepParameters) -> None:
     """A sweep that ends after so many deletions."""
     Dying.left = files
     with LocalEngine(workers=1) as engine, pytest.raises(Killed):
-        dying(replace(collector, engine=engine)).sweep(live_set, settings)
+        dying(replace(services, engine=engine)).sweep(live_set, settings)
 
 
 def counts(report: GcReport) -> dict[str, tuple[int, int]]:
@@ -101,62 +101,62 @@ def plugin(register: Callable[[object], None]) -> None:
 
 
 @pytest.fixture
-def collector(lake: MemoryLake) -> Iterator[Collector]:
-    """A collector that deletes with the usual deleter, whatever else claims the scheme."""
-    collector = in_memory(lake)
-    with collector.engine:
-        yield replace(collector, choice=replace(collector.choice, deleter="memory"))
+def services(lake: MemoryLake) -> Iterator[LakeServices]:
+    """What deletes with the usual deleter, whatever else claims the scheme."""
+    services = in_memory(lake)
+    with services.engine:
+        yield replace(services, choice=replace(services.choice, deleter="memory"))
 
 
 @pytest.mark.parametrize("files", range(9))
 def test_s15_a_sweep_that_dies_after_any_deletion_is_finished_and_reported_once(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None, files: int
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None, files: int
 ) -> None:
     dead = write(lake)
     sizes = sum(stored.size for path, stored in lake.objects.below("memory://") if path in dead)
     live = lake.paths() - dead
-    live_set = collector.mark("1")
-    killed_after(collector, live_set, files, settings)
+    live_set = services.mark("1")
+    killed_after(services, live_set, files, settings)
     assert len(dead) - files == len(dead & lake.paths())
-    assert LiveSetStatus.EXPIRY_FAILED is collector.store.get(live_set).status
-    report = collector.sweep(live_set, replace(settings, resume=True))
+    assert LiveSetStatus.EXPIRY_FAILED is services.store.get(live_set).status
+    report = services.sweep(live_set, replace(settings, resume=True))
     assert live == lake.paths()
     assert {"deleted": (len(dead), sizes)} == counts(report)
-    assert LiveSetStatus.EXPIRY_SUCCESS is collector.store.get(live_set).status
+    assert LiveSetStatus.EXPIRY_SUCCESS is services.store.get(live_set).status
 
 
 def test_s15_a_sweep_may_die_again_and_again(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     for attempt, files in enumerate((2, 3, 0, 1)):
-        killed_after(collector, live_set, files, replace(settings, resume=attempt > 0))
-    report = collector.sweep(live_set, replace(settings, resume=True))
+        killed_after(services, live_set, files, replace(settings, resume=attempt > 0))
+    report = services.sweep(live_set, replace(settings, resume=True))
     assert not dead & lake.paths()
     assert {"deleted": len(dead)} == {outcome: files for outcome, (files, _) in counts(report).items()}
 
 
 def test_s15_a_resumed_sweep_with_other_steps_counts_the_same(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
-    live_set = collector.mark("1")
-    killed_after(collector, live_set, 4, settings)
-    report = collector.sweep(live_set, SweepParameters(resume=True))
+    live_set = services.mark("1")
+    killed_after(services, live_set, 4, settings)
+    report = services.sweep(live_set, SweepParameters(resume=True))
     assert {"deleted": len(dead)} == {outcome: files for outcome, (files, _) in counts(report).items()}
 
 
 def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_as_deleted(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
-    live_set = collector.mark("1")
-    killed_after(collector, live_set, 4, settings)
+    live_set = services.mark("1")
+    killed_after(services, live_set, 4, settings)
     gone = dead - lake.paths()
     metadata = next(path for path in sorted(lake.paths() - dead) if path.startswith("memory://wh/db/b/metadata/"))
     lake.faults.reading[metadata] = UnreadableFileError(metadata, "no answer")
-    report = collector.sweep(live_set, replace(settings, resume=True))
+    report = services.sweep(live_set, replace(settings, resume=True))
     frozen = {path for path in dead - gone if path.startswith("memory://wh/db/b/")}
     assert frozen and frozen == dead & lake.paths()
     assert report.outcomes["deleted"].files <= len(dead - frozen)
@@ -165,7 +165,11 @@ def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_
 
 
 def test_s15_a_file_that_a_veto_keeps_when_the_sweep_is_resumed_is_not_counted_as_deleted(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None, register: Callable[[object], None]
+    lake: MemoryLake,
+    services: LakeServices,
+    settings: SweepParameters,
+    plugin: None,
+    register: Callable[[object], None],
 ) -> None:
     class Veto:
         @hookimpl
@@ -173,34 +177,38 @@ def test_s15_a_file_that_a_veto_keeps_when_the_sweep_is_resumed_is_not_counted_a
             return {file.path: "legal hold" for file in files}
 
     dead = write(lake)
-    live_set = collector.mark("1")
-    killed_after(collector, live_set, 4, settings)
+    live_set = services.mark("1")
+    killed_after(services, live_set, 4, settings)
     left = dead & lake.paths()
     register(Veto())
-    report = collector.sweep(live_set, replace(settings, resume=True))
+    report = services.sweep(live_set, replace(settings, resume=True))
     assert left == dead & lake.paths()
     assert {"deleted": len(dead - left), "spared": len(left)} == {o: n for o, (n, _) in counts(report).items()}
 
 
 def test_s15_what_became_live_before_the_first_attempt_is_counted_once_as_spared(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
 ) -> None:
     old = lake.table("db.old", location="memory://wh/db/b").append("old.parquet")
     first = lake.commit("main", put(old.version))
     lake.commit("main", delete(old.key))
     dead = write(lake) | old.needed
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     lake.tag("tag", first)
     dead = {path for path in dead if path not in old.needed}
-    killed_after(collector, live_set, 4, settings)
-    report = collector.sweep(live_set, replace(settings, resume=True))
+    killed_after(services, live_set, 4, settings)
+    report = services.sweep(live_set, replace(settings, resume=True))
     assert not dead & lake.paths()
     assert old.needed <= lake.paths()
     assert {"deleted": len(dead), "spared": len(old.needed)} == {o: n for o, (n, _) in counts(report).items()}
 
 
 def test_s15_a_file_that_a_veto_keeps_every_time_changes_no_count(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None, register: Callable[[object], None]
+    lake: MemoryLake,
+    services: LakeServices,
+    settings: SweepParameters,
+    plugin: None,
+    register: Callable[[object], None],
 ) -> None:
     class Veto:
         @hookimpl
@@ -209,45 +217,45 @@ def test_s15_a_file_that_a_veto_keeps_every_time_changes_no_count(
 
     register(Veto())
     dead = write(lake)
-    live_set = collector.mark("1")
-    killed_after(collector, live_set, 4, settings)
-    report = collector.sweep(live_set, replace(settings, resume=True))
+    live_set = services.mark("1")
+    killed_after(services, live_set, 4, settings)
+    report = services.sweep(live_set, replace(settings, resume=True))
     assert {"deleted": len(dead) - 2, "spared": 2} == {o: n for o, (n, _) in counts(report).items()}
 
 
 def test_s15_a_deletion_that_failed_is_reported_and_tried_again_on_resume(
-    lake: MemoryLake, collector: Collector, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
 ) -> None:
     dead = write(lake)
     stuck = "memory://wh/db/a/data/dead-0.parquet"
     lake.faults.deleting[stuck] = "access denied"
-    live_set = collector.mark("1")
-    killed_after(collector, live_set, 5, settings)
-    report = collector.sweep(live_set, replace(settings, resume=True))
+    live_set = services.mark("1")
+    killed_after(services, live_set, 5, settings)
+    report = services.sweep(live_set, replace(settings, resume=True))
     assert {"deleted": len(dead) - 1, "failed": 1} == {o: n for o, (n, _) in counts(report).items()}
     assert [(stuck, "access denied")] == [(file.path, file.reason) for file in report.failed_files]
     assert 1 == report.exit_code
     lake.faults.deleting.clear()
-    again = collector.collect("1")
+    again = services.collect("1")
     assert (1, 0) == (again.outcomes["deleted"].files, again.exit_code)
 
 
-def test_s15_a_second_run_deletes_nothing(lake: MemoryLake, collector: Collector) -> None:
+def test_s15_a_second_run_deletes_nothing(lake: MemoryLake, services: LakeServices) -> None:
     dead = write(lake)
-    assert len(dead) == collector.collect("1").outcomes["deleted"].files
-    assert {} == counts(collector.collect("1"))
+    assert len(dead) == services.collect("1").outcomes["deleted"].files
+    assert {} == counts(services.collect("1"))
 
 
-def test_s15_a_finished_sweep_is_not_resumed(lake: MemoryLake, collector: Collector) -> None:
+def test_s15_a_finished_sweep_is_not_resumed(lake: MemoryLake, services: LakeServices) -> None:
     write(lake)
-    live_set = collector.mark("1")
-    collector.sweep(live_set)
+    live_set = services.mark("1")
+    services.sweep(live_set)
     for resume in (False, True):
         with pytest.raises(LiveSetStateError, match="EXPIRY_SUCCESS"):
-            collector.sweep(live_set, SweepParameters(resume=resume))
+            services.sweep(live_set, SweepParameters(resume=resume))
 
 
-def test_s15_what_somebody_else_deleted_meanwhile_is_already_gone(lake: MemoryLake, collector: Collector) -> None:
+def test_s15_what_somebody_else_deleted_meanwhile_is_already_gone(lake: MemoryLake, services: LakeServices) -> None:
     dead = write(lake)
     first, second, *_ = sorted(path for path in dead if "/b/data/" in path)
 
@@ -256,40 +264,40 @@ def test_s15_what_somebody_else_deleted_meanwhile_is_already_gone(lake: MemoryLa
             lake.objects.delete(first)
             lake.objects.delete(second)
 
-    live_set = collector.mark("1")
-    report = collector.sweep(live_set, progress=someone_else)
+    live_set = services.mark("1")
+    report = services.sweep(live_set, progress=someone_else)
     assert {"deleted": len(dead) - 2, "already_gone": 2} == {o: n for o, (n, _) in counts(report).items()}
 
 
-def test_s15_deferred_deletions_that_fail_stay_recorded(lake: MemoryLake, collector: Collector) -> None:
+def test_s15_deferred_deletions_that_fail_stay_recorded(lake: MemoryLake, services: LakeServices) -> None:
     dead = write(lake)
     stuck = "memory://wh/db/b/data/dead-0.parquet"
-    live_set = collector.mark("1")
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
+    live_set = services.mark("1")
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
     lake.faults.deleting[stuck] = "access denied"
-    report = collector.delete_deferred(live_set)
+    report = services.delete_deferred(live_set)
     assert {"deleted": len(dead) - 1, "failed": 1} == {o: n for o, (n, _) in counts(report).items()}
-    assert ["data/dead-0.parquet"] == [deletion.path for deletion in collector.store.file_deletions(live_set)]
+    assert ["data/dead-0.parquet"] == [deletion.path for deletion in services.store.file_deletions(live_set)]
     lake.faults.deleting.clear()
-    assert {"deleted": 1} == {o: n for o, (n, _) in counts(collector.delete_deferred(live_set)).items()}
-    assert {} == counts(collector.delete_deferred(live_set))
+    assert {"deleted": 1} == {o: n for o, (n, _) in counts(services.delete_deferred(live_set)).items()}
+    assert {} == counts(services.delete_deferred(live_set))
 
 
 def test_s15_both_engines_resume_after_a_failure(engine: Engine, tmp_path: Path) -> None:
     lake = MemoryLake("s15-on-disk")
     lake.now = START
     dead = write(lake)
-    collector = on_disk(lake, tmp_path / "a" / "lake", engine)
+    services = on_disk(lake, tmp_path / "a" / "lake", engine)
 
     def die(phase: str, done: int, total: int | None) -> None:
         if (phase, done) == ("delete", 1):
             raise Killed
 
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     settings = SweepParameters(files_per_step=5)
     with pytest.raises(Killed):
-        collector.sweep(live_set, settings, progress=die)
-    report = collector.sweep(live_set, replace(settings, resume=True))
+        services.sweep(live_set, settings, progress=die)
+    report = services.sweep(live_set, replace(settings, resume=True))
     assert {"deleted": len(dead)} == {o: n for o, (n, _) in counts(report).items()}
     assert 8 == sum(path.is_file() for path in (tmp_path / "a" / "lake" / "wh").rglob("*"))
 
@@ -334,9 +342,9 @@ def test_s15_a_process_that_was_killed_is_resumed_by_another(tmp_path: Path) -> 
     url = f"sqlite:///{tmp_path}/live-sets.db"
     spec = ConnectorSpec(kind="live-set-store", name="jdbc", options={"url": url})
     with LocalEngine(workers=2) as engine, installed().open(LiveSetStore, spec) as store:
-        collector = on_disk(lake, tmp_path / "a" / "lake", engine)
-        collector = replace(collector, store=store, clock=lambda: datetime.now(UTC))
-        live_set = collector.mark("1")
+        services = on_disk(lake, tmp_path / "a" / "lake", engine)
+        services = replace(services, store=store, clock=lambda: datetime.now(UTC))
+        live_set = services.mark("1")
         history = str((tmp_path / "a" / "lake" / "history.json").resolve())
         process = subprocess.Popen(
             [sys.executable, "-c", KILLED_PROCESS, history, url, str(live_set)], stdout=subprocess.PIPE, text=True
@@ -345,16 +353,16 @@ def test_s15_a_process_that_was_killed_is_resumed_by_another(tmp_path: Path) -> 
         assert "deleting" == process.stdout.readline().strip()
         settings = SweepParameters(files_per_step=FILES_PER_STEP, resume=True)
         with pytest.raises(LeaseHeldError):
-            collector.sweep(live_set, settings)
+            services.sweep(live_set, settings)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         process.stdout.close()
         assert LiveSetStatus.EXPIRY_IN_PROGRESS is store.get(live_set).status
         with pytest.raises(LiveSetStateError if _lease_ran_out() else LeaseHeldError):
-            collector.sweep(live_set, replace(settings, resume=False))
+            services.sweep(live_set, replace(settings, resume=False))
         stored = _stored(tmp_path)
         assert 8 < len(stored) < 8 + len(dead), "some were deleted, some were not"
-        report = collector.sweep(live_set, settings)
+        report = services.sweep(live_set, settings)
         assert {"deleted": len(dead)} == {o: n for o, (n, _) in counts(report).items()}
         assert 8 == len(_stored(tmp_path))
         assert LiveSetStatus.EXPIRY_SUCCESS is store.get(live_set).status
@@ -369,25 +377,25 @@ def _stored(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "a" / "lake" / "wh").rglob("*") if path.is_file()]
 
 
-def test_s15_two_sweeps_at_once_are_refused(lake: MemoryLake, collector: Collector) -> None:
+def test_s15_two_sweeps_at_once_are_refused(lake: MemoryLake, services: LakeServices) -> None:
     write(lake)
-    first, second = collector.mark("1"), collector.mark("1")
+    first, second = services.mark("1"), services.mark("1")
 
     def sweep_too(phase: str, done: int, total: int | None) -> None:
         with pytest.raises(LeaseHeldError):
-            collector.sweep(second)
+            services.sweep(second)
 
-    collector.sweep(first, progress=sweep_too)
+    services.sweep(first, progress=sweep_too)
 
 
-def test_s15_a_sweep_that_lost_its_lease_stops(lake: MemoryLake, collector: Collector) -> None:
+def test_s15_a_sweep_that_lost_its_lease_stops(lake: MemoryLake, services: LakeServices) -> None:
     """Its process stood still for so long that another one may have begun."""
     dead = write(lake)
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
 
     def stand_still(phase: str, done: int, total: int | None) -> None:
         lake.advance(timedelta(minutes=3))
 
     with pytest.raises(SafetyError, match="lease"):
-        collector.sweep(live_set, progress=stand_still)
+        services.sweep(live_set, progress=stand_still)
     assert dead <= lake.paths()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, put
 from nessie_gc_nessie import NessieConnector
 
@@ -34,24 +34,24 @@ class Renamed(MemoryRepository):
 
 
 @pytest.fixture
-def by_address(nessie: NessieServer) -> Iterator[Callable[[str], Collector]]:
+def by_address(nessie: NessieServer) -> Iterator[Callable[[str], LakeServices]]:
     """Opens collectors of one server and one store by any address of the server."""
     store = MemoryLiveSetStore.from_options({})
     opened = []
     with LocalEngine(workers=1) as engine:
 
-        def collector(uri: str) -> Collector:
+        def services(uri: str) -> LakeServices:
             opened.append(NessieConnector.from_options({"uri": uri}))
-            return Collector(repository=opened[-1], store=store, engine=engine, clock=lambda: datetime.now(UTC))
+            return LakeServices(repository=opened[-1], store=store, engine=engine, clock=lambda: datetime.now(UTC))
 
-        yield collector
+        yield services
         for connector in opened:
             connector.close()
 
 
 @pytest.mark.server
 def test_s15_a_second_sweep_by_another_address_is_refused(
-    nessie: NessieServer, by_address: Callable[[str], Collector]
+    nessie: NessieServer, by_address: Callable[[str], LakeServices]
 ) -> None:
     first = by_address(nessie.uri)
     second = by_address(nessie.uri.replace("127.0.0.1", "LocalHost") + "/")
@@ -69,19 +69,19 @@ def test_s15_a_second_sweep_by_another_address_is_refused(
 
 @pytest.mark.server
 def test_s15_what_was_marked_by_one_address_is_swept_by_another(
-    nessie: NessieServer, by_address: Callable[[str], Collector]
+    nessie: NessieServer, by_address: Callable[[str], LakeServices]
 ) -> None:
     live_set = by_address(nessie.uri).mark("1")
     report = by_address(nessie.uri.replace("127.0.0.1", "localhost")).sweep(live_set, DRY_RUN)
     assert 0 == report.exit_code
 
 
-def warnings_of_a_mark(collector: Collector) -> list[str]:
-    return MarkService(MarkParameters()).run(collector.run()).warnings
+def warnings_of_a_mark(services: LakeServices) -> list[str]:
+    return MarkService(MarkParameters()).run(services.run()).warnings
 
 
 def test_s15_records_left_behind_are_named_with_the_command_that_brings_them_and_prove_what_they_proved(
-    lake: MemoryLake, collector: Collector
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     first = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     second = first.overwrite("b.parquet")
@@ -89,18 +89,18 @@ def test_s15_records_left_behind_are_named_with_the_command_that_brings_them_and
         lake.advance(timedelta(hours=1))
         lake.commit("main", put(state.version))
     lake.advance(timedelta(days=3))
-    collector.collect("1")
+    services.collect("1")
     assert first.metadata_location not in lake.paths()
-    assert [] == warnings_of_a_mark(collector)
+    assert [] == warnings_of_a_mark(services)
 
-    renamed = replace(collector, repository=Renamed.from_options({"lake": lake.name}))
+    renamed = replace(services, repository=Renamed.from_options({"lake": lake.name}))
     (warning,) = warnings_of_a_mark(renamed)
     _, command = warning.split("nessie-gc move-records ")
     _, source, _, target = shlex.split(command)
-    assert (collector.repository.identity(), "lake-1") == (source, target)
+    assert (services.repository.identity(), "lake-1") == (source, target)
     assert 1 == renamed.collect("NONE").exit_code
 
-    RecordsService(collector.store).move(source, target, dry_run=False)
+    RecordsService(services.store).move(source, target, dry_run=False)
     report = renamed.collect("NONE")
     assert (1, 0, []) == (
         report.tolerated_missing,

@@ -10,7 +10,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from collecting import Collector, in_memory, on_disk
+from collecting import LakeServices, in_memory, on_disk
 from nessie_gc_memory import MemoryLake, put
 from scenes import START
 
@@ -69,18 +69,18 @@ def test_s17_marking_in_one_time_zone_and_sweeping_in_another_changes_nothing(
 ) -> None:
     dead, live = write(lake)
     with LocalEngine(workers=2) as engine:
-        collector = replace(in_memory(lake, engine), store=store)
+        services = replace(in_memory(lake, engine), store=store)
         in_zone(mark_zone)
-        live_set = collector.mark("P3D")
+        live_set = services.mark("P3D")
         in_zone(sweep_zone)
-        collector.sweep(live_set)
+        services.sweep(live_set)
     assert live == lake.paths()
     assert not dead & lake.paths()
 
 
-def test_s17_a_clock_of_another_zone_changes_nothing(lake: MemoryLake, collector: Collector) -> None:
+def test_s17_a_clock_of_another_zone_changes_nothing(lake: MemoryLake, services: LakeServices) -> None:
     _, live = write(lake)
-    moved = replace(collector, clock=lambda: lake.time.astimezone(ZoneInfo("Asia/Tokyo")))
+    moved = replace(services, clock=lambda: lake.time.astimezone(ZoneInfo("Asia/Tokyo")))
     moved.collect("P3D")
     assert live == lake.paths()
 
@@ -106,9 +106,9 @@ def test_s17_times_and_texts_come_back_whole(store: LiveSetStore, lake: MemoryLa
     table = lake.table("db.t", location=long).append("a.parquet")
     lake.commit("main", put(table.version))
     with LocalEngine(workers=2) as engine:
-        collector = replace(in_memory(lake, engine), store=store)
-        live_set = collector.mark("2026-01-01T12:34:56.123456+09:00")
-        collector.sweep(live_set)
+        services = replace(in_memory(lake, engine), store=store)
+        live_set = services.mark("2026-01-01T12:34:56.123456+09:00")
+        services.sweep(live_set)
     found = store.get(live_set)
     assert (lake.time, lake.time) == (found.created, found.references_listed)
     assert ("2026-01-01T03:34:56.123456+00:00",) == found.policies

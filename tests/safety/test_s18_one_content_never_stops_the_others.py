@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from collected_scenes import Merged
-from collecting import Collector
+from collected_scenes import CollectedScenes
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import UnreadableFileError
 
 
-def test_s18_metadata_that_is_nonsense_stops_its_content_only(merged: Merged) -> None:
-    result = merged.result("corrupt_metadata")
+def test_s18_metadata_that_is_nonsense_stops_its_content_only(collected: CollectedScenes) -> None:
+    result = collected.result("corrupt_metadata")
     assert {result.scene.path("db/fine/data/nobody.parquet")} <= result.gone
     assert not any("db/broken" in path for path in result.gone)
     assert any("db/broken" in location for location in result.unknown)
@@ -24,7 +24,7 @@ def test_s18_metadata_that_is_nonsense_stops_its_content_only(merged: Merged) ->
     "error", [UnreadableFileError("x", "it is cut off"), RuntimeError("a defect"), KeyError("k"), OSError("no disk")]
 )
 def test_s18_whatever_goes_wrong_at_any_level_stops_its_content_only(
-    lake: MemoryLake, collector: Collector, level: str, error: Exception
+    lake: MemoryLake, services: LakeServices, level: str, error: Exception
 ) -> None:
     older = lake.table("db.broken", location="memory://wh/db/broken").append("a.parquet")
     broken = older.append("c.parquet")
@@ -40,7 +40,7 @@ def test_s18_whatever_goes_wrong_at_any_level_stops_its_content_only(
         "manifest": broken.manifests[2][0],
     }[level]
     lake.faults.reading[path] = error
-    report = collector.collect("NONE")
+    report = services.collect("NONE")
     assert (True, False) == (frozen in lake.paths(), dead in lake.paths())
     assert 1 == report.exit_code
     assert path in report.unreadable
@@ -48,7 +48,7 @@ def test_s18_whatever_goes_wrong_at_any_level_stops_its_content_only(
 
 
 def test_s18_files_that_fail_once_and_then_can_be_read_freeze_their_content(
-    lake: MemoryLake, collector: Collector
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     """A parent that cannot be read when the blame is sought may name the bad file, so it is to blame."""
     broken = lake.table("db.broken", location="memory://wh/db/broken").append("a.parquet")
@@ -66,6 +66,6 @@ def test_s18_files_that_fail_once_and_then_can_be_read_freeze_their_content(
             return error
 
     lake.faults.reading = ThenTheListToo({manifest: UnreadableFileError(manifest, "no answer")})
-    report = collector.collect("1")
+    report = services.collect("1")
     assert frozen in lake.paths()
     assert 1 == report.exit_code

@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from collecting import Collector, on_disk
+from collecting import LakeServices, on_disk
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_memory import MemoryLake, put
 from scenes import NOW, START
@@ -70,10 +70,10 @@ def write(lake: MemoryLake, odd: str) -> tuple[str, set[str]]:
 
 @pytest.mark.parametrize("odd", ODD)
 def test_s18_a_version_that_cannot_be_held_is_unknown_and_the_others_go_on(
-    lake: MemoryLake, collector: Collector, store: LiveSetStore, odd: str
+    lake: MemoryLake, services: LakeServices, store: LiveSetStore, odd: str
 ) -> None:
     dead, kept = write(lake, odd)
-    report = replace(collector, store=store).collect("NONE")
+    report = replace(services, store=store).collect("NONE")
     assert dead not in lake.paths()
     assert kept <= lake.paths()
     assert 1 == report.exit_code
@@ -88,14 +88,14 @@ def test_s18_both_engines_go_on(lake: MemoryLake, engine: Engine, tmp_path: Path
     assert (1, {"a.parquet", "b.parquet", "kept.parquet"}) == (report.exit_code, names)
 
 
-def test_s18_what_became_live_since_the_mark_may_be_odd_as_well(lake: MemoryLake, collector: Collector) -> None:
+def test_s18_what_became_live_since_the_mark_may_be_odd_as_well(lake: MemoryLake, services: LakeServices) -> None:
     good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
     bad = lake.table("db.bad", location="memory://wh/db/bad").append("b.parquet")
     lake.commit("main", put(good.version), put(bad.version))
     dead, kept = lake.put(f"{good.location}/dead.parquet"), lake.put(f"{bad.location}/dead.parquet")
     lake.advance(UNTIL_NOW)
     between = lambda: lake.commit("main", put(replace(bad.version, snapshot_id=2**70)))  # noqa: E731 - done in between
-    report = collector.collect("1", between=between)
+    report = services.collect("1", between=between)
     assert dead not in lake.paths()
     assert kept in lake.paths()
     assert 1 == report.exit_code
@@ -103,7 +103,7 @@ def test_s18_what_became_live_since_the_mark_may_be_odd_as_well(lake: MemoryLake
 
 @pytest.mark.parametrize("name", ["1.json\0", "1.json\ud800"])
 def test_s18_metadata_that_cannot_be_named_costs_no_file_in_the_location_of_another_table(
-    lake: MemoryLake, collector: Collector, name: str
+    lake: MemoryLake, services: LakeServices, name: str
 ) -> None:
     """Its folder says nothing of its files, which lie where another table has its own."""
     good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
@@ -113,28 +113,28 @@ def test_s18_metadata_that_cannot_be_named_costs_no_file_in_the_location_of_anot
     lake.put(f"{good.location}/dead.parquet")
     lake.advance(UNTIL_NOW)
     before = lake.paths()
-    assert 1 == collector.collect("NONE").exit_code
+    assert 1 == services.collect("NONE").exit_code
     assert before == lake.paths()
 
 
-def test_s18_metadata_of_an_odd_snapshot_says_where_its_files_are(lake: MemoryLake, collector: Collector) -> None:
+def test_s18_metadata_of_an_odd_snapshot_says_where_its_files_are(lake: MemoryLake, services: LakeServices) -> None:
     good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
     guest = lake.table("db.guest", location="memory://wh/db/host").append("b.parquet")
     host = lake.table("db.host", location="memory://wh/db/host").append("c.parquet")
     lake.commit("main", put(good.version), put(host.version), put(replace(guest.version, snapshot_id=2**63)))
     dead, kept = lake.put(f"{good.location}/dead.parquet"), lake.put(f"{host.location}/dead.parquet")
     lake.advance(UNTIL_NOW)
-    assert 1 == collector.collect("NONE").exit_code
+    assert 1 == services.collect("NONE").exit_code
     assert dead not in lake.paths()
     assert {kept, *guest.needed} <= lake.paths()
 
 
-def test_s18_names_of_references_may_be_odd(lake: MemoryLake, collector: Collector, store: LiveSetStore) -> None:
+def test_s18_names_of_references_may_be_odd(lake: MemoryLake, services: LakeServices, store: LiveSetStore) -> None:
     good = lake.table("db.good", location="memory://wh/db/good").append("a.parquet")
     lake.commit("ma\0in", put(good.version))
     dead = lake.put(f"{good.location}/dead.parquet")
     lake.advance(UNTIL_NOW)
-    report = replace(collector, store=store).collect("1")
+    report = replace(services, store=store).collect("1")
     assert (0, good.needed) == (report.exit_code, lake.paths())
     assert dead not in lake.paths()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collected_scenes import Merged, collect_scenes
-from collecting import Collector
+from collected_scenes import CollectedScenes, collect_scenes
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.dataset import Engine
@@ -17,9 +17,11 @@ from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.services.parameters import Membership, SweepParameters
 
 
-def test_s21_a_dry_run_names_what_the_real_run_deletes(merged: Merged, engine: Engine, tmp_path: Path) -> None:
+def test_s21_a_dry_run_names_what_the_real_run_deletes(
+    collected: CollectedScenes, engine: Engine, tmp_path: Path
+) -> None:
     dry = collect_scenes(engine, SweepParameters(dry_run=True), tmp_path)
-    real = {(row["path"], row["outcome"].replace("deleted", "would_delete")) for row in merged.rows}
+    real = {(row["path"], row["outcome"].replace("deleted", "would_delete")) for row in collected.rows}
     assert real == {(row["path"], row["outcome"]) for row in dry.rows}
     wanted = {path for path in dry.before if (dry.folder / path.removeprefix("memory://")).is_file()}
     assert dry.before == wanted, "a dry run deletes nothing"
@@ -31,33 +33,33 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("membership", list(Membership))
 def test_s21_a_dry_run_less_what_became_live(
-    lake: MemoryLake, collector: Collector, tmp_path: Path, membership: Membership
+    lake: MemoryLake, services: LakeServices, tmp_path: Path, membership: Membership
 ) -> None:
     old = lake.table("db.t", location="memory://wh/db/t").append("old.parquet")
     first = lake.commit("main", put(old.version))
     lake.commit("main", put(old.overwrite("new.parquet").version))
     lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     named = tmp_path / "dry.jsonl"
     dry = SweepParameters(dry_run=True, membership=membership, outcomes_to=str(named))
-    collector.sweep(live_set, dry)
-    assert LiveSetStatus.IDENTIFY_SUCCESS is collector.store.get(live_set).status
+    services.sweep(live_set, dry)
+    assert LiveSetStatus.IDENTIFY_SUCCESS is services.store.get(live_set).status
     would = {row["location"] + row["path"] for row in rows(named)}
     before = lake.paths()
     lake.tag("tag", first)
-    collector.sweep(live_set, SweepParameters(membership=membership))
+    services.sweep(live_set, SweepParameters(membership=membership))
     assert would - old.needed == before - lake.paths()
     assert old.needed <= would
 
 
-def test_s21_a_dry_run_leaves_no_trace_in_the_store(lake: MemoryLake, collector: Collector) -> None:
+def test_s21_a_dry_run_leaves_no_trace_in_the_store(lake: MemoryLake, services: LakeServices) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet").overwrite("b.parquet")
     lake.commit("main", put(table.version))
     lake.advance(timedelta(days=3))
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     for _ in range(2):
-        collector.sweep(live_set, SweepParameters(dry_run=True))
-    assert [] == list(collector.store.steps(live_set))
-    assert set() == collector.store.tombstones(collector.repository.identity(), lake.paths())
-    assert [] == list(collector.store.file_deletions(live_set))
+        services.sweep(live_set, SweepParameters(dry_run=True))
+    assert [] == list(services.store.steps(live_set))
+    assert set() == services.store.tombstones(services.repository.identity(), lake.paths())
+    assert [] == list(services.store.file_deletions(live_set))

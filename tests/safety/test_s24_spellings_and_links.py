@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from collecting import Collector, on_disk
+from collecting import LakeServices, on_disk
 from lakes_by_hand import respell
 from nessie_gc_memory import MemoryLake, TableState, put
 from scenes import START
@@ -53,10 +53,10 @@ def moved_table(lake: MemoryLake, spelling: tuple[str, str]) -> tuple[TableState
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
 def test_s24_a_live_path_in_an_odd_spelling_is_kept_in_whatever_unit_it_lies(
-    lake: MemoryLake, collector: Collector, spelling: tuple[str, str]
+    lake: MemoryLake, services: LakeServices, spelling: tuple[str, str]
 ) -> None:
     table, dead = moved_table(lake, spelling)
-    report = collector.collect("1")
+    report = services.collect("1")
     assert table.needed <= lake.paths()
     assert not dead & lake.paths()
     assert ({}, 0, 0) == (report.unknown, report.lost.files, report.exit_code)
@@ -64,42 +64,42 @@ def test_s24_a_live_path_in_an_odd_spelling_is_kept_in_whatever_unit_it_lies(
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
 def test_s24_the_re_check_knows_odd_spellings_too(
-    lake: MemoryLake, collector: Collector, spelling: tuple[str, str]
+    lake: MemoryLake, services: LakeServices, spelling: tuple[str, str]
 ) -> None:
     table, _ = moved_table(lake, spelling)
     lake.tag("old", "main")
     lake.commit("main", put(lake.table("db.t", location="memory://wh/db/t").append("new.parquet").version))
     old = lake.drop("old").commit_id
     assert old is not None
-    collector.collect("1", between=lambda: lake.tag("again", old))
+    services.collect("1", between=lambda: lake.tag("again", old))
     assert table.needed <= lake.paths()
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
 def test_s24_deferred_deletion_knows_odd_spellings_too(
-    lake: MemoryLake, collector: Collector, spelling: tuple[str, str]
+    lake: MemoryLake, services: LakeServices, spelling: tuple[str, str]
 ) -> None:
     table, dead = moved_table(lake, spelling)
     lake.tag("old", "main")
     lake.commit("main", put(lake.table("db.t", location="memory://wh/db/t").append("new.parquet").version))
     old = lake.drop("old").commit_id
     assert old is not None
-    live_set = collector.mark("1")
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
+    live_set = services.mark("1")
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
     lake.tag("again", old)
-    collector.delete_deferred(live_set)
+    services.delete_deferred(live_set)
     assert table.needed <= lake.paths()
     assert "memory://wh/db/t/data/nobody.parquet" in dead - lake.paths()
 
 
-def test_s24_two_spellings_of_one_location_are_one_unit(lake: MemoryLake, collector: Collector) -> None:
+def test_s24_two_spellings_of_one_location_are_one_unit(lake: MemoryLake, services: LakeServices) -> None:
     one = lake.table("db.one", location="memory://wh/db/t").append("a.parquet")
     two = lake.table("db.two", location="memory://wh/db/t").append("b.parquet")
     lake.commit("main", put(one.version), put(two.version))
     respell(lake, two.metadata_location, lambda path: path.replace("memory://wh/", "memory://wh//"))
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert one.needed | two.needed <= lake.paths()
     assert dead not in lake.paths()
     assert ({}, 1) == (report.unknown, report.locations)
@@ -161,12 +161,12 @@ def test_s24_one_folder_by_two_paths_is_one_location(
     lake.commit("main", put(one.version), put(two.version))
     lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    collector = on_disk(lake, folder, engine)
+    services = on_disk(lake, folder, engine)
     for path in two.needed:
         if path.endswith(".json"):
             rewrite(folder, path, lambda text: text.replace(f"file://{folder}/", f"file://{link}/"))
     with second_path(folder, link):
-        report = collector.collect("1")
+        report = services.collect("1")
         left = stored(folder)
     assert one.needed | two.needed <= left
     assert "memory://wh/db/t/data/nobody.parquet" not in left
@@ -182,10 +182,10 @@ def test_s24_files_that_are_named_by_a_second_path_of_a_swept_folder_stay(
     lake.commit("main", put(table.version))
     lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    collector = on_disk(lake, folder, engine)
+    services = on_disk(lake, folder, engine)
     rewrite(folder, table.manifests[1][0], lambda text: text.replace(f"file://{folder}/wh/db/t", f"file://{link}"))
     with second_path(folder / "wh/db/t", link):
-        report = collector.collect("1")
+        report = services.collect("1")
         left = stored(folder)
     assert table.needed == left & (table.needed | {"memory://wh/db/t/data/nobody.parquet"})
     assert ({}, 0) == (report.unknown, report.lost.files)
@@ -198,11 +198,11 @@ def test_s24_what_a_live_link_to_a_file_leads_to_stays(tmp_path: Path, engine: E
     lake.put("memory://wh/db/t/data/target.parquet")
     lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
-    collector = on_disk(lake, folder, engine)
+    services = on_disk(lake, folder, engine)
     data = folder / "wh/db/t/data"
     (data / "a.parquet").unlink()
     (data / "a.parquet").symlink_to("target.parquet")
-    collector.collect("1")
+    services.collect("1")
     assert {"a.parquet", "target.parquet"} == {path.name for path in data.iterdir()}
     assert (data / "a.parquet").exists()
 
@@ -214,12 +214,12 @@ def test_s24_every_link_of_a_chain_stays(tmp_path: Path, engine: Engine) -> None
     for name in ("middle", "target", "nobody"):
         lake.put(f"memory://wh/db/t/data/{name}.parquet")
     lake.advance(timedelta(days=3))
-    collector = on_disk(lake, folder, engine)
+    services = on_disk(lake, folder, engine)
     data = folder / "wh/db/t/data"
     for name, target in (("a", "middle.parquet"), ("middle", data / "target.parquet")):
         (data / f"{name}.parquet").unlink()
         (data / f"{name}.parquet").symlink_to(target)
-    collector.collect("1")
+    services.collect("1")
     assert {"a.parquet", "middle.parquet", "target.parquet"} == {path.name for path in data.iterdir()}
 
 
@@ -235,19 +235,19 @@ def test_s24_what_is_mounted_in_a_table_is_not_taken_for_its_garbage(tmp_path: P
     if where != "elsewhere":
         target, mount = folder / "wh/db/u/data", folder / "wh/db" / where / "of-u"
     with LocalEngine(workers=2) as engine:
-        collector = on_disk(lake, folder, engine)
+        services = on_disk(lake, folder, engine)
         mount.parent.mkdir(parents=True, exist_ok=True)
         for manifest in (*t.manifests[1], *u.manifests[1]):
             rewrite(folder, manifest, lambda text: text.replace(f"file://{target}", f"file://{mount}"))
         with mounted(target, mount):
-            report = collector.collect("1")
+            report = services.collect("1")
     left = stored(folder)
     assert t.needed | u.needed <= left
     assert "memory://wh/db/t/nobody.parquet" not in left
     assert ({}, 0) == (report.unknown, report.lost.files)
 
 
-def test_s24_an_alias_within_a_location_costs_no_file(lake: MemoryLake, collector: Collector) -> None:
+def test_s24_an_alias_within_a_location_costs_no_file(lake: MemoryLake, services: LakeServices) -> None:
     """An alias adds a spelling, and takes none away; it may lead on to others."""
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet", "b.parquet")
     lake.commit("main", put(table.version))
@@ -262,7 +262,7 @@ def test_s24_an_alias_within_a_location_costs_no_file(lake: MemoryLake, collecto
         "memory://bridge": "memory://wh/db/t",
         "memory://wh/db/t/y": "memory://wh/db/t/data",
     }
-    report = replace(collector, choice=replace(collector.choice, path_aliases=aliases)).collect("1")
+    report = replace(services, choice=replace(services.choice, path_aliases=aliases)).collect("1")
     assert first <= lake.paths()
     assert dead not in lake.paths()
     assert 0 == report.exit_code
@@ -270,14 +270,14 @@ def test_s24_an_alias_within_a_location_costs_no_file(lake: MemoryLake, collecto
 
 @pytest.mark.parametrize("spelled", ["memory:///wh/db/t/data/", "memory://wh/db/t/data/a.parquet/"])
 def test_s24_a_path_without_a_bucket_or_with_a_slash_at_its_end_keeps_its_file(
-    lake: MemoryLake, collector: Collector, spelled: str
+    lake: MemoryLake, services: LakeServices, spelled: str
 ) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     lake.commit("main", put(table.version))
     for manifest in table.manifests[1]:
         respell(lake, manifest, lambda path: spelled if spelled.endswith("parquet/") else f"{spelled}a.parquet")
     lake.advance(timedelta(days=3))
-    collector.collect("1")
+    services.collect("1")
     assert table.needed <= lake.paths()
 
 
@@ -325,7 +325,7 @@ def test_s24_an_allowed_warehouse_is_what_it_is_on_the_disk(tmp_path: Path) -> N
         assert [f"file://{link}/way-out/t"] == list(plan.refused)
 
 
-def test_s24_a_path_alias_says_what_links_do_not(lake: MemoryLake, collector: Collector) -> None:
+def test_s24_a_path_alias_says_what_links_do_not(lake: MemoryLake, services: LakeServices) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     lake.commit("main", put(table.version))
     for manifest in table.manifests[1]:
@@ -333,7 +333,7 @@ def test_s24_a_path_alias_says_what_links_do_not(lake: MemoryLake, collector: Co
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     aliases = {"memory://gateway/share": "memory://wh/db"}
-    report = replace(collector, choice=replace(collector.choice, path_aliases=aliases)).collect("1")
+    report = replace(services, choice=replace(services.choice, path_aliases=aliases)).collect("1")
     assert table.needed <= lake.paths()
     assert dead not in lake.paths()
     assert ({}, 0) == (report.unknown, report.lost.files)

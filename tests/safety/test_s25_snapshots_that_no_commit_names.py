@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from collecting import Collector, on_disk
+from collecting import LakeServices, on_disk
 from nessie_gc_memory import MemoryLake, content, put
 from scenes import START
 
@@ -37,13 +37,13 @@ def test_s25_time_travel_survives_a_connector_that_names_no_snapshot(
     assert dead not in stored
 
 
-def test_s25_a_policy_gives_up_snapshots_of_versions_that_name_one(lake: MemoryLake, collector: Collector) -> None:
+def test_s25_a_policy_gives_up_snapshots_of_versions_that_name_one(lake: MemoryLake, services: LakeServices) -> None:
     one = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     two = one.overwrite("b.parquet")
     lake.commit("main", put(one.version))
     lake.commit("main", put(two.version))
     lake.advance(GUARDED)
-    collector.collect("1")
+    services.collect("1")
     assert set() == two.needed - lake.paths()
     assert set() == (one.needed - two.needed) & lake.paths()
 
@@ -84,7 +84,7 @@ def test_s25_staged_snapshots_stay_unless_an_option_says_otherwise(
     lake.commit("main", put(content("db.t", metadata_location=location, snapshot_id=2)))
     lake.advance(GUARDED)
     options = {("content-to-files", "iceberg"): {"ignore_staged_snapshots": ignored}}
-    collector = replace(on_disk(lake, tmp_path / "lake", engine), choice=ConnectorChoice(options=options))
-    report = collector.collect("1")
+    services = replace(on_disk(lake, tmp_path / "lake", engine), choice=ConnectorChoice(options=options))
+    report = services.collect("1")
     assert {} == report.unknown
     assert kept == {path.name for path in folder.joinpath("data").iterdir()}

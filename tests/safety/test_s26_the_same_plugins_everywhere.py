@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from collecting import Collector, on_disk, spark_engine
+from collecting import LakeServices, on_disk, spark_engine
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import hookimpl
@@ -67,10 +67,10 @@ def test_s26_a_veto_that_only_the_driver_has_keeps_its_files_on_spark(
     lake: MemoryLake, spark: SparkSession, register: Callable[[object], None], tmp_path: Path
 ) -> None:
     write(lake)
-    collector = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
+    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
     before = files_below(tmp_path)
     register(LegalHold())
-    report = collector.collect("1")
+    report = services.collect("1")
     assert before == files_below(tmp_path)
     assert report.unreferenced.files == report.outcomes[Outcome.SPARED].files > 0
     assert 0 == report.outcomes[Outcome.DELETED].files
@@ -83,15 +83,15 @@ def test_s26_a_deferred_deletion_without_the_drivers_veto_keeps_its_files_on_spa
     lake: MemoryLake, spark: SparkSession, register: Callable[[object], None], tmp_path: Path
 ) -> None:
     write(lake)
-    collector = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
-    live_set = collector.mark("1")
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
-    recorded = sorted(deletion.path for deletion in collector.store.file_deletions(live_set))
+    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
+    live_set = services.mark("1")
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
+    recorded = sorted(deletion.path for deletion in services.store.file_deletions(live_set))
     before = files_below(tmp_path)
     register(LegalHold())
-    report = collector.delete_deferred(live_set)
+    report = services.delete_deferred(live_set)
     assert before == files_below(tmp_path)
-    assert recorded == sorted(deletion.path for deletion in collector.store.file_deletions(live_set))
+    assert recorded == sorted(deletion.path for deletion in services.store.file_deletions(live_set))
     assert any("does not have the plugin" in warning for warning in report.warnings)
 
 
@@ -100,11 +100,11 @@ def test_s26_a_veto_that_is_disabled_by_name_is_missed_by_no_worker(
     lake: MemoryLake, spark: SparkSession, register: Callable[[object], None], tmp_path: Path
 ) -> None:
     write(lake)
-    collector = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
+    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
     register(LegalHold())
     (veto,) = [plugin.name for plugin in installed().plugins if plugin.has_veto]
-    choice = replace(collector.choice, disabled_plugins=(veto,))
-    report = replace(collector, choice=choice).collect("1")
+    choice = replace(services.choice, disabled_plugins=(veto,))
+    report = replace(services, choice=choice).collect("1")
     assert report.unreferenced.files == report.outcomes[Outcome.DELETED].files > 0
     assert not any(path.endswith(HELD) for path in files_below(tmp_path))
 
@@ -199,13 +199,13 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-def local(lake: MemoryLake, collector: Collector) -> Collector:
+def local(lake: MemoryLake, services: LakeServices) -> LakeServices:
     write(lake)
-    return collector
+    return services
 
 
 def test_s26_a_broken_plugin_stops_a_run_before_anything_is_read(
-    lake: MemoryLake, local: Collector, broken: str
+    lake: MemoryLake, local: LakeServices, broken: str
 ) -> None:
     before = lake.paths()
     with pytest.raises(PluginError, match=r"'hold' .nessie-gc-hold 1. is broken .*`disable_plugin` 'hold'"):
@@ -214,7 +214,7 @@ def test_s26_a_broken_plugin_stops_a_run_before_anything_is_read(
     assert [] == list(local.store.live_sets())
 
 
-def test_s26_a_broken_plugin_stops_a_sweep(lake: MemoryLake, local: Collector, broken: str) -> None:
+def test_s26_a_broken_plugin_stops_a_sweep(lake: MemoryLake, local: LakeServices, broken: str) -> None:
     before = lake.paths()
     with pytest.raises(PluginError, match="nothing is deleted while it may have a veto"):
         local.sweep(local.mark("1"))
@@ -222,7 +222,7 @@ def test_s26_a_broken_plugin_stops_a_sweep(lake: MemoryLake, local: Collector, b
 
 
 def test_s26_a_broken_plugin_stops_deferred_deletions_which_may_be_recorded(
-    lake: MemoryLake, local: Collector, broken: str
+    lake: MemoryLake, local: LakeServices, broken: str
 ) -> None:
     live_set = local.mark("1")
     report = local.sweep(live_set, SweepParameters(defer_deletes=True))
@@ -235,7 +235,7 @@ def test_s26_a_broken_plugin_stops_deferred_deletions_which_may_be_recorded(
 
 
 def test_s26_a_dry_run_goes_on_with_a_broken_plugin_and_says_so(
-    lake: MemoryLake, local: Collector, broken: str
+    lake: MemoryLake, local: LakeServices, broken: str
 ) -> None:
     report = local.collect("1", sweep=SweepParameters(dry_run=True))
     assert report.outcomes[Outcome.WOULD_DELETE].files > 0
@@ -244,7 +244,7 @@ def test_s26_a_dry_run_goes_on_with_a_broken_plugin_and_says_so(
 
 @pytest.mark.parametrize("name", ["hold", "nessie-gc-hold", "nessie_gc_hold"])
 def test_s26_a_broken_plugin_is_left_out_by_its_name_or_distribution(
-    lake: MemoryLake, local: Collector, broken: str, name: str
+    lake: MemoryLake, local: LakeServices, broken: str, name: str
 ) -> None:
     choice = replace(local.choice, disabled_plugins=(name,))
     report = replace(local, choice=choice).collect("1")
@@ -268,14 +268,14 @@ def test_s26_a_name_of_a_disabled_plugin_that_is_not_installed_is_refused() -> N
 
 
 @pytest.mark.parametrize("name", ["legal-hold", "nessie-gc-memry"])
-def test_s26_a_required_plugin_that_is_not_installed_stops_every_run(local: Collector, name: str) -> None:
+def test_s26_a_required_plugin_that_is_not_installed_stops_every_run(local: LakeServices, name: str) -> None:
     choice = replace(local.choice, required_plugins=(name,))
     with pytest.raises(PluginError, match=f"`required_plugins` {name}: no plugin of this name is installed"):
         replace(local, choice=choice).collect("1", sweep=SweepParameters(dry_run=True))
     assert [] == list(local.store.live_sets())
 
 
-def test_s26_a_required_plugin_has_to_work(local: Collector, broken: str) -> None:
+def test_s26_a_required_plugin_has_to_work(local: LakeServices, broken: str) -> None:
     choice = replace(local.choice, required_plugins=("memory", "hold"))
     with pytest.raises(PluginError, match="`required_plugins` hold: it is broken"):
         replace(local, choice=choice).collect("1", sweep=SweepParameters(dry_run=True))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collecting import Collector, in_memory
+from collecting import LakeServices, in_memory
 from nessie_gc_memory import MemoryLake, content, put
 
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -54,24 +54,24 @@ def arrived(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
 
 
 @pytest.fixture
-def collector(lake: MemoryLake) -> Iterator[Collector]:
-    """A collector with credentials for Azure, and a lake in memory with one table and some garbage."""
+def services(lake: MemoryLake) -> Iterator[LakeServices]:
+    """Services with credentials for Azure, and a lake in memory with one table and some garbage."""
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     lake.commit("main", put(table.version))
     lake.put("memory://wh/db/t/data/nobody.parquet")
-    collector = in_memory(lake)
+    services = in_memory(lake)
     properties = {"adls.sas-token": f"sv=1&sig={SECRET}", "adls.account-name": "ouraccount"}
-    with collector.engine:
-        yield replace(collector, choice=ConnectorChoice(options=collector.choice.options, properties=properties))
+    with services.engine:
+        yield replace(services, choice=ConnectorChoice(options=services.choice.options, properties=properties))
 
 
 def test_s28_metadata_at_a_host_of_a_committer_is_unknown_and_not_asked_for(
-    lake: MemoryLake, collector: Collector, arrived: list[object]
+    lake: MemoryLake, services: LakeServices, arrived: list[object]
 ) -> None:
     metadata = f"{EVIL}/db/e/metadata/1.metadata.json"
     lake.commit("main", put(content("db.e", metadata_location=metadata, snapshot_id=1)))
     lake.advance(timedelta(days=3))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert [] == arrived
     assert 1 == report.exit_code
     assert "evil.example" in report.unreadable[metadata]
@@ -81,32 +81,32 @@ def test_s28_metadata_at_a_host_of_a_committer_is_unknown_and_not_asked_for(
 
 
 def test_s28_a_base_location_at_such_a_host_is_not_listed(
-    lake: MemoryLake, collector: Collector, arrived: list[object], tmp_path: Path
+    lake: MemoryLake, services: LakeServices, arrived: list[object], tmp_path: Path
 ) -> None:
     metadata = tmp_path / "1.metadata.json"
     fields = {"format-version": 2, "location": f"{EVIL}/wh/db/e", "last-column-id": 1, "snapshots": []}
     metadata.write_text(json.dumps(fields))
     lake.commit("main", put(content("db.e", metadata_location=str(metadata), snapshot_id=-1)))
     lake.advance(timedelta(days=3))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert [] == arrived
     assert "evil.example" in report.unknown["abfs://c/wh/db/e/"]
     assert SECRET not in json.dumps(report.to_dict())
 
 
 def test_s28_a_recorded_deletion_at_such_a_host_is_not_sent(
-    lake: MemoryLake, collector: Collector, arrived: list[object]
+    lake: MemoryLake, services: LakeServices, arrived: list[object]
 ) -> None:
     lake.advance(timedelta(days=3))
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     deletion = FileDeletion(location=f"{EVIL}/wh/db/e/", path="x.parquet", size=1, modified=lake.time)
 
     def record(phase: str, *_: int | None) -> None:
         if phase == "delete":
-            collector.store.add_file_deletions(live_set, [deletion])
+            services.store.add_file_deletions(live_set, [deletion])
 
-    collector.sweep(live_set, SweepParameters(defer_deletes=True), progress=record)
-    report = collector.delete_deferred(live_set)
+    services.sweep(live_set, SweepParameters(defer_deletes=True), progress=record)
+    report = services.delete_deferred(live_set)
     assert [] == arrived
     (failed,) = report.failed_files
     assert "evil.example" in str(failed.reason)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from collected_scenes import Merged
+from collected_scenes import CollectedScenes
 from scenes import SCENES
 
 
 @pytest.mark.parametrize("name", [write.__name__ for write in SCENES])
-def test_exactly_what_must_go_is_gone(merged: Merged, name: str) -> None:
-    result = merged.result(name)
+def test_exactly_what_must_go_is_gone(collected: CollectedScenes, name: str) -> None:
+    result = collected.result(name)
     scene = result.scene
     assert scene.dead == result.gone
-    assert {path for path in merged.before if path.startswith(scene.path(""))} - scene.dead == result.stored
+    assert {path for path in collected.before if path.startswith(scene.path(""))} - scene.dead == result.stored
 
 
-def test_the_exit_code_says_that_something_is_unknown(merged: Merged) -> None:
-    assert 1 == merged.report.exit_code
+def test_the_exit_code_says_that_something_is_unknown(collected: CollectedScenes) -> None:
+    assert 1 == collected.report.exit_code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
-from collecting import Collector
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, put, save_history
 
 from nessie_gc_core.connectors import LiveSetStore
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Scene:
+class DeferredLake:
     """A lake on a disk whose garbage has been recorded and not deleted."""
 
     def __init__(self, folder: Path, engine: Engine) -> None:
@@ -47,17 +47,17 @@ class Scene:
 
     def _sweep(self) -> UUID:
         parameters = SweepParameters(defer_deletes=True, min_age=timedelta(0), no_age_floor=True)
-        report = self._collector().collect("1", sweep=parameters)
+        report = self._services().collect("1", sweep=parameters)
         assert report.unreferenced == report.outcomes[Outcome.DEFERRED]
         return UUID(report.live_set_id)
 
-    def _collector(self) -> Collector:
-        return Collector(repository=self.repository, store=self.store, engine=self.engine, clock=utc_now)
+    def _services(self) -> LakeServices:
+        return LakeServices(repository=self.repository, store=self.store, engine=self.engine, clock=utc_now)
 
     def delete(self, settings: SweepParameters | None = None) -> GcReport:
         """One run; its arithmetic holds."""
         before = len(self.recorded())
-        report = self._collector().delete_deferred(self.id, settings)
+        report = self._services().delete_deferred(self.id, settings)
         gone = report.outcomes[Outcome.DELETED].files + report.outcomes[Outcome.ALREADY_GONE].files
         assert report.files_listed == report.unreferenced
         if report.outcomes[Outcome.ALREADY_GONE].files == 0:
@@ -84,35 +84,35 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def deferred(tmp_path: Path) -> Iterator[DeferredLake]:
     with LocalEngine(workers=2) as engine:
-        yield Scene(tmp_path / "lake", engine)
+        yield DeferredLake(tmp_path / "lake", engine)
 
 
-def test_all_that_was_recorded_goes_and_nothing_else(scene: Scene) -> None:
-    before, recorded = scene.stored(), set(scene.recorded())
-    report = scene.delete()
-    assert before - recorded == scene.stored()
+def test_all_that_was_recorded_goes_and_nothing_else(deferred: DeferredLake) -> None:
+    before, recorded = deferred.stored(), set(deferred.recorded())
+    report = deferred.delete()
+    assert before - recorded == deferred.stored()
     assert (len(recorded) - 1, 1) == (report.outcomes[Outcome.DELETED].files, report.sidecars.files)
-    assert [] == scene.recorded()
+    assert [] == deferred.recorded()
 
 
-def test_s21_a_dry_run_takes_the_same_way_and_deletes_nothing(scene: Scene) -> None:
-    before, recorded = scene.stored(), scene.recorded()
-    dry = scene.delete(SweepParameters(dry_run=True))
-    assert (before, recorded) == (scene.stored(), scene.recorded())
-    assert dry.outcomes[Outcome.WOULD_DELETE] == scene.delete().outcomes[Outcome.DELETED]
+def test_s21_a_dry_run_takes_the_same_way_and_deletes_nothing(deferred: DeferredLake) -> None:
+    before, recorded = deferred.stored(), deferred.recorded()
+    dry = deferred.delete(SweepParameters(dry_run=True))
+    assert (before, recorded) == (deferred.stored(), deferred.recorded())
+    assert dry.outcomes[Outcome.WOULD_DELETE] == deferred.delete().outcomes[Outcome.DELETED]
 
 
-def test_s09_what_a_new_branch_reaches_is_spared_and_stays_recorded(scene: Scene) -> None:
-    scene.branch_at_old_state()
-    needed = {path.rpartition("db/t/")[2] for path in scene.lake.needed_files([scene.old.version])}
-    report = scene.delete()
+def test_s09_what_a_new_branch_reaches_is_spared_and_stays_recorded(deferred: DeferredLake) -> None:
+    deferred.branch_at_old_state()
+    needed = {path.rpartition("db/t/")[2] for path in deferred.lake.needed_files([deferred.old.version])}
+    report = deferred.delete()
     assert 1 == report.references_moved
-    assert needed <= scene.stored()
-    assert set(scene.recorded()) == needed & set(scene.recorded()) != set()
-    assert report.outcomes[Outcome.SPARED].files == len(scene.recorded())
-    assert "data/orphan.parquet" not in scene.stored()
+    assert needed <= deferred.stored()
+    assert set(deferred.recorded()) == needed & set(deferred.recorded()) != set()
+    assert report.outcomes[Outcome.SPARED].files == len(deferred.recorded())
+    assert "data/orphan.parquet" not in deferred.stored()
 
 
 @pytest.mark.spark
@@ -120,67 +120,67 @@ def test_s09_spark_spares_and_deletes_the_same_files(tmp_path: Path, spark: Spar
     left = []
     with LocalEngine(workers=2) as local:
         for name, engine in (("local", local), ("spark", SparkEngine(spark))):
-            scene = Scene(tmp_path / name, engine)
-            scene.branch_at_old_state()
-            counts = {outcome: tally.files for outcome, tally in scene.delete().outcomes.items()}
-            left.append((scene.stored(), sorted(scene.recorded()), counts))
+            deferred = DeferredLake(tmp_path / name, engine)
+            deferred.branch_at_old_state()
+            counts = {outcome: tally.files for outcome, tally in deferred.delete().outcomes.items()}
+            left.append((deferred.stored(), sorted(deferred.recorded()), counts))
     assert left[0] == left[1]
 
 
-def test_s06_what_cannot_be_read_any_more_freezes_its_location(scene: Scene) -> None:
-    scene.branch_at_old_state()
-    metadata = (scene.old.version.metadata_location or "").rpartition("db/t/")[2]
-    (scene.folder / "warehouse" / "db" / "t" / metadata).unlink()
-    before = scene.stored()
-    report = scene.delete()
-    assert before == scene.stored()
+def test_s06_what_cannot_be_read_any_more_freezes_its_location(deferred: DeferredLake) -> None:
+    deferred.branch_at_old_state()
+    metadata = (deferred.old.version.metadata_location or "").rpartition("db/t/")[2]
+    (deferred.folder / "warehouse" / "db" / "t" / metadata).unlink()
+    before = deferred.stored()
+    report = deferred.delete()
+    assert before == deferred.stored()
     assert 1 == report.exit_code
-    assert f"file://{scene.folder}/warehouse/db/t/" in report.unknown
+    assert f"file://{deferred.folder}/warehouse/db/t/" in report.unknown
     assert report.unreferenced == report.outcomes[Outcome.SPARED]
 
 
-def test_s15_a_second_run_after_a_kill_finishes_and_finds_files_gone(scene: Scene) -> None:
-    for path in scene.recorded()[:2]:
-        (scene.folder / "warehouse" / "db" / "t" / path).unlink()
-    report = scene.delete()
+def test_s15_a_second_run_after_a_kill_finishes_and_finds_files_gone(deferred: DeferredLake) -> None:
+    for path in deferred.recorded()[:2]:
+        (deferred.folder / "warehouse" / "db" / "t" / path).unlink()
+    report = deferred.delete()
     gone = report.outcomes[Outcome.ALREADY_GONE].files
     assert 1 <= gone <= 2
-    assert [] == scene.recorded()
+    assert [] == deferred.recorded()
 
 
-def test_s07_deleted_metadata_files_have_tombstones(scene: Scene) -> None:
-    root = f"file://{scene.folder}/warehouse/db/t/"
-    metadata = [root + path for path in scene.recorded() if path.endswith(".metadata.json")]
+def test_s07_deleted_metadata_files_have_tombstones(deferred: DeferredLake) -> None:
+    root = f"file://{deferred.folder}/warehouse/db/t/"
+    metadata = [root + path for path in deferred.recorded() if path.endswith(".metadata.json")]
     assert metadata
-    assert set() == scene.store.tombstones(scene.repository.identity(), metadata)
-    scene.delete()
-    assert set(metadata) == scene.store.tombstones(scene.repository.identity(), metadata)
+    assert set() == deferred.store.tombstones(deferred.repository.identity(), metadata)
+    deferred.delete()
+    assert set(metadata) == deferred.store.tombstones(deferred.repository.identity(), metadata)
 
 
-def test_s13_a_cap_keeps_everything(scene: Scene) -> None:
-    before = scene.stored()
-    report = scene.delete(SweepParameters(max_deletes=1))
-    assert before == scene.stored()
+def test_s13_a_cap_keeps_everything(deferred: DeferredLake) -> None:
+    before = deferred.stored()
+    report = deferred.delete(SweepParameters(max_deletes=1))
+    assert before == deferred.stored()
     assert report.unreferenced == report.outcomes[Outcome.SPARED]
 
 
-def test_many_small_steps_do_the_same(scene: Scene) -> None:
-    before, recorded = scene.stored(), set(scene.recorded())
-    scene.delete(SweepParameters(files_per_step=3))
-    assert before - recorded == scene.stored()
+def test_many_small_steps_do_the_same(deferred: DeferredLake) -> None:
+    before, recorded = deferred.stored(), set(deferred.recorded())
+    deferred.delete(SweepParameters(files_per_step=3))
+    assert before - recorded == deferred.stored()
 
 
-def test_another_collector_keeps_it_out(scene: Scene) -> None:
-    repository, hour = scene.repository.identity(), timedelta(hours=1)
-    scene.store.acquire_lease(repository, "another", host="elsewhere", process=1, duration=hour)
-    before = scene.stored()
+def test_another_collector_keeps_it_out(deferred: DeferredLake) -> None:
+    repository, hour = deferred.repository.identity(), timedelta(hours=1)
+    deferred.store.acquire_lease(repository, "another", host="elsewhere", process=1, duration=hour)
+    before = deferred.stored()
     with pytest.raises(LeaseHeldError, match="another"):
-        scene.delete()
-    assert before == scene.stored()
+        deferred.delete()
+    assert before == deferred.stored()
 
 
-def test_files_whose_folder_is_gone_are_already_gone(scene: Scene) -> None:
-    shutil.rmtree(scene.folder / "warehouse")
-    report = scene.delete()
+def test_files_whose_folder_is_gone_are_already_gone(deferred: DeferredLake) -> None:
+    shutil.rmtree(deferred.folder / "warehouse")
+    report = deferred.delete()
     assert report.unreferenced == report.outcomes[Outcome.ALREADY_GONE]
-    assert [] == scene.recorded()
+    assert [] == deferred.recorded()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from collecting import Collector, in_memory
+from collecting import LakeServices, in_memory
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
@@ -35,27 +35,27 @@ def lake() -> Iterator[MemoryLake]:
 
 
 @pytest.fixture
-def collector(lake: MemoryLake) -> Iterator[Collector]:
-    collector = in_memory(lake)
-    with collector.engine:
-        yield collector
+def services(lake: MemoryLake) -> Iterator[LakeServices]:
+    services = in_memory(lake)
+    with services.engine:
+        yield services
 
 
 @pytest.fixture
-def service(collector: Collector) -> LiveSetService:
-    return LiveSetService(collector.store)
+def service(services: LakeServices) -> LiveSetService:
+    return LiveSetService(services.store)
 
 
-def deferred(collector: Collector) -> UUID:
-    live_set = collector.mark("1")
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
+def deferred(services: LakeServices) -> UUID:
+    live_set = services.mark("1")
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
     return live_set
 
 
 def test_a_live_set_is_not_deleted_while_it_is_swept(
-    lake: MemoryLake, collector: Collector, service: LiveSetService
+    lake: MemoryLake, services: LakeServices, service: LiveSetService
 ) -> None:
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     refused: list[str] = []
 
     def delete_it(phase: str, done: int, total: int | None) -> None:
@@ -64,16 +64,16 @@ def test_a_live_set_is_not_deleted_while_it_is_swept(
                 service.delete(live_set)
             refused.append(str(raised.value))
 
-    report = collector.sweep(live_set, progress=delete_it)
+    report = services.sweep(live_set, progress=delete_it)
     assert f"live set {live_set} (EXPIRY_IN_PROGRESS) may be in use, and is not deleted" in refused[0]
-    assert LiveSetStatus.EXPIRY_SUCCESS is collector.store.get(live_set).status
+    assert LiveSetStatus.EXPIRY_SUCCESS is services.store.get(live_set).status
     assert report.unreferenced.files == report.outcomes[Outcome.DELETED].files > 0
 
 
 def test_a_live_set_is_not_deleted_while_a_dry_run_or_deferred_deletions_use_it(
-    collector: Collector, service: LiveSetService
+    services: LakeServices, service: LiveSetService
 ) -> None:
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
     refused: list[str] = []
 
     def delete_it(phase: str, done: int, total: int | None) -> None:
@@ -82,83 +82,83 @@ def test_a_live_set_is_not_deleted_while_a_dry_run_or_deferred_deletions_use_it(
                 service.delete(live_set, discard_deferred=True)
             refused.append(str(raised.value))
 
-    collector.sweep(live_set, SweepParameters(dry_run=True), progress=delete_it)
+    services.sweep(live_set, SweepParameters(dry_run=True), progress=delete_it)
     while_dry = len(refused)
-    collector.sweep(live_set, SweepParameters(defer_deletes=True))
-    collector.delete_deferred(live_set, progress=delete_it)
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
+    services.delete_deferred(live_set, progress=delete_it)
     assert 0 < while_dry < len(refused)
 
 
-def test_a_live_set_that_nobody_sweeps_any_more_can_be_deleted(collector: Collector, service: LiveSetService) -> None:
-    live_set = collector.mark("1")
-    collector.store.start_expire(live_set, at=collector.clock())
+def test_a_live_set_that_nobody_sweeps_any_more_can_be_deleted(services: LakeServices, service: LiveSetService) -> None:
+    live_set = services.mark("1")
+    services.store.start_expire(live_set, at=services.clock())
     assert LiveSetStatus.EXPIRY_IN_PROGRESS is service.delete(live_set).status
     with pytest.raises(LiveSetNotFoundError):
-        collector.store.get(live_set)
+        services.store.get(live_set)
 
 
-def test_the_lease_is_given_back(collector: Collector, service: LiveSetService) -> None:
-    service.delete(collector.mark("1"))
-    assert 0 == collector.collect("1").exit_code
+def test_the_lease_is_given_back(services: LakeServices, service: LiveSetService) -> None:
+    service.delete(services.mark("1"))
+    assert 0 == services.collect("1").exit_code
 
 
-def test_deferred_deletions_are_named_and_need_a_word(collector: Collector, service: LiveSetService) -> None:
-    live_set = deferred(collector)
-    pending = list(collector.store.file_deletions(live_set))
+def test_deferred_deletions_are_named_and_need_a_word(services: LakeServices, service: LiveSetService) -> None:
+    live_set = deferred(services)
+    pending = list(services.store.file_deletions(live_set))
     with pytest.raises(LiveSetStateError) as raised:
         service.delete(live_set)
     assert f"has {len(pending)} deferred deletions" in str(raised.value)
     assert f"nessie-gc deferred-deletes --live-set-id {live_set}" in str(raised.value)
     assert "`discard_deferred`" in str(raised.value)
-    assert pending == list(collector.store.file_deletions(live_set))
+    assert pending == list(services.store.file_deletions(live_set))
     service.delete(live_set, discard_deferred=True)
     with pytest.raises(LiveSetNotFoundError):
-        collector.store.get(live_set)
+        services.store.get(live_set)
 
 
 def test_a_live_set_whose_deferred_deletions_are_run_needs_no_word(
-    collector: Collector, service: LiveSetService
+    services: LakeServices, service: LiveSetService
 ) -> None:
-    live_set = deferred(collector)
-    collector.delete_deferred(live_set)
+    live_set = deferred(services)
+    services.delete_deferred(live_set)
     assert live_set == service.delete(live_set).id
 
 
 def test_a_finished_live_set_is_deleted_while_another_one_is_swept(
-    collector: Collector, service: LiveSetService
+    services: LakeServices, service: LiveSetService
 ) -> None:
-    old = collector.mark("1")
-    collector.sweep(old)
-    new = collector.mark("1")
+    old = services.mark("1")
+    services.sweep(old)
+    new = services.mark("1")
     deleted: list[UUID] = []
 
     def delete_old(phase: str, done: int, total: int | None) -> None:
         if not deleted:
             deleted.append(service.delete(old).id)
 
-    collector.sweep(new, progress=delete_old)
+    services.sweep(new, progress=delete_old)
     assert [old] == deleted
-    assert [new] == [live_set.id for live_set in collector.store.live_sets()]
+    assert [new] == [live_set.id for live_set in services.store.live_sets()]
 
 
 def test_a_live_set_that_a_killed_mark_left_behind_can_be_deleted(
-    collector: Collector, service: LiveSetService
+    services: LakeServices, service: LiveSetService
 ) -> None:
     killed = uuid.uuid4()
-    collector.store.start_identify(
-        killed, repository=collector.repository.identity(), created=collector.clock(), policies=["NONE"]
+    services.store.start_identify(
+        killed, repository=services.repository.identity(), created=services.clock(), policies=["NONE"]
     )
     assert LiveSetStatus.IDENTIFY_IN_PROGRESS is service.delete(killed).status
     with pytest.raises(LiveSetNotFoundError):
-        collector.store.get(killed)
+        services.store.get(killed)
 
 
 def test_a_live_set_that_a_killed_mark_left_behind_stays_while_its_repository_is_swept(
-    collector: Collector, service: LiveSetService
+    services: LakeServices, service: LiveSetService
 ) -> None:
-    killed, swept = uuid.uuid4(), collector.mark("1")
-    collector.store.start_identify(
-        killed, repository=collector.repository.identity(), created=collector.clock(), policies=["NONE"]
+    killed, swept = uuid.uuid4(), services.mark("1")
+    services.store.start_identify(
+        killed, repository=services.repository.identity(), created=services.clock(), policies=["NONE"]
     )
     refused: list[str] = []
 
@@ -167,18 +167,18 @@ def test_a_live_set_that_a_killed_mark_left_behind_stays_while_its_repository_is
             service.delete(killed)
         refused.append(str(raised.value))
 
-    collector.sweep(swept, progress=delete_it)
+    services.sweep(swept, progress=delete_it)
     assert f"live set {killed} (IDENTIFY_IN_PROGRESS) may be in use, and is not deleted" in refused[0]
 
 
 def test_a_mark_whose_live_set_is_deleted_ends_with_an_error(
-    lake: MemoryLake, collector: Collector, service: LiveSetService
+    lake: MemoryLake, services: LakeServices, service: LiveSetService
 ) -> None:
     def delete_it() -> datetime:
-        for live_set in collector.store.live_sets():
+        for live_set in services.store.live_sets():
             service.delete(live_set.id)
         return lake.time
 
     with pytest.raises(LiveSetNotFoundError):
-        replace(collector, clock=delete_it).mark("1")
-    assert [] == list(collector.store.live_sets())
+        replace(services, clock=delete_it).mark("1")
+    assert [] == list(services.store.live_sets())

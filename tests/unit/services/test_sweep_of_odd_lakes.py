@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collecting import Collector, in_memory
+from collecting import LakeServices, in_memory
 from nessie_gc_memory import MemoryLake, TableState, put
 from pyarrow import parquet
 
@@ -31,10 +31,10 @@ def lake() -> Iterator[MemoryLake]:
 
 
 @pytest.fixture
-def collector(lake: MemoryLake) -> Iterator[Collector]:
-    collector = in_memory(lake)
-    yield collector
-    collector.engine.close()
+def services(lake: MemoryLake) -> Iterator[LakeServices]:
+    services = in_memory(lake)
+    yield services
+    services.engine.close()
 
 
 def table(lake: MemoryLake, name: str) -> TableState:
@@ -59,7 +59,7 @@ def manifest_of(state: TableState) -> str:
 @pytest.mark.parametrize("text", ["memory://wh/db/bad/\ud800", "memory://wh/db/bad/\0"])
 @pytest.mark.parametrize("where", ["location", "manifest list", "data file"])
 def test_a_name_that_no_path_can_be_freezes_its_own_location_only(
-    lake: MemoryLake, collector: Collector, text: str, where: str
+    lake: MemoryLake, services: LakeServices, text: str, where: str
 ) -> None:
     table(lake, "good")
     bad = table(lake, "bad")
@@ -71,7 +71,7 @@ def test_a_name_that_no_path_can_be_freezes_its_own_location_only(
         rewrite(lake, manifest_of(bad), lambda found: found["files"].append(text))
     dead, kept = lake.put("memory://wh/db/good/dead.parquet"), lake.put("memory://wh/db/bad/dead.parquet")
     lake.advance(timedelta(days=3))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert dead not in lake.paths()
     assert kept in lake.paths()
     assert bad.needed <= lake.paths()
@@ -80,7 +80,7 @@ def test_a_name_that_no_path_can_be_freezes_its_own_location_only(
 
 @pytest.mark.parametrize("spelling", ["data//", "data/./", "/data/", "old/../data/"])
 def test_a_file_that_is_needed_under_another_spelling_of_its_key_is_kept(
-    lake: MemoryLake, collector: Collector, spelling: str
+    lake: MemoryLake, services: LakeServices, spelling: str
 ) -> None:
     state = table(lake, "t")
     rewrite(
@@ -90,7 +90,7 @@ def test_a_file_that_is_needed_under_another_spelling_of_its_key_is_kept(
     )
     lake.advance(timedelta(days=3))
     dead = lake.put("memory://wh/db/t/data/dead.parquet", modified=lake.time - timedelta(days=2))
-    report = collector.collect("1")
+    report = services.collect("1")
     assert state.needed <= lake.paths()
     assert dead not in lake.paths()
     assert ({}, 0, 0) == (report.unknown, report.lost.files, report.exit_code)
@@ -105,51 +105,51 @@ def killed_at(step: int) -> Callable[[str, int, int | None], None]:
 
 
 def test_a_resumed_sweep_adds_its_outcomes_to_those_of_the_first_attempt(
-    lake: MemoryLake, collector: Collector, tmp_path: Path
+    lake: MemoryLake, services: LakeServices, tmp_path: Path
 ) -> None:
     dead = {lake.put(f"{table(lake, name).location}/dead.parquet") for name in ("one", "two", "three")}
     lake.advance(timedelta(days=3))
-    live_set, file = collector.mark("1"), tmp_path / "outcomes.jsonl"
+    live_set, file = services.mark("1"), tmp_path / "outcomes.jsonl"
     settings = SweepParameters(files_per_step=1, outcomes_to=str(file))
     with pytest.raises(RuntimeError):
-        collector.sweep(live_set, settings, progress=killed_at(2))
-    report = collector.sweep(live_set, replace(settings, resume=True))
+        services.sweep(live_set, settings, progress=killed_at(2))
+    report = services.sweep(live_set, replace(settings, resume=True))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert report.outcomes["deleted"].files == len(lines)
     assert dead <= {line["location"] + line["path"] for line in lines}
 
 
 def test_a_resumed_sweep_leaves_the_first_attempts_parquet_file_alone(
-    lake: MemoryLake, collector: Collector, tmp_path: Path
+    lake: MemoryLake, services: LakeServices, tmp_path: Path
 ) -> None:
     table(lake, "one")
     lake.put("memory://wh/db/one/dead.parquet")
     lake.advance(timedelta(days=3))
-    live_set, file = collector.mark("1"), tmp_path / "outcomes.parquet"
+    live_set, file = services.mark("1"), tmp_path / "outcomes.parquet"
     with pytest.raises(RuntimeError):
-        collector.sweep(live_set, SweepParameters(outcomes_to=str(file)), progress=killed_at(0))
+        services.sweep(live_set, SweepParameters(outcomes_to=str(file)), progress=killed_at(0))
     before = file.read_bytes()
-    collector.sweep(live_set, SweepParameters(outcomes_to=str(file), resume=True))
+    services.sweep(live_set, SweepParameters(outcomes_to=str(file), resume=True))
     assert before == file.read_bytes()
     assert "dead.parquet" in parquet.read_table(tmp_path / "outcomes.1.parquet").column("path").to_pylist()
 
 
 def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
-    lake: MemoryLake, collector: Collector
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     for name in ("one", "two", "three"):
         table(lake, name)
         lake.put(f"memory://wh/db/{name}/dead.parquet")
     lake.advance(timedelta(days=3))
-    live_set = collector.mark("1")
+    live_set = services.mark("1")
 
     def stand_still(phase: str, done: int, total: int | None) -> None:
         if (phase, done) == ("delete", 1):
             now = lake.advance(timedelta(minutes=5))
-            repository, duration = collector.repository.identity(), timedelta(minutes=5)
-            collector.store.acquire_lease(repository, "another", host="elsewhere", process=1, duration=duration)
-            collector.store.start_expire(live_set, at=now, resume=True)
+            repository, duration = services.repository.identity(), timedelta(minutes=5)
+            services.store.acquire_lease(repository, "another", host="elsewhere", process=1, duration=duration)
+            services.store.start_expire(live_set, at=now, resume=True)
 
     with pytest.raises(SafetyError, match="lease"):
-        collector.sweep(live_set, SweepParameters(files_per_step=1), progress=stand_still)
-    assert LiveSetStatus.EXPIRY_IN_PROGRESS == collector.store.get(live_set).status
+        services.sweep(live_set, SweepParameters(files_per_step=1), progress=stand_still)
+    assert LiveSetStatus.EXPIRY_IN_PROGRESS == services.store.get(live_set).status
