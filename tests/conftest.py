@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from collected_scenes import CollectedScenes, collect_scenes
 from collecting import spark_engine
+from spark_defaults import write_spark_defaults
 
 from nessie_gc_core.demo.spark import iceberg_session
 from nessie_gc_core.engines.local import LocalEngine
@@ -17,6 +18,14 @@ from nessie_gc_core.testing.servers.spark_connect import SparkConnectServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Properties for every Spark of another process: the command line's, Spark Connect's, a cluster's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONF_DIR", str(write_spark_defaults(tmp_path_factory.mktemp("conf") / "spark")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import platformdirs
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers import JavaRole, find_java
+from nessie_gc_core.testing.servers.java import SHORT_LIVED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,7 +105,7 @@ def _settings(log: Path) -> dict[str, str]:
         "spark.master": "local[2]",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -Dlog4j2.configurationFile={logging.as_uri()}",
         "spark.jars.packages": ICEBERG_RUNTIME,
         "spark.jars.ivy": str(Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy"),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from nessie_gc_core.testing.servers.jar import NESSIE_VERSION, nessie_jar
-from nessie_gc_core.testing.servers.java import JavaRole, find_java
+from nessie_gc_core.testing.servers.java import SHORT_LIVED, JavaRole, find_java
 from nessie_gc_core.testing.servers.process import (
     LOOPBACK,
     ServerProcess,
@@ -100,7 +100,7 @@ class NessieServer:
         port, management_port = free_ports(2)
         process = ServerProcess(
             f"Nessie {NESSIE_VERSION}",
-            [str(java), f"-Xmx{self._heap}", *self._definitions(port, management_port), "-jar", str(jar)],
+            [str(java), SHORT_LIVED, f"-Xmx{self._heap}", *self._definitions(port, management_port), "-jar", str(jar)],
             is_ready=lambda: (
                 answers_ok(f"http://{LOOPBACK}:{port}/api/v2/config") or self._ready_by_management(management_port)
             ),

@@ -1,0 +1,22 @@
+"""Properties of every Spark that tests start in processes of their own: little data, for a few minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nessie_gc_core.testing.servers.java import SHORT_LIVED
+
+DEFAULTS = {
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+
+
+def write_spark_defaults(folder: Path, **more: str) -> Path:
+    """Writes the properties, and more, where ``SPARK_CONF_DIR`` may point to; gives the folder."""
+    folder.mkdir(exist_ok=True)
+    lines = (f"{key} {value}\n" for key, value in {**DEFAULTS, **more}.items())
+    (folder / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
+    return folder
