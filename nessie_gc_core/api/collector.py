@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -22,9 +22,10 @@ from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSe
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.closing import Closing
+from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import OUTCOMES
-from nessie_gc_core.plugins import PluginRegistry, installed
+from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
@@ -36,6 +37,7 @@ from nessie_gc_core.services.parameters import (
     SweepParameters,
     part_of,
 )
+from nessie_gc_core.services.records import RecordsService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
 from nessie_gc_core.services.stored_live_sets import LiveSetService
@@ -224,6 +226,25 @@ class Collector(Closing):
     def live_sets(self) -> LiveSetService:
         """Lists, shows and deletes the live sets of the store."""
         return LiveSetService(self._resources.store)
+
+    def move_records(self, source: str, target: str, *, dry_run: bool) -> RepositoryRecords:
+        """Brings what the store knows of a repository under another identity; gives how many records there are.
+
+        Args:
+            source: the identity under which they are.
+            target: the identity under which they should be.
+            dry_run: whether they are only counted.
+
+        Raises:
+            ConfigurationError: there is nothing to move, or both identities are one.
+            LeaseHeldError: somebody collects under one of them.
+        """
+        return RecordsService(self._resources.store).move(source, target, dry_run=dry_run)
+
+    @property
+    def plugins(self) -> Sequence[PluginInfo]:
+        """The plugins that are used, loaded or broken, with what each brings."""
+        return self._registry.plugins
 
     @property
     def services(self) -> Iterable[str]:

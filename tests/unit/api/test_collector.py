@@ -194,6 +194,19 @@ def test_every_service_runs_by_the_name_of_its_command(gc: Collector, lake: Memo
         gc.run("gcc")
 
 
+def test_records_are_brought_under_another_identity(gc: Collector, lake: MemoryLake) -> None:
+    gc.mark()
+    identity = f"memory:{lake.name}"
+    counted = gc.move_records(identity, "lake-1", dry_run=True)
+    assert (1, counted) == (counted.live_sets, gc.move_records(identity, "lake-1", dry_run=False))
+    assert ["lake-1"] == [live_set.repository for live_set in gc.live_sets.all()]
+
+
+def test_plugins_are_named_with_what_they_bring(gc: Collector) -> None:
+    brought = {connector for plugin in gc.plugins for connector in plugin.connectors}
+    assert "repository memory" in brought
+
+
 def test_progress_is_told(lake: MemoryLake) -> None:
     told: list[str] = []
     with Collector(**settings(lake), progress=lambda phase, done, total: told.append(phase)) as gc:
