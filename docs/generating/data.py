@@ -8,9 +8,8 @@ from types import ModuleType
 import pyarrow as pa
 
 from generating.text import attribute_docs, code, markdown, table
-from nessie_gc_core.algorithms import delete, guard
 from nessie_gc_core.cli.errors import INTERRUPTED, TERMINATED
-from nessie_gc_core.model import live_sets, relations
+from nessie_gc_core.model import Outcome, Verdict, live_sets, relations
 from nessie_gc_core.services import report
 from nessie_gc_core.services.report import GcReport
 
@@ -38,21 +37,21 @@ def relations_page() -> str:
 
 def report_page() -> str:
     """The report."""
-    outcomes = [outcome.value for outcome in delete.Outcome]
+    outcomes = [outcome.value for outcome in Outcome]
     assert set(outcomes) == set(_OUTCOMES)
     parts = [
         "# Report\n",
         "`--json` prints one object on standard output, and everything else on standard error.",
         "[How to read it](../explanation/verdicts-and-reports.md).\n",
         "## Fields\n",
-        table(("field", "meaning"), _fields()),
+        table(("field", "meaning"), fields_of_report()),
         f"\nLists of names end after {report.MAX_NAMES}; `--outcomes-to FILE` has every file.\n",
         "## Outcomes\n",
         "Each unreferenced file has exactly one; `unreferenced` is their sum, in files and in bytes.\n",
         table(("outcome", "what became of the file"), ((code(name), _OUTCOMES[name]) for name in outcomes)),
         "\n## Verdicts\n",
-        f"{markdown(guard.Verdict.__doc__)}\n",
-        ", ".join(code(verdict.value) for verdict in guard.Verdict) + ": see [relations](relations.md#verdicts).\n",
+        f"{markdown(Verdict.__doc__)}\n",
+        ", ".join(code(verdict.value) for verdict in Verdict) + ": see [relations](relations.md#verdicts).\n",
         "## Exit codes\n",
         table(("code", "when"), _EXIT_CODES),
         "\n## Status of a live set\n",
@@ -74,7 +73,8 @@ _EXIT_CODES = (
 )
 
 
-def _fields() -> list[tuple[str, str]]:
+def fields_of_report() -> list[tuple[str, str]]:
+    """The fields of the report as JSON has it: name, meaning."""
     texts = {**attribute_docs(GcReport), "phases": "Seconds per phase: mark, expand, list, subtract, recheck, delete."}
     known = {field.name for field in dataclasses.fields(GcReport)}
     rows = []

@@ -6,6 +6,9 @@ from generating.text import table
 
 _PAGES = (
     ("command-line.md", "every command and every option"),
+    ("python.md", "the Python API: collector, plan, report"),
+    ("services.md", "every service and its parameters; how a plugin brings its own"),
+    ("models.md", "the data classes: every field with its type and unit"),
     ("configuration.md", "the configuration file, variables of the environment, and which source wins"),
     ("connectors.md", "every connector that comes with the project, and its options"),
     ("contracts.md", "what a plugin implements: hooks, contracts, optional abilities; errors"),

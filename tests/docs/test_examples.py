@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from docs.pages import DOCS, ROOT
+from docs.pages import DOCS, ROOT, python_path
 from docs.servers import small_lake
+from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.cli.command import _known_options
 from nessie_gc_core.cli.main import cli
@@ -24,23 +27,53 @@ TAPE = EXAMPLES / "nessie-gc-tape"
 
 def test_the_tape_plugin_passes_the_kit(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", "-p", "no:cacheprovider"]
-    environment = {**os.environ, "PYTHONPATH": str(TAPE / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": python_path(TAPE / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(tmp_path / "hypothesis")
     done = subprocess.run(command, cwd=TAPE, env=environment, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stdout + done.stderr
 
 
 def test_the_tape_plugin_is_found_by_its_entry_point_once_it_is_built(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=TAPE, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    _install(TAPE, tmp_path / "site")
+    lines = _run_with(tmp_path / "site", "plugins").splitlines()
+    assert "tape: nessie-gc-tape 0.1.0, works" in lines
+    assert "file-lister tape (tape)" in lines
+
+
+def _install(example: Path, site: Path) -> None:
+    """Builds a distribution, and unpacks it into a folder of packages."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(site.parent / "wheels")]
+    subprocess.run(build, cwd=example, check=True, capture_output=True)
+    (wheel,) = (site.parent / "wheels").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    command = [sys.executable, "-m", "nessie_gc_core", "plugins"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert "tape: nessie-gc-tape 0.1.0, works" in done.stdout.splitlines()
-    assert "file-lister tape (tape)" in done.stdout.splitlines()
+        archive.extractall(site)
+
+
+def _run_with(site: Path, *arguments: str) -> str:
+    """What a command prints with a folder of packages on the path."""
+    command = [sys.executable, "-m", "nessie_gc_core", *arguments]
+    environment = {**os.environ, "PYTHONPATH": python_path(site), "COLUMNS": "200"}
+    done = subprocess.run(command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_plugin_with_a_service_brings_a_command_once_it_is_built(tmp_path: Path) -> None:
+    _install(EXAMPLES / "nessie-gc-stale", tmp_path / "site")
+    lake = MemoryLake.named("a-lake-with-a-stale-branch")
+    lake.now = datetime(2020, 1, 1, tzinfo=UTC)
+    lake.commit("old", put(lake.table("db.t", location="memory://warehouse/db/t").append("a.parquet").version))
+    lake.now = datetime.now(UTC)
+    lake.commit("new", put(lake.table("db.u", location="memory://warehouse/db/u").append("b.parquet").version))
+    history = f"history_file={lake.write_to(tmp_path)}"
+    command = ["stale-references", "--older-than", "P30D", "--repository", "memory", "-r", history]
+    expected = {"references": [{"name": "old", "newest": "2020-01-01T00:00:00+00:00"}]}
+    assert expected == json.loads(_run_with(tmp_path / "site", *command, "--json"))
+    assert "references: [" in _run_with(tmp_path / "site", *command)
+    said = " ".join(_run_with(tmp_path / "site", "stale-references", "--help").split())
+    assert "List branches and tags whose newest commit is old" in said
+    assert "Age from which a newest commit is old." in said
+    assert "--engine" not in said
 
 
 def test_the_example_configuration_has_only_options_that_exist() -> None:
