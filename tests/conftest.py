@@ -35,11 +35,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session on a Spark Connect server, which runs in a process of its own: never stop it."""
+def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkConnectServer]:
+    """A Spark Connect server, whose Spark runs in a process of its own."""
     with skip_or_fail():
         server = SparkConnectServer(tmp_path_factory.mktemp("connect") / "connect.log")
     with server:
-        session = server.new_session()
-        yield session
-        session.stop()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def connect(connect_server: SparkConnectServer) -> Iterator[SparkSession]:
+    """The tests' session on that server: never stop it."""
+    session = connect_server.new_session()
+    yield session
+    session.stop()

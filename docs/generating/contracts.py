@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 
 from generating.text import attribute_docs, code, first_line, markdown, table
@@ -22,6 +23,12 @@ from nessie_gc_core.connectors import (
 )
 from nessie_gc_core.plugins.registry import KINDS
 from nessie_gc_core.testing import __doc__ as kit
+from nessie_gc_core.testing.content_to_files import ContentToFilesContract
+from nessie_gc_core.testing.file_deleter import FileDeleterContract
+from nessie_gc_core.testing.file_lister import FileListerContract
+from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
+from nessie_gc_core.testing.repository import RepositoryConnectorContract
+from nessie_gc_core.testing.visited_deduplicator import VisitedDeduplicatorContract
 
 ABILITIES = {
     SupportsSharedClock: RepositoryConnector,
@@ -33,6 +40,16 @@ ABILITIES = {
     SupportsSqlSchema: LiveSetStore,
 }
 """Optional abilities and the contract to which each belongs."""
+KIT = (
+    RepositoryConnectorContract,
+    ContentToFilesContract,
+    FileListerContract,
+    FileDeleterContract,
+    LiveSetStoreContract,
+    VisitedDeduplicatorContract,
+)
+"""The classes that plugins' tests inherit."""
+_FIXTURE = re.compile(r" {4}``(\w+)``: (.*)")
 _INTRO = """# Hooks and contracts
 
 A plugin is an importable module behind an entry point of the group `nessie_gc`. It implements hooks; a hook that
@@ -100,8 +117,31 @@ def _signature(name: str, function: Callable[..., object]) -> str:
 def _kit() -> str:
     text = markdown(kit)
     begin, end = text.index("| module"), text.index("What a contract leaves open")
-    lead = "A plugin's tests inherit one class for each contract that it implements, and give it its fixtures.\n\n"
-    return lead + text[begin:end].strip() + "\n\n" + text[end:].strip() + "\n"
+    said = text[text.index("Every test that fails") : begin]
+    lead = "A plugin's tests inherit one class for each contract that it implements, and give it its fixtures.\n"
+    parts = [lead, said.strip() + "\n", text[begin:end].strip() + "\n", text[end:].strip() + "\n"]
+    return "\n".join([*parts, *(_suite(suite) for suite in KIT)])
+
+
+def _suite(suite: type) -> str:
+    """A class of the kit with a table for each group of its fixtures."""
+    text = f"### {suite.__name__}\n"
+    rows: list[list[str]] = []
+    for line in [*inspect.cleandoc(suite.__doc__ or "").splitlines()[1:], ""]:
+        if found := _FIXTURE.fullmatch(line):
+            rows.append([code(found[1]), found[2]])
+        elif rows and line.startswith("    "):
+            rows[-1][1] += f" {line.strip()}"
+        else:
+            text += "\n" + _fixtures(rows) + markdown(line) + ("\n" if not line else "")
+            rows = []
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _fixtures(rows: list[list[str]]) -> str:
+    if not rows:
+        return ""
+    return "\n" + table(("fixture", "what it gives"), ((name, markdown(text)) for name, text in rows)) + "\n\n"
 
 
 def _errors() -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from generating.text import attribute_docs, code, markdown, table
 from nessie_gc_core.cli.errors import INTERRUPTED, TERMINATED
-from nessie_gc_core.model import Outcome, Verdict, live_sets, relations
+from nessie_gc_core.model import live_sets, relations, verdicts
 from nessie_gc_core.services import report
 from nessie_gc_core.services.report import GcReport
 
@@ -37,7 +37,7 @@ def relations_page() -> str:
 
 def report_page() -> str:
     """The report."""
-    outcomes = [outcome.value for outcome in Outcome]
+    outcomes = [outcome.value for outcome in verdicts.Outcome]
     assert set(outcomes) == set(_OUTCOMES)
     parts = [
         "# Report\n",
@@ -50,8 +50,8 @@ def report_page() -> str:
         "Each unreferenced file has exactly one; `unreferenced` is their sum, in files and in bytes.\n",
         table(("outcome", "what became of the file"), ((code(name), _OUTCOMES[name]) for name in outcomes)),
         "\n## Verdicts\n",
-        f"{markdown(Verdict.__doc__)}\n",
-        ", ".join(code(verdict.value) for verdict in Verdict) + ": see [relations](relations.md#verdicts).\n",
+        f"{markdown(verdicts.Verdict.__doc__)}\n",
+        ", ".join(code(verdict.value) for verdict in verdicts.Verdict) + ": see [relations](relations.md#verdicts).\n",
         "## Exit codes\n",
         table(("code", "when"), _EXIT_CODES),
         "\n## Status of a live set\n",

@@ -20,7 +20,7 @@ _PAGES = (
 
 _INTRO = """# Reference
 
-These pages are written from the code, and a test fails where they differ. S1 to S23 are the
+These pages are written from the code, and a test fails where they differ. S1 to S28 are the
 [safety rules](../explanation/safety.md).
 
 """

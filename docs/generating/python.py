@@ -136,4 +136,4 @@ def fields_of(class_: type) -> list[tuple[str, str, str]]:
 
 
 def _text(class_: type) -> str:
-    return markdown(inspect.getdoc(class_), not_run="a part of a docstring; the how-to runs all of it").strip()
+    return markdown(inspect.getdoc(class_), not_run="a part of a docstring; the how-to page runs the same").strip()

@@ -34,21 +34,30 @@ configuration file, and `NESSIE_GC_MIN_AGE` in the environment. Text is read as 
 | `T \\| None` | a `T`; without one, the limit or the choice does not exist |
 
 """
-PLUGIN = ROOT / "examples" / "nessie-gc-stale" / "src" / "nessie_gc_stale" / "__init__.py"
+PLUGIN = ROOT / "examples" / "stale_references.py"
 _OWN_SERVICE = """## A service of your own
 
 A plugin registers a service like a connector: it implements the hook
-[`nessie_gc_register_service`](contracts.md#nessie_gc_register_service) and returns the class. Here is a whole plugin.
-Its service lists branches and tags whose newest commit is old, because whatever they reach stays live:
+[`nessie_gc_register_service`](contracts.md#nessie_gc_register_service) and returns the class. Here is a whole plugin,
+[examples/stale_references.py](../../examples/stale_references.py). Its service lists branches and tags whose newest
+commit is old, because whatever they reach stays live:
 
-<!-- file: examples/nessie-gc-stale/src/nessie_gc_stale/__init__.py -->
+<!-- file: examples/stale_references.py -->
 ```python
 {plugin}```
 
-With an entry point in the group `nessie_gc`, as
-[the tutorial](../tutorial/write-a-plugin.md#the-package) shows, it becomes a command:
+The package's `pyproject.toml` names it as an entry point in the group `nessie_gc`
+([more](../tutorial/write-a-plugin.md#the-package)):
 
-<!-- not run: the plugin has to be installed; a test installs it and runs this -->
+<!-- not run: a part of a pyproject.toml; a test installs the plugin with this entry point -->
+```toml
+[project.entry-points.nessie_gc]
+stale = "stale_references"
+```
+
+Once it is installed, it is a command:
+
+<!-- not run: the plugin has to be installed; a test does that, and runs it -->
 ```console
 $ python -m nessie_gc_core stale-references --older-than P30D --json
 ```
@@ -66,16 +75,16 @@ What follows from the class:
 - **The run** that it is given has the `repository`, the `store` and the `engine`, each opened on first use; see
   [`Run`](python.md#run).
 
-To try it without installing it, put its folder on the Python path, and give a collector a registry that knows it:
+To try it without installing it, put its folder on the Python path and give a collector a registry that knows it:
 
 ```python
-import nessie_gc_stale
+import stale_references
 
 from nessie_gc_core import Collector
 from nessie_gc_core.plugins import PluginRegistry
 
 registry = PluginRegistry.discover()
-registry.register(nessie_gc_stale, name="stale")
+registry.register(stale_references, name="stale")
 with Collector(plugins=registry, repository="memory", repository_option={{"lake": "empty"}}) as gc:
     assert {{"references": []}} == gc.run("stale-references", older_than="P30D").to_dict()
 ```

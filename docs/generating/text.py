@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 
-OF_A_PLUGIN = "a part of a docstring; the tutorial has a whole plugin"
+OF_A_PLUGIN = "tests/unit/connectors registers each of these plugins, and uses it"
 
 
 def markdown(docstring: str | None, *, not_run: str = OF_A_PLUGIN) -> str:

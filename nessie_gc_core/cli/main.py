@@ -22,6 +22,7 @@ from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.services import service_commands
 from nessie_gc_core.plugins import installed
 
+
 class Program(click.Group):
     """All commands, and the one place where errors end."""
 

@@ -10,7 +10,7 @@ from nessie_gc_core.connectors.file_lister import (
     SupportsStoreClock,
     SupportsVersioning,
 )
-from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema
+from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema, lease_held
 from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
     SupportsFormerIdentities,
@@ -36,4 +36,5 @@ __all__ = [
     "SupportsStoreClock",
     "SupportsVersioning",
     "VisitedDeduplicator",
+    "lease_held",
 ]

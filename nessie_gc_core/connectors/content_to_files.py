@@ -14,6 +14,39 @@ from nessie_gc_core.model.repository import ContentVersion
 class ContentToFiles(Connector):
     """Walks immutable files: a content version to its files, an expandable file to the files it names.
 
+    Example of a whole plugin::
+
+        from pathlib import Path
+        from nessie_gc_core import hookimpl
+        from nessie_gc_core.connectors import ContentToFiles
+        from nessie_gc_core.errors import MissingFileError, UnreadableFileError
+        from nessie_gc_core.model import ReachableFile
+
+        class LinesReader(ContentToFiles):
+            name = "lines"
+            content_types = frozenset({"LINES"})
+            expandable_kinds = ()
+
+            def files(self, version):
+                path = version.metadata_location
+                try:
+                    location, *paths, end = Path(path).read_text().splitlines()
+                except FileNotFoundError as error:
+                    raise MissingFileError(path, "it does not exist") from error
+                except (OSError, ValueError) as error:
+                    raise UnreadableFileError(path, str(error)) from error
+                if end != "END":
+                    raise UnreadableFileError(path, "it is cut off")
+                for each in (path, *paths):
+                    yield ReachableFile(path=each, kind="LINES", location=location)
+
+            def expand(self, file):
+                return iter(())
+
+        @hookimpl
+        def nessie_gc_register_content_to_files():
+            return LinesReader
+
     The caller expands every file once per run, however many versions share it, and on an executor where the
     engine has some. A reader therefore keeps no state between calls that changes an answer.
     """
@@ -58,7 +91,7 @@ class ContentToFiles(Connector):
         """Every absolute path and location that stands in a version's metadata, whether it is understood or not.
 
         Asked of contents of which something cannot be read: whatever is named is left alone (S6). ``None``: not even
-        the text can be read. The default says that nothing can.
+        the text can be read. It does not raise. The default says that nothing can be told.
         """
         return None
 

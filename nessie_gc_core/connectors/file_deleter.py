@@ -11,7 +11,37 @@ from nessie_gc_core.model.files import DeleteOutcome, FileReference
 
 
 class FileDeleter(Connector):
-    """Deletes files below a location, and says of each what became of it."""
+    """Deletes files below a location, and says of each what became of it.
+
+    Example of a whole plugin::
+
+        from urllib.error import HTTPError
+        from urllib.parse import quote
+        from urllib.request import Request, urlopen
+        from nessie_gc_core import hookimpl
+        from nessie_gc_core.connectors import FileDeleter
+        from nessie_gc_core.model import DeleteOutcome, DeleteStatus
+
+        class WebDeleter(FileDeleter):
+            name = "web"
+            schemes = frozenset({"web"})
+
+            def delete_files(self, location, files):
+                for file in files:
+                    status, reason = DeleteStatus.DELETED, ""
+                    url = "http://" + quote((location + file.path).removeprefix("web://"))
+                    try:
+                        urlopen(Request(url, method="DELETE"), timeout=60).close()
+                    except (OSError, ValueError) as error:
+                        gone = isinstance(error, HTTPError) and error.code == 404
+                        status = DeleteStatus.ALREADY_GONE if gone else DeleteStatus.FAILED
+                        reason = "" if gone else str(error)
+                    yield DeleteOutcome(path=file.path, status=status, reason=reason)
+
+        @hookimpl
+        def nessie_gc_register_file_deleter():
+            return WebDeleter
+    """
 
     schemes: ClassVar[frozenset[str]]
     """The URI schemes that it deletes from, lower case; an absolute path without a scheme is ``file``."""
@@ -23,6 +53,7 @@ class FileDeleter(Connector):
         """Deletes the files and yields exactly one outcome for each, in any order.
 
         A file that is not there is ALREADY_GONE where the store can tell, else DELETED (S3 cannot tell). A file
-        that could not be deleted is FAILED with its reason; it never stops the others. Nothing but these
-        files is touched: no directories, no markers (S22). Doing it twice does no harm (S15).
+        that could not be deleted is FAILED with its reason in one line; it never stops the others, and no error of
+        one file is let through. Nothing but these files is touched: no directories, not even empty ones, no markers
+        (S22), and nothing through a link to a folder (S24). Doing it twice does no harm (S15).
         """

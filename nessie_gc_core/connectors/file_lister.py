@@ -16,17 +16,34 @@ class FileLister(Connector):
 
     Example of a whole plugin::
 
-        class TapeLister(FileLister):
-            name = "tape"
-            schemes = frozenset({"tape"})
+        import os
+        from datetime import UTC, datetime
+        from nessie_gc_core import hookimpl
+        from nessie_gc_core.connectors import FileLister
+        from nessie_gc_core.errors import ListingError
+        from nessie_gc_core.model import FileReference
+
+        class DiskLister(FileLister):
+            name = "disk"
+            schemes = frozenset({"disk"})
 
             def list_files(self, location):
-                for path, size in robot.walk(location):
-                    yield FileReference(location=location, path=path, size=size)
+                def stop(error):
+                    if not isinstance(error, FileNotFoundError):
+                        raise ListingError(f"cannot list {location}: {error.strerror}") from error
+
+                base = location.removeprefix("disk://")
+                for folder, _, names in os.walk(base, onerror=stop):
+                    for path in (os.path.join(folder, name) for name in names):
+                        found = os.lstat(path)
+                        modified = datetime.fromtimestamp(found.st_mtime, UTC)
+                        path = path.removeprefix(base)
+                        yield FileReference(location=location, path=path, size=found.st_size, modified=modified)
 
         @hookimpl
         def nessie_gc_register_file_lister():
-            return TapeLister
+            return DiskLister
+
     """
 
     schemes: ClassVar[frozenset[str]]
@@ -37,11 +54,12 @@ class FileLister(Connector):
         """All files below a location, as a stream, in any order.
 
         ``location`` ends in a slash. Each file's ``location`` is the asked one and its ``path`` the raw
-        rest of the key (S4). A location that does not exist is empty. A file that appears or goes while the
-        listing runs may or may not be in it; every other file is, exactly once.
+        rest of the key (S4). ``modified`` is the store's own time of the last modification; a file without one is
+        never deleted (S8). A location that does not exist is empty. A file that appears or goes while the listing
+        runs may or may not be in it; every other file is, exactly once. Links to folders are not followed (S24).
 
         Raises:
-            ListingError: the location cannot be listed to its end.
+            ListingError: the location cannot be listed to its end; then nothing in it is deleted (S6).
             ServiceUnavailableError, AccessDeniedError: the store does not answer, or refuses.
         """
 

@@ -25,6 +25,38 @@ from nessie_gc_core.model.repository import ContentVersion
 class LiveSetStore(Connector):
     """Keeps live sets, what a sweep has done, and the registers that outlive live sets.
 
+    Example of a whole plugin::
+
+        from multiprocessing.connection import Client
+        from nessie_gc_core import ConnectorOptions, hookimpl, option, options
+        from nessie_gc_core.connectors import LiveSetStore
+        from nessie_gc_core.errors import StoreError
+
+        @options
+        class RemoteOptions(ConnectorOptions):
+            socket: str = option("live-sets.sock", help="socket of a process that has a store and answers calls")
+
+        def remote(verb):
+            def call(self, *args, **named):
+                try:
+                    with Client(self.options.socket) as connection:
+                        connection.send((verb, args, named))
+                        answer, error = connection.recv()
+                except (OSError, EOFError) as broken:
+                    raise StoreError(f"{self.options.socket} does not answer: {broken}") from broken
+                if error is not None:
+                    raise error
+                return iter(answer) if isinstance(answer, list) else answer
+
+            return call
+
+        verbs = {verb: remote(verb) for verb in LiveSetStore.__abstractmethods__}
+        RemoteStore = type("RemoteStore", (LiveSetStore,), {"name": "remote", "Options": RemoteOptions, **verbs})
+
+        @hookimpl
+        def nessie_gc_register_live_set_store():
+            return RemoteStore
+
     Every status change is compare-and-set: it raises :class:`LiveSetStateError`, naming the status found and
     the one expected, and changes nothing, when the live set is in another one. An unknown id raises
     :class:`LiveSetNotFoundError` on every verb that changes or gets a live set; verbs that read its rows give

@@ -13,6 +13,58 @@ from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
 class RepositoryConnector(Connector):
     """Reads what a repository holds: a Nessie server, or one plain Iceberg catalog.
 
+    Example of a whole plugin::
+
+        import json
+        from datetime import UTC, datetime
+        from pathlib import Path
+        from nessie_gc_core import ConnectorOptions, hookimpl, option, options
+        from nessie_gc_core.connectors import RepositoryConnector
+        from nessie_gc_core.errors import RepositoryError
+        from nessie_gc_core.model import (
+            ICEBERG_TABLE,
+            ContentVersion,
+            LogEntry,
+            Operation,
+            OperationKind,
+            Reference,
+            ReferenceKind,
+        )
+
+        @options
+        class JsonOptions(ConnectorOptions):
+            file: str = option("catalog.json", help="JSON that names the metadata file of each table")
+
+        class JsonCatalog(RepositoryConnector):
+            name = "json"
+            Options = JsonOptions
+
+            def identity(self):
+                return f"json:{Path(self.options.file).resolve()}"
+
+            def references(self):
+                try:
+                    tables = json.loads(Path(self.options.file).read_text())
+                except (OSError, ValueError) as error:
+                    raise RepositoryError(f"{self.options.file} cannot be read: {error}") from error
+                for name, metadata in tables.items():
+                    yield Reference(name=name, kind=ReferenceKind.BRANCH, commit_id=metadata)
+
+            def commit_log(self, reference):
+                name, metadata = reference.name, reference.commit_id
+                where = {"content_key": name, "commit_id": metadata, "metadata_location": metadata}
+                content = ContentVersion(content_id=name, content_type=ICEBERG_TABLE, snapshot_id=None, **where)
+                put = Operation(kind=OperationKind.PUT, content_key=name, content=content)
+                now = datetime.now(UTC)
+                yield LogEntry(commit_id=metadata, parent_id=None, commit_time=now, operations=(put,))
+
+            def contents(self, reference):
+                return iter(())  # the log names every state
+
+        @hookimpl
+        def nessie_gc_register_repository_connector():
+            return JsonCatalog
+
     It is used from several threads at once. It reads, and never writes. Streams are generators that fetch as
     they are consumed; the caller closes them.
 
@@ -47,14 +99,16 @@ class RepositoryConnector(Connector):
         Raises:
             ServiceUnavailableError: the server does not answer, after the connector's own retries.
             AccessDeniedError: the server refuses the credentials.
-            RepositoryError: the answer makes no sense.
+            RepositoryError: the answer makes no sense, or the repository does not exist. Never give an empty answer
+                instead: what no reference reaches is garbage (S6).
         """
 
     @abstractmethod
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """First-parent history of ``reference.commit_id``, newest first, that commit included.
 
-        Commits that arrive on the reference later are not seen. Empty where the reference has no commit.
+        Commits that arrive on the reference later are not seen. Empty where the reference has no commit. A table
+        whose metadata cannot be read is an error, or a PUT that names the metadata; never a log without states (S6).
 
         Raises:
             ReferenceNotFoundError: the commit does not exist.

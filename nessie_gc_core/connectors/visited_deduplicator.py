@@ -11,6 +11,30 @@ from nessie_gc_core.model.policies import Reach
 class VisitedDeduplicator(Connector):
     """Remembers with which reach each commit was walked, so that references that share history cost once.
 
+    Example of a whole plugin::
+
+        import threading
+        from nessie_gc_core import hookimpl
+        from nessie_gc_core.connectors import VisitedDeduplicator
+        from nessie_gc_core.model import Reach
+
+        class DictVisited(VisitedDeduplicator):
+            name = "dict"
+
+            def __init__(self, options):
+                super().__init__(options)
+                self.lock, self.known = threading.Lock(), {}
+
+            def should_walk(self, commit, reach):
+                with self.lock:
+                    known = self.known.get(commit)
+                    self.known[commit] = (known or Reach()).merge(reach)
+                    return known is None or not known.covers(reach)
+
+        @hookimpl
+        def nessie_gc_register_visited_deduplicator():
+            return DictVisited
+
     It changes nothing but the cost (S16): in doubt it answers yes. It is used from several threads at once.
     """
 

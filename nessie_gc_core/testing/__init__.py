@@ -2,6 +2,7 @@
 
 A plugin's test module subclasses the class of its contract and gives it the fixtures that the class asks for::
 
+    from nessie_gc_core.testing import NotPossible
     from nessie_gc_core.testing.file_lister import FileListerContract
 
 
@@ -18,6 +19,22 @@ A plugin's test module subclasses the class of its contract and gives it the fix
         def put_file(self, robot):
             return robot.put
 
+        @pytest.fixture
+        def put_directory(self, robot):
+            return robot.put_folder
+
+        @pytest.fixture
+        def unlistable(self, robot):
+            return robot.tear
+
+        @pytest.fixture
+        def put_link(self):
+            return NotPossible("this robot writes no links")
+
+Every test that fails begins with the rule that the connector breaks and what to do. A test of an optional ability that
+the connector lacks is skipped by the ability's name, and a test of a situation that cannot exist for it
+(:class:`NotPossible`) by the name of its fixture and the reason.
+
 | module | class | contract |
 |---|---|---|
 | ``testing.repository`` | ``RepositoryConnectorContract`` | ``RepositoryConnector`` |
@@ -28,23 +45,30 @@ A plugin's test module subclasses the class of its contract and gives it the fix
 | ``testing.visited_deduplicator`` | ``VisitedDeduplicatorContract`` | ``VisitedDeduplicator`` |
 
 What a contract leaves open (order, duplicates, whether a missing file can be told) is not tested. These modules
-need pytest and hypothesis, which the core does not install; nothing but tests imports them.
+need pytest and hypothesis, which ``pip install 'nessie-gc-core[testing]'`` brings; nothing but tests imports them.
 """
 
 import sys
+
+from nessie_gc_core.testing.not_possible import NotPossible
+
+__all__ = ["NotPossible"]
 
 if (pytest := sys.modules.get("pytest")) is not None:  # failed assertions of the kit show their values
     for _module in (
         "content_to_files",
         "file_deleter",
         "file_lister",
+        "file_lister_situations",
         "live_set_lifecycle",
         "live_set_machine",
         "live_set_registers",
         "live_set_rows",
+        "live_set_situations",
         "live_set_store",
         "options",
         "repository",
+        "repository_situations",
         "visited_deduplicator",
     ):
         pytest.register_assert_rewrite(f"{__name__}.{_module}")

@@ -13,6 +13,7 @@ from nessie_gc_core.connectors import Connector, ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.testing.demands import demands, not_defined, shown
 from nessie_gc_core.testing.options import OptionsTests
 
 
@@ -37,18 +38,20 @@ class ContentToFilesContract(OptionsTests):
 
     Required:
         ``open_reader``: a function that makes a reader; it may be called several times.
-        ``contents``: a sequence of :class:`WrittenContent`, one at least for each content type that it reads.
+        ``contents``: a sequence of :class:`WrittenContent`, one at least for each content type that it reads: a
+        version, its raw base location, the raw paths of all files that it needs and, where there are some, those of
+        files near it that are dead, and those of other snapshots that its metadata lists.
         ``missing``: a :class:`ContentVersion` whose metadata file does not exist.
         ``unreadable``: content versions whose metadata files exist and make no sense (empty, cut off, garbage).
 
-    Optional, for readers with expandable kinds:
+    Required of readers with expandable kinds; the others leave them out:
         ``missing_file``: an expandable :class:`ReachableFile` that does not exist.
         ``unreadable_files``: expandable files that exist and make no sense (empty, cut off, garbage).
     """
 
     @pytest.fixture
     def open_reader(self) -> Callable[[], ContentToFiles]:
-        raise NotImplementedError("the subclass has to define the fixture open_reader")
+        raise not_defined("open_reader")
 
     @pytest.fixture
     def connector_class(self, open_reader: Callable[[], ContentToFiles]) -> type[Connector]:
@@ -57,15 +60,15 @@ class ContentToFilesContract(OptionsTests):
 
     @pytest.fixture
     def contents(self) -> Sequence[WrittenContent]:
-        raise NotImplementedError("the subclass has to define the fixture contents")
+        raise not_defined("contents")
 
     @pytest.fixture
     def missing(self) -> ContentVersion:
-        raise NotImplementedError("the subclass has to define the fixture missing")
+        raise not_defined("missing")
 
     @pytest.fixture
     def unreadable(self) -> Sequence[ContentVersion]:
-        raise NotImplementedError("the subclass has to define the fixture unreadable")
+        raise not_defined("unreadable")
 
     @pytest.fixture
     def missing_file(self) -> ReachableFile | None:
@@ -80,37 +83,45 @@ class ContentToFilesContract(OptionsTests):
         with open_reader() as reader:
             yield reader
 
+    @demands("The fixture contents has at least one content of each type in content_types, and of no other type.")
     def test_it_has_a_content_for_every_type_that_it_claims(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
         assert reader.content_types
         assert reader.content_types == {content.version.content_type for content in contents}
 
+    @demands("expandable_kinds names each kind once.")
     def test_it_names_each_expandable_kind_once(self, reader: ContentToFiles) -> None:
         assert len(reader.expandable_kinds) == len(set(reader.expandable_kinds))
 
+    @demands("S6: every file that a version needs is found, or it would be deleted. Yield it from files or expand.")
     def test_it_finds_every_file_that_a_version_needs(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
         for content in contents:
             assert content.needed <= {file.path for file in walk(reader, content.version)}
 
+    @demands("Files that are known to be dead are left out, or they would be kept forever.")
     def test_it_leaves_out_files_that_are_known_to_be_dead(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
         for content in contents:
             assert set() == content.dead & {file.path for file in walk(reader, content.version)}
 
+    @demands(
+        "S25: a version without a snapshot id keeps every snapshot that its metadata lists, with their statistics."
+    )
     def test_s25_a_version_without_a_snapshot_id_keeps_all_that_its_metadata_lists(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
         if not any(content.listed for content in contents):
-            pytest.skip("the fixture contents: no content has several snapshots")
+            pytest.skip(f"{shown(reader)}: in the fixture contents no content has several snapshots (listed)")
         for content in contents:
             if content.listed:
                 found = {file.path for file in walk(reader, replace(content.version, snapshot_id=None))}
                 assert content.needed | content.listed <= found
 
+    @demands("S7: the metadata file is live too. Yield it from files, under the text of metadata_location.")
     def test_the_metadata_file_is_among_the_files(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -118,6 +129,7 @@ class ContentToFilesContract(OptionsTests):
             if content.version.metadata_location is not None:
                 assert content.version.metadata_location in {file.path for file in reader.files(content.version)}
 
+    @demands("S1: every file from files carries the base location of its content, as the metadata has it.")
     def test_files_at_first_hand_carry_a_location_and_the_base_location_comes(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -126,6 +138,7 @@ class ContentToFilesContract(OptionsTests):
             assert None not in locations
             assert content.location in locations
 
+    @demands("A kind expands only to kinds that come later in expandable_kinds, or the walk would not end.")
     def test_a_kind_expands_only_to_later_kinds(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -136,6 +149,7 @@ class ContentToFilesContract(OptionsTests):
                     for child in reader.expand(file):
                         assert order.get(child.kind, len(order)) > order[file.kind]
 
+    @demands("S16: the caller asks once for each file, in any order. Keep no state that changes an answer.")
     def test_answers_do_not_depend_on_what_was_asked_before(
         self, open_reader: Callable[[], ContentToFiles], contents: Sequence[WrittenContent]
     ) -> None:
@@ -147,41 +161,88 @@ class ContentToFilesContract(OptionsTests):
         assert first == again[::-1]
         assert first == fresh
 
+    @demands("A reader is used from several threads at once. Keep no state that changes an answer.")
     def test_threads_get_the_same_answers(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
         versions = [content.version for content in contents] * 4
         with ThreadPoolExecutor(4) as pool:
             walked = list(pool.map(lambda version: walk(reader, version), versions))
         assert [walk(reader, version) for version in versions] == walked
 
-    def test_missing_metadata_is_told_from_unreadable_metadata(
-        self, reader: ContentToFiles, missing: ContentVersion, unreadable: Sequence[ContentVersion]
+    @demands("S7: missing metadata is never a table without files. Raise MissingFileError(path, reason), in one line.")
+    def test_missing_metadata_is_an_error_that_names_the_file(
+        self, reader: ContentToFiles, missing: ContentVersion
     ) -> None:
         with pytest.raises(MissingFileError) as caught:
-            list(reader.files(missing))
+            walk(reader, missing)
         _names(caught.value, missing.metadata_location)
+
+    @demands(
+        "S6: metadata that cannot be read is never a table without files, and never missing. Raise "
+        "UnreadableFileError(path, reason), in one line."
+    )
+    def test_unreadable_metadata_is_an_error_and_not_missing(
+        self, reader: ContentToFiles, unreadable: Sequence[ContentVersion]
+    ) -> None:
         assert unreadable, "the fixture unreadable is empty"
         for version in unreadable:
-            with pytest.raises(UnreadableFileError) as unread:
+            with pytest.raises(UnreadableFileError) as caught:
                 walk(reader, version)
-            assert not isinstance(unread.value, MissingFileError)
-            _names(unread.value, version.metadata_location)
+            assert not isinstance(caught.value, MissingFileError)
+            _names(caught.value, version.metadata_location)
 
-    def test_a_missing_or_unreadable_file_is_never_taken_for_an_empty_one(
-        self, reader: ContentToFiles, missing_file: ReachableFile | None, unreadable_files: Sequence[ReachableFile]
+    @demands("S6: a missing file is never one that names nothing. Raise MissingFileError(path, reason), in one line.")
+    def test_a_missing_file_is_never_taken_for_an_empty_one(
+        self, reader: ContentToFiles, missing_file: ReachableFile | None
     ) -> None:
         if not reader.expandable_kinds:
-            return
+            pytest.skip(f"{shown(reader)} has no expandable kinds")
         assert missing_file is not None, "the subclass has to define the fixture missing_file"
-        assert unreadable_files, "the subclass has to define the fixture unreadable_files"
         with pytest.raises(MissingFileError) as caught:
             list(reader.expand(missing_file))
         _names(caught.value, missing_file.path)
-        for file in unreadable_files:
-            with pytest.raises(UnreadableFileError) as unread:
-                list(reader.expand(file))
-            assert not isinstance(unread.value, MissingFileError)
-            _names(unread.value, file.path)
 
+    @demands(
+        "S6: a file that cannot be read to its end is never one that names nothing, and never missing. Raise "
+        "UnreadableFileError(path, reason), in one line."
+    )
+    def test_an_unreadable_file_is_never_taken_for_an_empty_one(
+        self, reader: ContentToFiles, unreadable_files: Sequence[ReachableFile]
+    ) -> None:
+        if not reader.expandable_kinds:
+            pytest.skip(f"{shown(reader)} has no expandable kinds")
+        assert unreadable_files, "the subclass has to define the fixture unreadable_files"
+        for file in unreadable_files:
+            with pytest.raises(UnreadableFileError) as caught:
+                list(reader.expand(file))
+            assert not isinstance(caught.value, MissingFileError)
+            _names(caught.value, file.path)
+
+    @demands(
+        "S6: named_places gives every place that stands in the metadata, the base location too, or None where it "
+        "cannot tell."
+    )
+    def test_places_that_metadata_names_are_given_or_not_known(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        for content in contents:
+            places = reader.named_places(content.version)
+            if places is not None:
+                assert content.location.rstrip("/") in {place.rstrip("/") for place in places}
+
+    @demands(
+        "S6: named_places is asked of metadata that cannot be read. Return None where not even the text can be read; "
+        "do not raise."
+    )
+    def test_asking_broken_metadata_for_its_places_is_no_error(
+        self, reader: ContentToFiles, missing: ContentVersion, unreadable: Sequence[ContentVersion]
+    ) -> None:
+        for version in (missing, *unreadable):
+            places = reader.named_places(version)
+            assert places is None or all(isinstance(place, str) for place in places)
+
+    @demands(
+        "S7: may_be_root is true for every metadata file, so that its deletion is remembered. In doubt, answer True."
+    )
     def test_what_a_version_points_to_may_be_a_root(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -189,6 +250,7 @@ class ContentToFilesContract(OptionsTests):
             if content.version.metadata_location is not None:
                 assert reader.may_be_root(content.version.metadata_location)
 
+    @demands("A reader can be closed twice.")
     def test_closing_twice_does_no_harm(self, open_reader: Callable[[], ContentToFiles]) -> None:
         reader = open_reader()
         reader.close()

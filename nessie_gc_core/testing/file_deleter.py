@@ -11,8 +11,10 @@ import pytest
 from nessie_gc_core.connectors import Connector, FileDeleter
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
+from nessie_gc_core.testing.demands import demands, not_defined, possible
+from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.options import OptionsTests
-from nessie_gc_core.testing.paths import ODD_PATHS, PutFile
+from nessie_gc_core.testing.paths import ODD_PATHS, HasDirectory, PutDirectory, PutFile, PutLink
 
 _GONE = frozenset({DeleteStatus.DELETED, DeleteStatus.ALREADY_GONE})
 
@@ -26,15 +28,25 @@ class FileDeleterContract(OptionsTests):
         ``put_file``: the back door, ``put_file(location, path, data)``.
         ``stored_paths``: the other back door, ``stored_paths(location)`` gives the raw paths of all files there.
 
+    Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
+        ``undeletable``: ``undeletable(location)`` puts a file that cannot be deleted and gives its path: one that is
+        locked, one in a folder without rights, a key that no request can carry.
+        ``put_directory``: ``put_directory(location, path)`` makes an empty directory, or the marker that tools
+        of the store make for one.
+        ``has_directory``: ``has_directory(location, path)`` says whether that directory or marker is still there.
+        ``name_of_directory``: ``name_of_directory(path)`` is the path under which the store itself holds that
+        directory or marker: ``path`` on a disk, often ``path + "/"`` in an object store.
+        ``put_link``: ``put_link(location, path, target)`` makes a link that leads to the folder ``target``, which is
+        a location too. Object stores have no links.
+
     Optional:
-        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` unless overridden.
-        ``undeletable``: ``undeletable(location)`` puts a file that cannot be deleted and gives its path; ``None``
-        (the default) where the tests cannot make one.
+        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out
+        those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
     """
 
     @pytest.fixture
     def open_deleter(self) -> Callable[[], FileDeleter]:
-        raise NotImplementedError("the subclass has to define the fixture open_deleter")
+        raise not_defined("open_deleter")
 
     @pytest.fixture
     def connector_class(self, open_deleter: Callable[[], FileDeleter]) -> type[Connector]:
@@ -43,33 +55,54 @@ class FileDeleterContract(OptionsTests):
 
     @pytest.fixture
     def location(self) -> str:
-        raise NotImplementedError("the subclass has to define the fixture location")
+        raise not_defined("location")
 
     @pytest.fixture
     def put_file(self) -> PutFile:
-        raise NotImplementedError("the subclass has to define the fixture put_file")
+        raise not_defined("put_file")
 
     @pytest.fixture
     def stored_paths(self) -> Callable[[str], Iterable[str]]:
-        raise NotImplementedError("the subclass has to define the fixture stored_paths")
+        raise not_defined("stored_paths")
 
     @pytest.fixture
     def odd_paths(self) -> Sequence[str]:
         return ODD_PATHS
 
     @pytest.fixture
-    def undeletable(self) -> Callable[[str], str] | None:
-        return None
+    def undeletable(self) -> Callable[[str], str] | NotPossible:
+        raise not_defined("undeletable", situation=True)
+
+    @pytest.fixture
+    def put_directory(self) -> PutDirectory | NotPossible:
+        raise not_defined("put_directory", situation=True)
+
+    @pytest.fixture
+    def has_directory(self) -> HasDirectory | NotPossible:
+        raise not_defined("has_directory", situation=True)
+
+    @pytest.fixture
+    def name_of_directory(self) -> Callable[[str], str] | NotPossible:
+        raise not_defined("name_of_directory", situation=True)
+
+    @pytest.fixture
+    def put_link(self) -> PutLink | NotPossible:
+        raise not_defined("put_link", situation=True)
 
     @pytest.fixture
     def deleter(self, open_deleter: Callable[[], FileDeleter]) -> Iterator[FileDeleter]:
         with open_deleter() as deleter:
             yield deleter
 
+    @demands(
+        "The deleter claims the scheme of its locations in schemes, and asks for one file at once at least "
+        "(batch_size)."
+    )
     def test_it_claims_the_scheme_of_its_locations(self, deleter: FileDeleter, location: str) -> None:
         assert scheme_of(location) in deleter.schemes
         assert deleter.batch_size > 0
 
+    @demands("S15: every file has exactly one outcome, and a file that is DELETED is gone.")
     def test_each_file_has_one_outcome_and_is_gone(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -79,6 +112,7 @@ class FileDeleterContract(OptionsTests):
         assert dict.fromkeys(paths, DeleteStatus.DELETED) == _delete(deleter, location, paths)
         assert set() == set(stored_paths(location))
 
+    @demands("S2 and S22: nothing but the named files is touched. Delete by whole keys, never by a prefix.")
     def test_nothing_else_is_touched(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -88,11 +122,15 @@ class FileDeleterContract(OptionsTests):
         _delete(deleter, location, ["b/c/x"])
         assert kept == set(stored_paths(location))
 
+    @demands(
+        "S15: a file that is not there is ALREADY_GONE, or DELETED where the store cannot tell, and never an error."
+    )
     def test_a_file_that_is_not_there_is_gone_or_deleted(self, deleter: FileDeleter, location: str) -> None:
         outcomes = _delete(deleter, location, ["never", "made/either"])
         assert {"never", "made/either"} == set(outcomes)
         assert set(outcomes.values()) <= _GONE
 
+    @demands("S15: a file that is not there does not stop the others.")
     def test_a_missing_file_does_not_stop_the_others(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -102,6 +140,9 @@ class FileDeleterContract(OptionsTests):
         assert (outcomes["a"], outcomes["z"]) == (DeleteStatus.DELETED, DeleteStatus.DELETED)
         assert set() == set(stored_paths(location))
 
+    @demands(
+        "S15: deleting is idempotent. A second deletion gives ALREADY_GONE, or DELETED where the store cannot tell."
+    )
     def test_deleting_twice_does_no_harm(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -111,6 +152,7 @@ class FileDeleterContract(OptionsTests):
         assert set(_delete(deleter, location, ["gone"]).values()) <= _GONE
         assert {"kept"} == set(stored_paths(location))
 
+    @demands("S4: keys are raw, character by character. Do not decode, encode, strip or normalise them.")
     def test_odd_keys_are_deleted_and_their_neighbours_stay(
         self,
         deleter: FileDeleter,
@@ -127,9 +169,11 @@ class FileDeleterContract(OptionsTests):
         assert dict.fromkeys(second, DeleteStatus.DELETED) == _delete(deleter, location, second)
         assert set() == set(stored_paths(location))
 
+    @demands("S15: no files, no outcomes, and no request.")
     def test_nothing_to_delete_has_no_outcome(self, deleter: FileDeleter, location: str) -> None:
         assert _delete(deleter, location, []) == {}
 
+    @demands("S15: more files than batch_size may come at once, and each has an outcome. Cut them into requests.")
     def test_more_than_one_batch_is_deleted(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -139,16 +183,31 @@ class FileDeleterContract(OptionsTests):
         assert dict.fromkeys(paths, DeleteStatus.DELETED) == _delete(deleter, location, paths)
         assert set() == set(stored_paths(location))
 
+    @demands(
+        "S15: whatever path comes, each file has an outcome: FAILED or ALREADY_GONE here. Catch the error of each "
+        "file and yield an outcome; never let an OSError through."
+    )
+    def test_a_path_below_a_file_has_an_outcome_too(
+        self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
+    ) -> None:
+        put_file(location, "file", b"x")
+        put_file(location, "z", b"x")
+        outcomes = _delete(deleter, location, ["file/below", "z"])
+        assert outcomes["z"] is DeleteStatus.DELETED
+        assert {"file"} == set(stored_paths(location))
+
+    @demands(
+        "S15: a file that cannot be deleted is FAILED with a reason of one line, and stops no other. Catch the error "
+        "of each file and yield an outcome; never let it through, never report success."
+    )
     def test_a_file_that_cannot_be_deleted_fails_with_a_reason_and_stops_no_other(
         self,
         deleter: FileDeleter,
         location: str,
         put_file: PutFile,
-        undeletable: Callable[[str], str] | None,
+        undeletable: Callable[[str], str] | NotPossible,
     ) -> None:
-        if undeletable is None:
-            pytest.skip("the fixture undeletable: these tests cannot make a file that cannot be deleted")
-        stuck = undeletable(location)
+        stuck = possible(undeletable, "undeletable", deleter)(location)
         put_file(location, "a", b"x")
         put_file(location, "zz", b"x")
         files = [FileReference(location=location, path=path) for path in ("a", stuck, "zz")]
@@ -157,6 +216,61 @@ class FileDeleterContract(OptionsTests):
             path: outcome.status for path, outcome in outcomes.items()
         }
         assert len(outcomes[stuck].reason.splitlines()) == 1
+
+    # ---- directories and links ------------------------------------------------------------------------
+    @demands("S22: files only. Leave directories and their markers where they are, even when they are empty.")
+    def test_s22_a_directory_stays_when_its_last_file_goes(
+        self,
+        deleter: FileDeleter,
+        location: str,
+        put_file: PutFile,
+        put_directory: PutDirectory | NotPossible,
+        has_directory: HasDirectory | NotPossible,
+    ) -> None:
+        put = possible(put_directory, "put_directory", deleter)
+        stays = possible(has_directory, "has_directory", deleter)
+        put(location, "outer")
+        put(location, "outer/inner")
+        put_file(location, "outer/inner/last", b"x")
+        outcomes = _delete(deleter, location, ["outer/inner/last"])
+        assert outcomes == {"outer/inner/last": DeleteStatus.DELETED}
+        assert [path for path in ("outer", "outer/inner") if not stays(location, path)] == []
+
+    @demands("S22: files only. A path that is a directory, or the marker of one, is FAILED with its reason, and stays.")
+    def test_s22_a_directory_that_is_named_is_not_deleted(
+        self,
+        deleter: FileDeleter,
+        location: str,
+        put_directory: PutDirectory | NotPossible,
+        has_directory: HasDirectory | NotPossible,
+        name_of_directory: Callable[[str], str] | NotPossible,
+    ) -> None:
+        named = possible(name_of_directory, "name_of_directory", deleter)("empty")
+        stays = possible(has_directory, "has_directory", deleter)
+        possible(put_directory, "put_directory", deleter)(location, "empty")
+        outcomes = _delete(deleter, location, [named])
+        assert stays(location, "empty")
+        assert outcomes == {named: DeleteStatus.FAILED}
+
+    @demands(
+        "S24: nothing is deleted through a link to a folder, because what lies there belongs to another location. "
+        "Open the folders on the way without following links, and give FAILED."
+    )
+    def test_s24_nothing_is_deleted_through_a_link(
+        self,
+        deleter: FileDeleter,
+        location: str,
+        put_file: PutFile,
+        put_link: PutLink | NotPossible,
+        stored_paths: Callable[[str], Iterable[str]],
+    ) -> None:
+        link = possible(put_link, "put_link", deleter)
+        put_file(f"{location}other/", "live", b"x")
+        put_file(f"{location}t/", "here", b"x")
+        link(f"{location}t/", "link", f"{location}other/")
+        outcomes = _delete(deleter, f"{location}t/", ["link/live"])
+        assert outcomes == {"link/live": DeleteStatus.FAILED}
+        assert {"live"} == set(stored_paths(f"{location}other/"))
 
 
 def _delete(deleter: FileDeleter, location: str, paths: Sequence[str]) -> dict[str, DeleteStatus]:

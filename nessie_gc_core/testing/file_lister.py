@@ -3,22 +3,20 @@
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
-from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import Connector, FileLister, SupportsSplitListing, SupportsStoreClock
+from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import scheme_of
-from nessie_gc_core.testing.options import OptionsTests
-from nessie_gc_core.testing.paths import ODD_PATHS, PutFile
+from nessie_gc_core.testing.demands import demands
+from nessie_gc_core.testing.file_lister_situations import ListerSituationTests, once, paths
+from nessie_gc_core.testing.paths import PutFile
 
 
-class FileListerContract(OptionsTests):
+class FileListerContract(ListerSituationTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -26,96 +24,82 @@ class FileListerContract(OptionsTests):
         ``location``: a raw location in the store that ends in a slash, below which nothing is stored.
         ``put_file``: the back door, ``put_file(location, path, data)``.
 
-    Optional:
-        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` unless overridden.
+    Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
+        ``unlistable``: ``unlistable(location)`` makes a location that cannot be listed to its end, and gives it: the
+        given one or another. Best is one of which a part can be listed, such as a location with a folder without
+        rights in it; a bucket that does not exist will do.
+        ``put_link``: ``put_link(location, path, target)`` makes a link that leads to the folder ``target``, which is
+        a location too. Object stores have no links.
         ``put_directory``: ``put_directory(location, path)`` makes an empty directory, or the marker that tools
-        of the store make for one; ``None`` (the default) for a store that knows neither.
+        of the store make for one.
+
+    Optional:
+        ``has_times``: ``NotPossible("why")`` where the store keeps no modification times; its files are then
+        never deleted. ``True`` unless overridden.
+        ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out
+        those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
         ``many``: how many files make more than one page of a listing; 1,100 unless overridden.
+
+    Set ``part_counts`` to ask a lister that splits for other numbers of parts.
     """
-
-    part_counts: ClassVar[Sequence[int]] = (1, 2, 7, 64)
-    """How many parts are wished of a lister that splits."""
-
-    @pytest.fixture
-    def open_lister(self) -> Callable[[], FileLister]:
-        raise NotImplementedError("the subclass has to define the fixture open_lister")
-
-    @pytest.fixture
-    def connector_class(self, open_lister: Callable[[], FileLister]) -> type[Connector]:
-        with open_lister() as opened:
-            return type(opened)
-
-    @pytest.fixture
-    def location(self) -> str:
-        raise NotImplementedError("the subclass has to define the fixture location")
-
-    @pytest.fixture
-    def put_file(self) -> PutFile:
-        raise NotImplementedError("the subclass has to define the fixture put_file")
-
-    @pytest.fixture
-    def odd_paths(self) -> Sequence[str]:
-        return ODD_PATHS
-
-    @pytest.fixture
-    def put_directory(self) -> Callable[[str, str], None] | None:
-        return None
 
     @pytest.fixture
     def many(self) -> int:
         return 1100
 
-    @pytest.fixture
-    def lister(self, open_lister: Callable[[], FileLister]) -> Iterator[FileLister]:
-        with open_lister() as lister:
-            yield lister
-
+    @demands("The lister claims the scheme of its locations, in lower case: put it into the class attribute schemes.")
     def test_it_claims_the_scheme_of_its_locations(self, lister: FileLister, location: str) -> None:
         assert scheme_of(location) in lister.schemes
         assert {scheme.lower() for scheme in lister.schemes} == set(lister.schemes)
 
+    @demands(
+        "A location that does not exist is empty: object stores have no folders, and tables without data have none "
+        "either."
+    )
     def test_a_location_that_holds_nothing_or_does_not_exist_is_empty(self, lister: FileLister, location: str) -> None:
         assert list(lister.list_files(location)) == []
         assert list(lister.list_files(location + "never/made/")) == []
 
+    @demands(
+        "S4: every file below the location is listed exactly once; location is the asked one, path the raw rest of "
+        "the key."
+    )
     def test_every_file_is_listed_once_with_the_asked_location(
         self, lister: FileLister, location: str, put_file: PutFile
     ) -> None:
-        paths = ["top", "data/a.parquet", "data/b.parquet", "data/deep/er/still/c.parquet", "metadata/v1.metadata.json"]
-        _put_all(put_file, location, paths)
+        wanted = ["top", "data/a.parquet", "data/b.parquet", "data/deep/er/still/c.parquet", "metadata/v1.json"]
+        _put_all(put_file, location, wanted)
         found = list(lister.list_files(location))
-        assert _once(paths) == _paths(found)
+        assert once(wanted) == paths(found)
         assert {location} == {file.location for file in found}
 
+    @demands("A size is the number of bytes of the file, or None where the store does not say.")
     def test_sizes_are_bytes_or_unknown(self, lister: FileLister, location: str, put_file: PutFile) -> None:
         for size in (0, 1, 1000):
             put_file(location, f"of-{size}", b"x" * size)
         for file in lister.list_files(location):
             assert file.size in (None, int(file.path.removeprefix("of-")))
 
-    def test_modification_times_are_aware_utc_or_unknown(
-        self, lister: FileLister, location: str, put_file: PutFile
-    ) -> None:
-        put_file(location, "file", b"now")
-        (file,) = lister.list_files(location)
-        if file.modified is not None:
-            assert timedelta(0) == file.modified.utcoffset()
-            assert abs(datetime.now(UTC) - file.modified) < timedelta(days=1)
-
+    @demands("S4: keys come back raw, character by character. Do not decode, encode, strip or normalise them.")
     def test_odd_keys_come_back_raw(
         self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str]
     ) -> None:
         _put_all(put_file, location, odd_paths)
-        assert _once(odd_paths) == _paths(lister.list_files(location))
+        assert once(odd_paths) == paths(lister.list_files(location))
 
+    @demands(
+        "S2 and S5: `t/` never lists what is in `t2/`. Keep the slash at the end of the location when you compare "
+        "prefixes."
+    )
     def test_a_neighbour_with_the_same_beginning_is_not_listed(
         self, lister: FileLister, location: str, put_file: PutFile
     ) -> None:
         for neighbour in ("t", "t2", "t.old", "t-1"):
             put_file(f"{location}{neighbour}/", "file", b"")
-        assert _once(["file"]) == _paths(lister.list_files(location + "t/"))
-        assert _once(["t/file", "t2/file", "t.old/file", "t-1/file"]) == _paths(lister.list_files(location))
+        assert once(["file"]) == paths(lister.list_files(location + "t/"))
+        assert once(["t/file", "t2/file", "t.old/file", "t-1/file"]) == paths(lister.list_files(location))
 
+    @demands("S4: a location is raw too. Do not parse it as a URL: `%20`, `#` and `?` are part of the key.")
     def test_a_location_with_odd_characters_is_listed(
         self, lister: FileLister, location: str, put_file: PutFile
     ) -> None:
@@ -125,26 +109,15 @@ class FileListerContract(OptionsTests):
             FileReference(location=file.location, path=file.path) for file in lister.list_files(odd)
         ]
 
-    def test_directories_and_their_markers_are_not_listed(
-        self,
-        lister: FileLister,
-        location: str,
-        put_file: PutFile,
-        put_directory: Callable[[str, str], None] | None,
-    ) -> None:
-        put_file(location, "full/file", b"x")
-        if put_directory is not None:
-            put_directory(location, "empty")
-            put_directory(location, "nested/empty")
-        assert _once(["full/file"]) == _paths(lister.list_files(location))
-
+    @demands("S6: a listing goes on to its last page. Follow the token of every page.")
     def test_many_files_are_listed_to_the_end(
         self, lister: FileLister, location: str, put_file: PutFile, many: int
     ) -> None:
-        paths = [f"part={number % 10}/{number:06}.parquet" for number in range(many)]
-        _put_all(put_file, location, paths)
-        assert _once(paths) == _paths(lister.list_files(location))
+        wanted = [f"part={number % 10}/{number:06}.parquet" for number in range(many)]
+        _put_all(put_file, location, wanted)
+        assert once(wanted) == paths(lister.list_files(location))
 
+    @demands("A listing is a stream that can be closed early: make list_files a generator.")
     def test_a_listing_is_a_stream_that_can_be_left(self, lister: FileLister, location: str, put_file: PutFile) -> None:
         _put_all(put_file, location, ["a", "b", "c"])
         listing = lister.list_files(location)
@@ -153,57 +126,24 @@ class FileListerContract(OptionsTests):
         close = getattr(listing, "close", None)
         if close is not None:
             close()
-        assert _once(["a", "b", "c"]) == _paths(lister.list_files(location))
+        assert once(["a", "b", "c"]) == paths(lister.list_files(location))
 
+    @demands("Two listers with the same options see the same files: what decides that belongs into the options.")
     def test_two_listers_of_the_same_options_see_the_same(
         self, open_lister: Callable[[], FileLister], location: str, put_file: PutFile
     ) -> None:
         _put_all(put_file, location, ["a", "b/c"])
         with open_lister() as one, open_lister() as other:
-            assert _paths(one.list_files(location)) == _paths(other.list_files(location))
+            assert paths(one.list_files(location)) == paths(other.list_files(location))
 
+    @demands("A lister can be closed twice.")
     def test_closing_twice_does_no_harm(self, open_lister: Callable[[], FileLister], location: str) -> None:
         lister = open_lister()
         with closing(lister):
             list(lister.list_files(location))
         lister.close()
 
-    def test_parts_of_a_listing_are_the_whole_each_file_once(
-        self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str]
-    ) -> None:
-        if not isinstance(lister, SupportsSplitListing):
-            return
-        paths = [*odd_paths, *(f"data/p={number % 3}/{number}.parquet" for number in range(30)), "top", "zz/last"]
-        _put_all(put_file, location, paths)
-        put_file(location.rstrip("/") + "2/", "neighbour", b"")
-        for count in self.part_counts:
-            parts = lister.split_listing(location, count)
-            found = [file for part in parts for file in lister.list_part(location, part)]
-            assert _once(paths) == _paths(found)
-            assert {location} == {file.location for file in found}
-
-    def test_parts_of_an_empty_location_are_empty(self, lister: FileLister, location: str) -> None:
-        if isinstance(lister, SupportsSplitListing):
-            for place in (location, location + "never/made/"):
-                parts = lister.split_listing(place, 4)
-                assert [file for part in parts for file in lister.list_part(place, part)] == []
-
-    def test_the_clock_of_the_store_is_aware_utc_and_leaves_no_trace(self, lister: FileLister, location: str) -> None:
-        if isinstance(lister, SupportsStoreClock):
-            now = lister.store_time(location)
-            assert timedelta(0) == now.utcoffset()
-            assert abs(datetime.now(UTC) - now) < timedelta(days=1)
-            assert list(lister.list_files(location)) == []
-
 
 def _put_all(put_file: PutFile, location: str, paths: Iterable[str]) -> None:
     for path in paths:
         put_file(location, path, b"x")
-
-
-def _paths(files: Iterable[FileReference]) -> Counter[str]:
-    return Counter(file.path for file in files)
-
-
-def _once(paths: Iterable[str]) -> Counter[str]:
-    return Counter(dict.fromkeys(paths, 1))

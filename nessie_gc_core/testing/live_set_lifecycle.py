@@ -13,6 +13,7 @@ import pytest
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, ReferenceHead, SweepStep, SweepStepState
+from nessie_gc_core.testing.demands import demands, shown
 from nessie_gc_core.testing.live_set_samples import (
     HONOLULU,
     KOLKATA,
@@ -96,6 +97,9 @@ def bring_to(store: LiveSetStore, status: LiveSetStatus, repository: str) -> UUI
 class LifecycleTests(StoreFixtures):
     """The status machine."""
 
+    @demands(
+        "S17: a live set comes back as it was written, at every step of its life: times, policies, heads and status."
+    )
     def test_a_live_set_goes_through_its_whole_life(self, store: LiveSetStore, repository: str) -> None:
         expected = LiveSet(
             id=uuid4(),
@@ -134,6 +138,10 @@ class LifecycleTests(StoreFixtures):
         )
         assert (NOON, marked, started) == (found.created, found.identify_completed, found.expiry_started)
 
+    @demands(
+        "S15: a status changes by compare-and-set, in one step. Raise LiveSetStateError, in one line that names the "
+        "status found and the one expected, and change nothing."
+    )
     @pytest.mark.parametrize("status", list(LiveSetStatus))
     @pytest.mark.parametrize("name", list(ACTS))
     def test_a_verb_that_does_not_fit_the_status_raises_and_changes_nothing(
@@ -159,6 +167,7 @@ class LifecycleTests(StoreFixtures):
             list(store.file_deletions(found)),
         ) == ([], [], [])
 
+    @demands("An id that does not exist is an error. Raise LiveSetNotFoundError, in one line that names the id.")
     @pytest.mark.parametrize("name", [*ACTS, *ANY_STATUS])
     def test_a_verb_that_needs_a_live_set_names_the_one_that_does_not_exist(
         self, store: LiveSetStore, name: str
@@ -169,6 +178,7 @@ class LifecycleTests(StoreFixtures):
             act(store, unknown)
         assert len(str(caught.value).splitlines()) == 1
 
+    @demands("Verbs that read rows give nothing for an id that does not exist.")
     def test_the_rows_of_a_live_set_that_does_not_exist_are_none(self, store: LiveSetStore) -> None:
         unknown = uuid4()
         assert list(store.content_versions(unknown)) == []
@@ -180,12 +190,14 @@ class LifecycleTests(StoreFixtures):
         assert list(store.steps(unknown)) == []
         assert list(store.file_deletions(unknown)) == []
 
+    @demands("An id that exists cannot be started again. Raise LiveSetStateError that names it.")
     def test_an_id_that_exists_cannot_be_started_again(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
         with pytest.raises(LiveSetStateError, match=str(identifying)):
             store.start_identify(identifying, repository=repository, created=NOON)
 
+    @demands("S17: a failure is kept whole. Do not cut its text.")
     def test_failures_are_kept_whole_and_cannot_be_left_but_by_resuming(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -195,6 +207,7 @@ class LifecycleTests(StoreFixtures):
         assert _outcome(store, marking) == (LiveSetStatus.IDENTIFY_FAILED, LONG_TEXT)
         assert _outcome(store, sweeping) == (LiveSetStatus.EXPIRY_FAILED, LONG_TEXT)
 
+    @demands("S15: a resumed sweep keeps its first expiry_started, and has no expiry_completed and no error any more.")
     def test_a_resumed_sweep_keeps_its_first_start_and_forgets_the_failure(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -208,12 +221,14 @@ class LifecycleTests(StoreFixtures):
             resumed.error_message,
         ) == (LiveSetStatus.EXPIRY_IN_PROGRESS, NOON, None, None)
 
+    @demands("Live sets come newest first, by the time of their creation.")
     def test_live_sets_come_newest_first(self, store: LiveSetStore, repository: str) -> None:
         hours = [3, 1, 2, 0]
         ids = {hour: start(store, repository, NOON + timedelta(hours=hour)) for hour in hours}
         found = [live_set.id for live_set in store.live_sets() if live_set.repository == repository]
         assert [ids[hour] for hour in sorted(hours, reverse=True)] == found
 
+    @demands("A deleted live set is gone with all of its rows, and no other row is.")
     def test_a_deleted_live_set_is_gone_with_its_rows_and_no_other_is(
         self, store: LiveSetStore, expiring: UUID, repository: str
     ) -> None:
@@ -237,6 +252,7 @@ class LifecycleTests(StoreFixtures):
             list(store.file_deletions(expiring)),
         ) == ([], [], [])
 
+    @demands("S17: times come back equal, aware, in UTC and with microseconds, whatever zone they were given in.")
     @pytest.mark.parametrize("zone", [UTC, KOLKATA, HONOLULU], ids=str)
     def test_times_come_back_equal_and_in_utc_whatever_their_zone(
         self, store: LiveSetStore, repository: str, zone: tzinfo
@@ -249,6 +265,7 @@ class LifecycleTests(StoreFixtures):
             assert time == NOON
             assert timedelta(0) == _offset(time)
 
+    @demands("S15: a status changes by compare-and-set, in one step. Of many threads one starts the sweep.")
     def test_only_one_of_many_threads_starts_a_sweep(self, store: LiveSetStore, repository: str) -> None:
         found = bring_to(store, LiveSetStatus.IDENTIFY_SUCCESS, repository)
 
@@ -262,18 +279,23 @@ class LifecycleTests(StoreFixtures):
         with ThreadPoolExecutor(8) as pool:
             assert sum(pool.map(try_to_start, range(8))) == 1
 
+    @demands(
+        "S15: what was written is there when the store is opened again, or a killed run could not be resumed. Set "
+        "outlives_processes = False where that cannot be."
+    )
     def test_a_store_that_is_opened_again_has_what_it_had(
         self, open_store: Callable[[], LiveSetStore], repository: str
     ) -> None:
-        if not self.outlives_processes:
-            return
         with open_store() as store:
+            if not self.outlives_processes:
+                pytest.skip(f"{shown(store)} is gone when it is closed (outlives_processes)")
             found = start(store, repository)
             store.add_content_versions(found, [version(1)])
         with open_store() as store:
             assert repository == store.get(found).repository
             assert [version(1)] == list(store.content_versions(found))
 
+    @demands("A store can be closed twice.")
     def test_closing_twice_does_no_harm(self, open_store: Callable[[], LiveSetStore]) -> None:
         store = open_store()
         store.close()

@@ -19,6 +19,7 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SeenContent
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.live_set_samples import StoreFixtures
 
 times = st.datetimes(datetime(1970, 1, 1), datetime(2262, 1, 1), timezones=st.just(UTC))
@@ -203,6 +204,10 @@ class LiveSetStoreMachine(RuleBasedStateMachine):
 class MachineTests(StoreFixtures):
     """The state machine as a test."""
 
+    @demands(
+        "S17: a store does what a plain model of it does, in any order of calls. The steps below are the shortest "
+        "that differ."
+    )
     def test_it_behaves_like_a_plain_model_of_itself(self, store: LiveSetStore) -> None:
         def machine() -> LiveSetStoreMachine:
             return LiveSetStoreMachine(store)

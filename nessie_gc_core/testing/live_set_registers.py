@@ -16,6 +16,7 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.model.live_sets import RepositoryRecords, SeenContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE
+from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.live_set_samples import KOLKATA, LONG_TEXT, NOON, StoreFixtures
 
 HOUR = timedelta(hours=1)
@@ -33,6 +34,7 @@ class RegisterTests(StoreFixtures):
     """What outlives live sets."""
 
     # ---- tombstones -----------------------------------------------------------------------------------
+    @demands("S7: tombstones belong to one repository, and outlive live sets.")
     def test_tombstones_belong_to_their_repository_and_stay(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -44,12 +46,14 @@ class RegisterTests(StoreFixtures):
         assert set() == store.tombstones(repository + "2", paths)
         assert set() == store.tombstones(repository, [])
 
+    @demands("S7: tombstones may be many, in one call too. Ask for them in batches.")
     def test_tombstones_may_be_many(self, store: LiveSetStore, repository: str) -> None:
         paths = [f"s3://bucket/t/metadata/{number}.metadata.json" for number in range(2345)]
         store.add_tombstones(repository, (path for path in paths), at=NOON)
         assert set(paths[::2]) == store.tombstones(repository, iter(paths[::2]))
 
     # ---- contents -------------------------------------------------------------------------------------
+    @demands("S6: a content at a location keeps its first_seen, and moves its last_seen.")
     def test_a_content_keeps_its_first_and_moves_its_last_time(self, store: LiveSetStore, repository: str) -> None:
         store.register_contents(repository, [seen("a"), seen("a", "s3://bucket/t2/"), seen("b")])
         later = replace(seen("a"), first_seen=NOON + HOUR, last_seen=(NOON + HOUR).astimezone(KOLKATA))
@@ -59,11 +63,13 @@ class RegisterTests(StoreFixtures):
         )
         assert [seen("b")] == list(store.seen_contents(repository, "b"))
 
+    @demands("A content that comes twice in one call is one.")
     def test_a_content_that_comes_twice_at_once_is_one(self, store: LiveSetStore, repository: str) -> None:
         later = replace(seen("a"), first_seen=NOON + HOUR, last_seen=NOON + HOUR)
         store.register_contents(repository, [seen("a"), later])
         assert [replace(later, first_seen=NOON)] == list(store.seen_contents(repository))
 
+    @demands("S6: the register belongs to one repository, and outlives live sets.")
     def test_the_register_is_kept_per_repository_and_outlives_live_sets(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -74,6 +80,7 @@ class RegisterTests(StoreFixtures):
         assert _by_place([seen("a"), long]) == _by_place(store.seen_contents(repository))
         assert [seen("c")] == list(store.seen_contents(repository + "2"))
 
+    @demands("The register holds many contents, each once for each location.")
     def test_many_contents_are_registered_and_streamed(self, store: LiveSetStore, repository: str) -> None:
         many = [seen(f"c{number % 700}", f"s3://bucket/t{number}/") for number in range(2100)]
         store.register_contents(repository, iter(many))
@@ -82,6 +89,7 @@ class RegisterTests(StoreFixtures):
         assert len(list(store.seen_contents(repository, "c5"))) == 3
 
     # ---- another identity -----------------------------------------------------------------------------
+    @demands("count_records counts what stands under one identity.")
     def test_records_are_counted_by_their_identity(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -90,6 +98,7 @@ class RegisterTests(StoreFixtures):
         assert RepositoryRecords(live_sets=1, tombstones=2, seen_contents=1) == store.count_records(repository)
         assert not store.count_records(repository + "2").any
 
+    @demands("S7: move_records moves all records of one identity, and no others.")
     def test_all_records_move_to_another_identity_and_no_others(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -109,6 +118,7 @@ class RegisterTests(StoreFixtures):
         assert [seen("c7")] == list(store.seen_contents(target, "c7"))
         assert set(paths[:1]) == store.tombstones(source + "2", paths)
 
+    @demands("move_records joins: of a content that both have, the earliest first_seen and the latest last_seen stay.")
     def test_records_that_move_join_those_that_are_there(self, store: LiveSetStore, repository: str) -> None:
         target = f"name-{uuid4()}"
         early, late = NOON - HOUR, NOON + HOUR
@@ -131,6 +141,9 @@ class RegisterTests(StoreFixtures):
             ]
         )
 
+    @demands(
+        "S15: records do not move while somebody collects. Raise LeaseHeldError where either identity has a lease."
+    )
     def test_records_do_not_move_while_somebody_collects_under_either_identity(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -144,6 +157,7 @@ class RegisterTests(StoreFixtures):
         store.move_records(repository, target)
         assert store.lease(repository) is store.lease(target) is None
 
+    @demands("Records that move to where they are stay.")
     def test_records_that_move_to_where_they_are_stay(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -152,6 +166,9 @@ class RegisterTests(StoreFixtures):
         assert store.count_records(repository) == RepositoryRecords(live_sets=1, tombstones=1, seen_contents=0)
 
     # ---- leases ---------------------------------------------------------------------------------------
+    @demands(
+        "S15: one collector at a time. Raise LeaseHeldError, in one line that names the holder (lease_held words it)."
+    )
     def test_a_held_lease_is_refused_to_others_and_names_its_holder(self, store: LiveSetStore, repository: str) -> None:
         until = _acquire(store, repository, "one")
         with pytest.raises(LeaseHeldError, match=r"process 7 on host-of-one .*one") as caught:
@@ -159,6 +176,7 @@ class RegisterTests(StoreFixtures):
         assert until.strftime("%H:%M") in str(caught.value)
         assert len(str(caught.value).splitlines()) == 1
 
+    @demands("A lease says who holds it, since when and until when, in aware UTC.")
     def test_a_lease_says_who_holds_it_since_when_and_until_when(self, store: LiveSetStore, repository: str) -> None:
         assert store.lease(repository) is None
         until = _acquire(store, repository, "one")
@@ -169,6 +187,7 @@ class RegisterTests(StoreFixtures):
         assert timedelta(0) == holder.since.utcoffset()
         assert store.lease(repository + "2") is None
 
+    @demands("A lease that is renewed keeps its beginning and ends later.")
     def test_a_lease_that_is_renewed_keeps_its_beginning_and_ends_later(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -184,6 +203,9 @@ class RegisterTests(StoreFixtures):
         with pytest.raises(LeaseHeldError):
             _acquire(store, repository, "two")
 
+    @demands(
+        "S15: a lease that ran out, by the clock of the store, is free; its old owner is refused once another has it."
+    )
     def test_a_lease_that_ran_out_by_the_clock_of_the_store_is_taken_over_and_its_owner_is_told(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -197,6 +219,7 @@ class RegisterTests(StoreFixtures):
         with pytest.raises(LeaseHeldError, match="two"):
             _acquire(store, repository, "one")
 
+    @demands("A lease that its owner gives back is free at once. Nobody else can give it back.")
     def test_a_lease_that_is_given_back_is_free_at_once(self, store: LiveSetStore, repository: str) -> None:
         _acquire(store, repository, "one")
         store.release_lease(repository, "two")
@@ -207,10 +230,12 @@ class RegisterTests(StoreFixtures):
         assert store.lease(repository) is None
         _acquire(store, repository, "two")
 
+    @demands("Leases of two repositories are independent.")
     def test_leases_of_other_repositories_are_independent(self, store: LiveSetStore, repository: str) -> None:
         _acquire(store, repository, "one")
         _acquire(store, repository + "2", "two")
 
+    @demands("S15: one collector at a time. Take the lease in one step.")
     def test_only_one_of_many_threads_gets_a_lease(self, store: LiveSetStore, repository: str) -> None:
         _acquire(store, repository, "dead", duration=timedelta(0))
 

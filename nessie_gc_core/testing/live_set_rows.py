@@ -11,6 +11,7 @@ from uuid import UUID
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.live_set_samples import (
     KOLKATA,
     LONG_TEXT,
@@ -29,6 +30,9 @@ class RowTests(StoreFixtures):
     """What belongs to a live set."""
 
     # ---- content versions -----------------------------------------------------------------------------
+    @demands(
+        "S17: content versions come back equal in every field; snapshot ids have 64 bits and may be negative or None."
+    )
     def test_content_versions_come_back_equal(self, store: LiveSetStore, identifying: UUID) -> None:
         versions = [
             version(1),
@@ -40,6 +44,7 @@ class RowTests(StoreFixtures):
         assert _keyed(versions) == _keyed(store.content_versions(identifying))
         assert store.count_content_versions(identifying) == (4, 4)
 
+    @demands("Versions with the same ContentVersion.identity are one, and only new ones are counted.")
     def test_versions_with_the_same_identity_are_one(self, store: LiveSetStore, identifying: UUID) -> None:
         seen_twice = replace(version(1), commit_id="another", content_key="renamed", commit_time=None)
         assert store.add_content_versions(identifying, [version(1), version(1), seen_twice]) == 1
@@ -49,6 +54,10 @@ class RowTests(StoreFixtures):
             found.identity for found in store.content_versions(identifying)
         }
 
+    @demands(
+        "S6: versions that differ in any part of ContentVersion.identity are several; None, -1 and empty text differ "
+        "too."
+    )
     def test_versions_that_differ_in_any_part_of_their_identity_are_several(
         self, store: LiveSetStore, identifying: UUID
     ) -> None:
@@ -68,6 +77,7 @@ class RowTests(StoreFixtures):
         assert store.add_content_versions(identifying, versions) == 0
         assert (len(versions), 2) == store.count_content_versions(identifying)
 
+    @demands("S4: texts are compared character by character. Use a binary collation.")
     def test_texts_that_are_nearly_equal_are_not_taken_for_each_other(
         self, store: LiveSetStore, identifying: UUID
     ) -> None:
@@ -79,6 +89,7 @@ class RowTests(StoreFixtures):
             store.add_base_locations(identifying, text, [f"s3://bucket/{text}"])
             assert [(text, f"s3://bucket/{text}")] == list(store.base_locations(identifying, text))
 
+    @demands("S17: nothing is cut. Texts of any length come back whole, and are compared whole.")
     def test_long_texts_come_back_whole(self, store: LiveSetStore, identifying: UUID) -> None:
         texts = [LONG_TEXT, LONG_TEXT + "2"]
         versions = [
@@ -91,6 +102,7 @@ class RowTests(StoreFixtures):
         assert _keyed(versions) == _keyed(store.content_versions(identifying))
         assert [versions[1]] == list(store.content_versions(identifying, texts[1]))
 
+    @demands("Live sets do not see the rows of each other.")
     def test_live_sets_do_not_see_each_other(self, store: LiveSetStore, identifying: UUID, repository: str) -> None:
         other = start(store, repository)
         mine, theirs = [version(n) for n in range(5)], [version(n) for n in range(15)]
@@ -102,6 +114,7 @@ class RowTests(StoreFixtures):
         assert _keyed(theirs) == _keyed(store.content_versions(other))
         assert list(store.base_locations(identifying)) == []
 
+    @demands("S6: streams of any length go in and come out whole, each row once.")
     def test_a_stream_of_many_versions_goes_in_and_comes_out(self, store: LiveSetStore, identifying: UUID) -> None:
         many = 3210
         assert many == store.add_content_versions(
@@ -113,6 +126,7 @@ class RowTests(StoreFixtures):
         assert many == len(found) == len(set(found))
         assert len(list(store.content_versions(identifying, "c7"))) == 33
 
+    @demands("Rows may be written while others are read: do not hold a lock over a stream that the caller consumes.")
     def test_rows_may_be_written_while_others_are_read(self, store: LiveSetStore, identifying: UUID) -> None:
         store.add_content_versions(identifying, (version(n) for n in range(2500)))
         read = 0
@@ -123,6 +137,7 @@ class RowTests(StoreFixtures):
         assert read == 2500
         assert len(list(store.base_locations(identifying))) == 5
 
+    @demands("What is written may be computed from a stream of the same store: do not hold a lock over either.")
     def test_what_is_written_may_be_computed_from_what_is_read(self, store: LiveSetStore, expiring: UUID) -> None:
         store.add_file_deletions(expiring, (deletion(n) for n in range(1500)))
 
@@ -133,6 +148,7 @@ class RowTests(StoreFixtures):
         assert store.add_file_deletions(expiring, list(moved())) == 1500
         assert store.remove_file_deletions(expiring, store.file_deletions(expiring)) == 3000
 
+    @demands("A stream can be closed early, and leaves no lock or transaction behind.")
     def test_a_stream_can_be_left(self, store: LiveSetStore, identifying: UUID) -> None:
         store.add_content_versions(identifying, (version(n) for n in range(1200)))
         for _ in range(10):
@@ -144,6 +160,7 @@ class RowTests(StoreFixtures):
         store.finish_identify(identifying, at=NOON)
         assert LiveSetStatus.IDENTIFY_SUCCESS is store.get(identifying).status
 
+    @demands("Threads that add the same versions at once count each of them once.")
     def test_threads_that_add_the_same_versions_count_each_once(self, store: LiveSetStore, identifying: UUID) -> None:
         def add(offset: int) -> int:
             return store.add_content_versions(identifying, (version(n) for n in range(offset, offset + 300)))
@@ -153,6 +170,7 @@ class RowTests(StoreFixtures):
         assert store.count_content_versions(identifying) == (400, 400)
 
     # ---- base locations -------------------------------------------------------------------------------
+    @demands("S1: raw base locations are kept once for each content, as they were given.")
     def test_base_locations_are_kept_once_for_each_content(self, store: LiveSetStore, identifying: UUID) -> None:
         one, two, long = "s3://bucket/t", "s3://bucket/t/", "s3://bucket/" + LONG_TEXT
         assert store.add_base_locations(identifying, "a", [one, two, one]) == 2
@@ -163,6 +181,7 @@ class RowTests(StoreFixtures):
         assert list(store.base_locations(identifying, "c")) == []
 
     # ---- steps ----------------------------------------------------------------------------------------
+    @demands("S15: a step that is recorded again replaces the one with the same unit and part.")
     def test_a_step_that_is_recorded_again_replaces_itself(self, store: LiveSetStore, expiring: UUID) -> None:
         started = SweepStep(
             unit=LONG_TEXT, part="0/2", state=SweepStepState.STARTED, planned_files=2**40, planned_bytes=2**60
@@ -176,6 +195,7 @@ class RowTests(StoreFixtures):
         assert [done, other] == sorted(store.steps(expiring), key=lambda step: step.part)
 
     # ---- deferred deletions ---------------------------------------------------------------------------
+    @demands("S15: deferred deletions are kept once for each location and path, and come ordered by location.")
     def test_deferred_deletions_are_kept_once_and_come_ordered_by_location(
         self, store: LiveSetStore, expiring: UUID
     ) -> None:
@@ -187,6 +207,7 @@ class RowTests(StoreFixtures):
         assert sorted(each.location for each in deletions) == [each.location for each in found]
         assert {(each.location, each.path) for each in deletions} == {(each.location, each.path) for each in found}
 
+    @demands("S4 and S17: deferred deletions come back equal: raw paths, sizes and times.")
     def test_deferred_deletions_come_back_equal(self, store: LiveSetStore, expiring: UUID) -> None:
         deletions = [
             FileDeletion(location="s3://b/t/", path="a b%20c#d?e:f//g", size=0, modified=NOON.astimezone(KOLKATA)),
@@ -197,6 +218,7 @@ class RowTests(StoreFixtures):
         assert len(deletions) == store.add_file_deletions(expiring, deletions)
         assert _by_name(deletions) == _by_name(store.file_deletions(expiring))
 
+    @demands("S15: deferred deletions that are done are forgotten, and those that were there are counted.")
     def test_deferred_deletions_that_are_done_are_forgotten_and_counted(
         self, store: LiveSetStore, expiring: UUID
     ) -> None:

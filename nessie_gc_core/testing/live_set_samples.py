@@ -13,6 +13,7 @@ import pytest
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model.live_sets import FileDeletion
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
+from nessie_gc_core.testing.demands import not_defined
 
 NOON = datetime(2026, 3, 29, 12, 34, 56, 123457, tzinfo=UTC)
 """A time with microseconds, on a day on which clocks were changed in Europe."""
@@ -30,7 +31,7 @@ class StoreFixtures:
 
     @pytest.fixture
     def open_store(self) -> Callable[[], LiveSetStore]:
-        raise NotImplementedError("the subclass has to define the fixture open_store")
+        raise not_defined("open_store")
 
     @pytest.fixture
     def store(self, open_store: Callable[[], LiveSetStore]) -> Iterator[LiveSetStore]:

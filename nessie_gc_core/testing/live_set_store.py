@@ -12,15 +12,20 @@ from nessie_gc_core.testing.live_set_lifecycle import LifecycleTests
 from nessie_gc_core.testing.live_set_machine import MachineTests
 from nessie_gc_core.testing.live_set_registers import RegisterTests
 from nessie_gc_core.testing.live_set_rows import RowTests
+from nessie_gc_core.testing.live_set_situations import StoreSituationTests
 from nessie_gc_core.testing.options import OptionsTests
 
 
-class LiveSetStoreContract(LifecycleTests, RowTests, RegisterTests, MachineTests, OptionsTests):
-    """Inherit it and give it one fixture.
+class LiveSetStoreContract(LifecycleTests, RowTests, RegisterTests, StoreSituationTests, MachineTests, OptionsTests):
+    """Inherit it and give it these fixtures.
 
     Required:
         ``open_store``: a function that opens a store that is ready for use. Called again in the same test, it opens
         the same one; in the next test another one, or the same with whatever earlier tests left in it.
+
+    Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
+        ``unusable``: a sequence of functions that open a store that cannot be used, one for each way in which that
+        can happen: its file or server is not there, is damaged, or belongs to somebody else.
 
     Set ``outlives_processes = False`` for a store that is gone when its last opening is closed.
     """

@@ -6,6 +6,12 @@ from collections.abc import Callable
 
 PutFile = Callable[[str, str, bytes], None]
 """The back door of a store: puts a file at (location, raw path below it, content), not through any connector."""
+PutDirectory = Callable[[str, str], None]
+"""Another back door: makes an empty directory, or the marker that stands for one, at (location, raw path)."""
+HasDirectory = Callable[[str, str], bool]
+"""Whether the directory, or its marker, is still at (location, raw path)."""
+PutLink = Callable[[str, str, str], None]
+"""Another back door: makes a link at (location, raw path) that leads to a folder, given as a location."""
 
 ODD_PATHS: tuple[str, ...] = (
     "a space/b c.parquet",

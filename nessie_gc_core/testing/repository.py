@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import Connector, RepositoryConnector, SupportsFormerIdentities
+from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ReferenceNotFoundError
 from nessie_gc_core.model.repository import (
     ContentVersion,
@@ -20,12 +19,14 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
-from nessie_gc_core.testing.options import OptionsTests
+from nessie_gc_core.testing.demands import demands, possible
+from nessie_gc_core.testing.not_possible import NotPossible
+from nessie_gc_core.testing.repository_situations import OpenRepository, RepositorySituationTests, longest
 
 Identity = tuple[str, str, str | None, int | None, str | None]
 
 
-class RepositoryConnectorContract(OptionsTests):
+class RepositoryConnectorContract(RepositorySituationTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -34,59 +35,36 @@ class RepositoryConnectorContract(OptionsTests):
         ``expected_references``: names and kinds of all its references.
         ``commit_once``: the back door, puts one more commit on some reference and gives the reference's name.
 
+    Situations, required too; return ``NotPossible("why")`` where there can be no such thing. Each sequence holds
+    functions that make a connector, one for each way in which it can happen:
+        ``unavailable``: connectors to a repository that is down: nobody listens, or the server answers that it cannot
+        serve.
+        ``refusing``: connectors whose credentials are refused.
+        ``nonsense``: connectors to a repository whose every answer makes no sense: empty, cut off, another format.
+        ``missing_repository``: connectors to a repository that does not exist: a file or database that is not there,
+        a name that the server does not know.
+        ``breaking_off``: connectors to a repository whose first answers are right, and a later page fails.
+        ``break_table``: functions that make the files of one table missing or unreadable and give the name of its
+        reference; for connectors that read tables to tell their states.
+        ``detached``: a reference as it was before it was dropped or moved away, so that nothing leads to its commit
+        any more. Some repositories forget such commits.
+        ``other_addresses``: connectors to the same repository by another address.
+
     Optional:
         ``missing_commit_id``: a well-formed commit id that the repository does not have.
-        ``detached``: a reference as it was before it was dropped or moved away, so that nothing leads to its commit
-        any more; ``None`` (the default) where the repository forgets such commits.
-        ``secrets``: texts that may not appear in the identity or in any repr.
-        ``other_addresses``: functions that make a connector to the same repository by another address.
+        ``secrets``: texts that may not appear in the identity, in any repr, or in an error.
+
+    Set ``contents_follow_operations = False`` for a catalog without a history, whose log names every state and whose
+    ``contents`` are empty.
     """
 
-    contents_follow_operations: ClassVar[bool] = True
-    """Whether ``contents`` at a commit is what its history put there. ``False`` for a catalog without a history,
-    whose log names every state and whose ``contents`` are empty."""
-
-    @pytest.fixture
-    def open_repository(self) -> Callable[[], RepositoryConnector]:
-        raise NotImplementedError("the subclass has to define the fixture open_repository")
-
-    @pytest.fixture
-    def connector_class(self, open_repository: Callable[[], RepositoryConnector]) -> type[Connector]:
-        with open_repository() as opened:
-            return type(opened)
-
-    @pytest.fixture
-    def expected_references(self) -> Mapping[str, ReferenceKind]:
-        raise NotImplementedError("the subclass has to define the fixture expected_references")
-
-    @pytest.fixture
-    def commit_once(self) -> Callable[[], str]:
-        raise NotImplementedError("the subclass has to define the fixture commit_once")
-
-    @pytest.fixture
-    def missing_commit_id(self) -> str:
-        return "deadbeef" * 8
-
-    @pytest.fixture
-    def detached(self) -> Reference | None:
-        return None
-
-    @pytest.fixture
-    def secrets(self) -> Sequence[str]:
-        return ()
-
-    @pytest.fixture
-    def other_addresses(self) -> Sequence[Callable[[], RepositoryConnector]]:
-        return ()
-
-    @pytest.fixture
-    def repository(self, open_repository: Callable[[], RepositoryConnector]) -> Iterator[RepositoryConnector]:
-        with open_repository() as repository:
-            yield repository
-
     # ---- references -----------------------------------------------------------------------------------
+    @demands(
+        "S15 and S28: the identity tells the repository from any other, is the same each time, and shows no secret. "
+        "Declare credentials with secret()."
+    )
     def test_its_identity_is_always_the_same_and_holds_no_secret(
-        self, open_repository: Callable[[], RepositoryConnector], secrets: Sequence[str]
+        self, open_repository: OpenRepository, secrets: Sequence[str]
     ) -> None:
         with open_repository() as one, open_repository() as other:
             assert one.identity()
@@ -94,28 +72,22 @@ class RepositoryConnectorContract(OptionsTests):
             shown = f"{one.identity()} {one.address()} {one!r} {one.options!r}"
             assert [secret for secret in secrets if secret in shown] == []
 
+    @demands("S15: one repository has one identity by every address, or two collectors would sweep it at once.")
     def test_its_identity_is_the_same_by_every_address(
-        self, repository: RepositoryConnector, other_addresses: Sequence[Callable[[], RepositoryConnector]]
+        self, repository: RepositoryConnector, other_addresses: Sequence[OpenRepository] | NotPossible
     ) -> None:
-        for open_other in other_addresses:
+        for open_other in possible(other_addresses, "other_addresses", repository):
             with open_other() as other:
                 assert repository.identity() == other.identity()
 
-    def test_its_former_identities_are_others_and_hold_no_secret(
-        self, repository: RepositoryConnector, secrets: Sequence[str]
-    ) -> None:
-        if isinstance(repository, SupportsFormerIdentities):
-            former = repository.former_identities()
-            assert repository.identity() not in former
-            assert len(set(former)) == len(former)
-            assert [secret for secret in secrets if secret in " ".join(former)] == []
-
+    @demands("S6: every branch and tag comes, exactly once: what no reference reaches is garbage. Follow every page.")
     def test_every_reference_comes_once_with_its_kind(
         self, repository: RepositoryConnector, expected_references: Mapping[str, ReferenceKind]
     ) -> None:
         found = [(reference.name, reference.kind) for reference in repository.references()]
         assert sorted(expected_references.items()) == sorted(found)
 
+    @demands("S9: references are read anew each time. Do not remember heads between calls.")
     def test_a_new_commit_moves_the_head(self, repository: RepositoryConnector, commit_once: Callable[[], str]) -> None:
         before = _heads(repository)
         moved = commit_once()
@@ -126,6 +98,10 @@ class RepositoryConnectorContract(OptionsTests):
         }
 
     # ---- history --------------------------------------------------------------------------------------
+    @demands(
+        "S6: a log goes from the head to the first commit without a gap, each entry the first parent of the one "
+        "before it. Follow every page."
+    )
     def test_a_log_is_a_chain_of_first_parents_from_the_head_to_the_first_commit(
         self, repository: RepositoryConnector
     ) -> None:
@@ -135,10 +111,12 @@ class RepositoryConnectorContract(OptionsTests):
             assert [*(entry.commit_id for entry in log), None] == chain
             assert len(log) == len({entry.commit_id for entry in log})
 
+    @demands("S17: commit times are aware and in UTC.")
     def test_commit_times_are_aware_utc(self, repository: RepositoryConnector) -> None:
         for entry in _all_entries(repository):
             assert timedelta(0) == entry.commit_time.utcoffset()
 
+    @demands("Only a PUT has a content; its key is that of the operation, and its time that of the commit or None.")
     def test_only_puts_have_contents_and_their_time_is_that_of_the_commit(
         self, repository: RepositoryConnector
     ) -> None:
@@ -150,12 +128,14 @@ class RepositoryConnectorContract(OptionsTests):
                     assert operation.content.commit_time in (None, entry.commit_time)
                     assert operation.content.content_key == operation.content_key
 
+    @demands("The log begins at reference.commit_id, not at the present head.")
     def test_the_log_of_an_older_commit_is_the_rest_of_the_log(self, repository: RepositoryConnector) -> None:
-        reference, log = _longest(repository)
+        reference, log = longest(repository)
         middle = len(log) // 2
         older = replace(reference, commit_id=log[middle].commit_id)
         assert log[middle:] == list(repository.commit_log(older))
 
+    @demands("S9: the log begins at reference.commit_id. Commits that arrive later are not in it.")
     def test_commits_that_arrive_later_are_not_in_the_log(
         self, repository: RepositoryConnector, commit_once: Callable[[], str]
     ) -> None:
@@ -164,8 +144,9 @@ class RepositoryConnectorContract(OptionsTests):
         moved = commit_once()
         assert logs[moved] == list(repository.commit_log(references[moved]))
 
+    @demands("A log is a stream that can be closed early: make commit_log a generator.")
     def test_a_log_is_a_stream_that_can_be_left(self, repository: RepositoryConnector) -> None:
-        reference, log = _longest(repository)
+        reference, log = longest(repository)
         stream = repository.commit_log(reference)
         assert log[0] == next(stream)
         close = getattr(stream, "close", None)
@@ -173,6 +154,7 @@ class RepositoryConnectorContract(OptionsTests):
             close()
         assert log == list(repository.commit_log(reference))
 
+    @demands("A reference without a commit has an empty log and no contents. It is no error.")
     def test_a_reference_without_a_commit_has_an_empty_log_and_no_contents(
         self, repository: RepositoryConnector
     ) -> None:
@@ -180,10 +162,14 @@ class RepositoryConnectorContract(OptionsTests):
         assert list(repository.commit_log(empty)) == []
         assert list(repository.contents(empty)) == []
 
+    @demands(
+        "S6: a commit that does not exist is never an empty history. Raise ReferenceNotFoundError, in one line that "
+        "names the commit."
+    )
     def test_a_commit_that_does_not_exist_is_an_error(
         self, repository: RepositoryConnector, missing_commit_id: str
     ) -> None:
-        reference, _ = _longest(repository)
+        reference, _ = longest(repository)
         lost = replace(reference, commit_id=missing_commit_id)
         with pytest.raises(ReferenceNotFoundError, match=missing_commit_id) as caught:
             list(repository.commit_log(lost))
@@ -193,22 +179,24 @@ class RepositoryConnectorContract(OptionsTests):
                 list(repository.contents(lost))
 
     # ---- contents -------------------------------------------------------------------------------------
+    @demands("S6: contents at a commit are all that its history put there, and no key is left out. Follow every page.")
     def test_contents_at_every_commit_are_what_the_operations_put_there(self, repository: RepositoryConnector) -> None:
         for reference in repository.references():
             for commit_id, expected in _replay(repository.commit_log(reference)):
                 found = _identities(repository.contents(replace(reference, commit_id=commit_id)))
                 assert (expected if self.contents_follow_operations else set()) == found
 
+    @demands("A commit that no reference leads to can be read as long as the repository has it.")
     def test_a_detached_commit_can_still_be_read(
-        self, repository: RepositoryConnector, detached: Reference | None
+        self, repository: RepositoryConnector, detached: Reference | NotPossible
     ) -> None:
-        if detached is None:
-            pytest.skip("the fixture detached: this repository forgets commits that no reference leads to")
-        assert detached.commit_id not in _heads(repository).values()
-        states = _replay(repository.commit_log(detached))
-        assert (detached.commit_id, _identities(repository.contents(detached))) == states[-1]
+        gone = possible(detached, "detached", repository)
+        assert gone.commit_id not in _heads(repository).values()
+        states = _replay(repository.commit_log(gone))
+        assert (gone.commit_id, _identities(repository.contents(gone))) == states[-1]
 
     # ---- use ------------------------------------------------------------------------------------------
+    @demands("A connector is used from several threads at once. Share no state between streams.")
     def test_threads_read_the_same_as_one(self, repository: RepositoryConnector) -> None:
         references = list(repository.references())
 
@@ -219,13 +207,15 @@ class RepositoryConnectorContract(OptionsTests):
         with ThreadPoolExecutor(4) as pool:
             assert alone * 2 == list(pool.map(read, references * 2))
 
-    def test_two_connectors_of_the_same_options_read_the_same(
-        self, open_repository: Callable[[], RepositoryConnector]
-    ) -> None:
+    @demands(
+        "Two connectors with the same options read the same repository: what decides that belongs into the options."
+    )
+    def test_two_connectors_of_the_same_options_read_the_same(self, open_repository: OpenRepository) -> None:
         with open_repository() as one, open_repository() as other:
             assert _heads(one) == _heads(other)
 
-    def test_closing_twice_does_no_harm(self, open_repository: Callable[[], RepositoryConnector]) -> None:
+    @demands("A connector can be closed twice.")
+    def test_closing_twice_does_no_harm(self, open_repository: OpenRepository) -> None:
         repository = open_repository()
         list(repository.references())
         repository.close()
@@ -239,14 +229,6 @@ def _heads(repository: RepositoryConnector) -> dict[str, str | None]:
 def _all_entries(repository: RepositoryConnector) -> Iterator[LogEntry]:
     for reference in repository.references():
         yield from repository.commit_log(reference)
-
-
-def _longest(repository: RepositoryConnector) -> tuple[Reference, list[LogEntry]]:
-    """The reference with the longest log."""
-    logs = [(reference, list(repository.commit_log(reference))) for reference in repository.references()]
-    reference, log = max(logs, key=lambda pair: len(pair[1]))
-    assert len(log) > 1, "the repository of the tests needs a reference with more than one commit"
-    return reference, log
 
 
 def _identities(contents: Iterable[ContentVersion]) -> set[Identity]:

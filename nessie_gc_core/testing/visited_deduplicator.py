@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from nessie_gc_core.connectors import Connector, VisitedDeduplicator
 from nessie_gc_core.model.policies import Reach
+from nessie_gc_core.testing.demands import demands, not_defined
 from nessie_gc_core.testing.options import OptionsTests
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,25 +36,28 @@ class VisitedDeduplicatorContract(OptionsTests):
 
     Required:
         ``open_deduplicator``: a function that makes a new one, which has seen nothing.
+
+    Set ``remembers = False`` for one that never answers no.
     """
 
     remembers: ClassVar[bool] = True
-    """Whether it ever answers no (``False`` for one that remembers nothing)."""
 
     @pytest.fixture
     def open_deduplicator(self) -> Callable[[], VisitedDeduplicator]:
-        raise NotImplementedError("the subclass has to define the fixture open_deduplicator")
+        raise not_defined("open_deduplicator")
 
     @pytest.fixture
     def connector_class(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> type[Connector]:
         with open_deduplicator() as opened:
             return type(opened)
 
+    @demands("S16: a commit that was not seen has to be walked. Answer True.")
     def test_a_new_commit_has_to_be_walked(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> None:
         with open_deduplicator() as visited:
             assert visited.should_walk(_COMMIT, Reach(commits=1))
             assert visited.should_walk(bytes(16), Reach(commits=1))
 
+    @demands("The same reach again is covered: answer False, or set remembers = False where nothing is remembered.")
     @pytest.mark.parametrize(
         "reach",
         [Reach(everything=True), Reach(since=_EPOCH), Reach(commits=3), Reach(since=_EPOCH, commits=2)],
@@ -66,6 +70,7 @@ class VisitedDeduplicatorContract(OptionsTests):
             visited.should_walk(_COMMIT, reach)
             assert self.remembers is not visited.should_walk(_COMMIT, reach)
 
+    @demands("S16: a commit has to be walked again with a reach that no earlier one covers. Ask Reach.covers.")
     @pytest.mark.parametrize(
         ("known", "wider"),
         [
@@ -85,9 +90,15 @@ class VisitedDeduplicatorContract(OptionsTests):
 
     # The fixture only makes deduplicators, and each example makes its own.
     @settings(
-        deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
+        deadline=None,
+        report_multiple_bugs=False,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
     )
     @given(asked=st.lists(st.tuples(commits, reaches), max_size=30))
+    @demands(
+        "S11 and S16: no is answered only where a recorded reach of the same commit covers the asked one. In doubt, "
+        "answer True."
+    )
     def test_it_never_answers_no_where_nothing_recorded_covers(
         self, open_deduplicator: Callable[[], VisitedDeduplicator], asked: Sequence[tuple[bytes, Reach]]
     ) -> None:
@@ -96,10 +107,10 @@ class VisitedDeduplicatorContract(OptionsTests):
             for commit, reach in asked:
                 recorded = walked.get(commit, Reach())
                 if not visited.should_walk(commit, reach):
-                    assert commit in walked
-                    assert recorded.covers(reach)
+                    assert (commit in walked, recorded.covers(reach)) == (True, True)
                 walked[commit] = recorded.merge(reach)
 
+    @demands("S16: asking and recording are one step. Hold a lock over both.")
     def test_threads_that_ask_at_once_leave_no_commit_unwalked(
         self, open_deduplicator: Callable[[], VisitedDeduplicator]
     ) -> None:
@@ -114,6 +125,7 @@ class VisitedDeduplicatorContract(OptionsTests):
             if self.remembers:
                 assert all(sum(column) <= 2 for column in zip(*answers, strict=True))
 
+    @demands("A deduplicator can be closed twice.")
     def test_closing_twice_does_no_harm(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> None:
         visited = open_deduplicator()
         visited.close()

@@ -32,7 +32,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **own,
         "PATH": str(Path(sys.executable).parent) + os.pathsep + own.get("PATH", ""),
-        "PYTHONPATH": python_path(ROOT / "tests", *ROOT.glob("examples/*/src")),
+        "PYTHONPATH": python_path(ROOT / "tests", ROOT / "examples", *ROOT.glob("examples/*/src")),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYSPARK_PYTHON": sys.executable,
         "JAVA_HOME": str(find_java(JavaRole.SPARK).home),

@@ -33,11 +33,17 @@ def test_s15_rows_that_are_dealt_out_are_the_same_rows(engine: Engine) -> None:
 
 
 @pytest.mark.spark
-def test_s15_a_stage_that_deletes_reads_no_shuffle_so_its_tasks_count_their_attempts_on(spark: SparkSession) -> None:
+@pytest.mark.parametrize("kind", ["spark", pytest.param("connect", marks=pytest.mark.server)])
+def test_s15_a_stage_that_deletes_reads_no_shuffle_so_its_tasks_count_their_attempts_on(
+    kind: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A fetch that fails starts a whole stage anew, with attempts that count from zero: it must not be this one."""
-    verdicts = spark_engine(spark).dataset(to_batches(rows(), VERDICTS), VERDICTS)
-    plan = dealt_out(verdicts).flat_map(PlanFiles()).frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[attr-defined]  # Spark's own plan
+    session: SparkSession = request.getfixturevalue(kind)
+    verdicts = spark_engine(session).dataset(to_batches(rows(), VERDICTS), VERDICTS)
+    capsys.readouterr()
+    dealt_out(verdicts).flat_map(PlanFiles()).frame.explain()  # type: ignore[attr-defined]  # Spark's own plan
+    plan = capsys.readouterr().out
     assert "MapInArrow" in plan
     assert "Exchange" not in plan
-    before = verdicts.spread(["key"]).frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[attr-defined]  # Spark's own plan
-    assert "Exchange" in before
+    verdicts.spread(["key"]).frame.explain()  # type: ignore[attr-defined]  # Spark's own plan
+    assert "Exchange" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import time
 from collections.abc import Callable
@@ -11,6 +12,15 @@ from nessie_gc_tape import TapeLister
 
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.testing.file_lister import FileListerContract
+
+
+def add(shelf: Path, path: str, kind: bytes, target: str = "", data: bytes = b"") -> None:
+    """The back door: writes a file, a folder or a link to the end of the tape."""
+    file = tarfile.TarInfo(path.removeprefix("tape://A001/"))
+    file.type, file.linkname = kind, target.removeprefix("tape://A001/")
+    file.size, file.mtime = len(data), int(time.time())
+    with tarfile.open(shelf / "A001.tar", "a") as archive:
+        archive.addfile(file, io.BytesIO(data))
 
 
 class TestTapeLister(FileListerContract):
@@ -25,13 +35,27 @@ class TestTapeLister(FileListerContract):
 
     @pytest.fixture
     def put_file(self, tmp_path: Path) -> Callable[[str, str, bytes], None]:
-        def put(location: str, path: str, data: bytes) -> None:
-            file = tarfile.TarInfo((location + path).removeprefix("tape://A001/"))
-            file.size, file.mtime = len(data), int(time.time())
-            with tarfile.open(tmp_path / "A001.tar", "a") as archive:
-                archive.addfile(file, io.BytesIO(data))
+        return lambda location, path, data: add(tmp_path, location + path, tarfile.REGTYPE, data=data)
 
-        return put
+    @pytest.fixture
+    def put_directory(self, tmp_path: Path) -> Callable[[str, str], None]:
+        return lambda location, path: add(tmp_path, location + path, tarfile.DIRTYPE)
+
+    @pytest.fixture
+    def put_link(self, tmp_path: Path) -> Callable[[str, str, str], None]:
+        return lambda location, path, target: add(tmp_path, location + path, tarfile.SYMTYPE, target)
+
+    @pytest.fixture
+    def unlistable(self, tmp_path: Path) -> Callable[[str], str]:
+        """A tape that was torn off in the middle of its second file."""
+
+        def tear(location: str) -> str:
+            for name in ("first", "second"):
+                add(tmp_path, f"{location}{name}", tarfile.REGTYPE)
+            os.truncate(tmp_path / "A001.tar", tarfile.BLOCKSIZE + 100)
+            return location
+
+        return tear
 
     @pytest.fixture
     def many(self) -> int:

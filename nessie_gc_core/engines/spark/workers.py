@@ -47,8 +47,9 @@ def check_workers(session: SparkSession, tasks: int) -> None:
         ConfigurationError: Spark cannot start its workers, or they have another Python, or lack a package; one line
             that says what was found and what to set.
     """
-    f = functions_of(session)
-    ask = f.udf(_question(NEEDED), "string", useArrow=False)
+    from pyspark.sql.types import StringType  # by its name only, it would be parsed by the classic session
+
+    ask = functions_of(session).udf(_question(NEEDED), StringType(), useArrow=False)
     try:
         rows = session.range(0, tasks, 1, tasks).select(ask("id").alias("answer")).collect()
     except Exception as error:

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
 
 import pytest
 from conftest import ROWS, Lake
@@ -9,10 +15,13 @@ from rest_server import RestServer
 
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.model import ReferenceKind
+from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
 
 SECRET = "s3cret-token"
-APPENDS = {"sales.orders": 4, "sales.eu.orders": 2, "sales.items": 1, "stock.items": 0}
+Open = Callable[[], RepositoryConnector]
+Answer = Callable[[str], "tuple[int, dict[str, object]] | None"]
+APPENDS = {"sales.orders": 4, "sales.eu.orders": 2, "sales.items": 1, "sales.lines": 0, "stock.items": 0}
 
 
 class PlainCatalogContract(RepositoryConnectorContract):
@@ -39,6 +48,10 @@ class PlainCatalogContract(RepositoryConnectorContract):
     def secrets(self) -> Sequence[str]:
         return [SECRET]
 
+    @pytest.fixture
+    def detached(self) -> NotPossible:
+        return NotPossible("a plain catalog forgets states that no table leads to")
+
 
 class TestSqlCatalog(PlainCatalogContract):
     @pytest.fixture
@@ -52,6 +65,52 @@ class TestSqlCatalog(PlainCatalogContract):
         link.symlink_to(lake.database.parent)
         uri = f"sqlite+pysqlite:///{link}/./{lake.database.name}"
         return [lambda: IcebergCatalogConnector.from_options({"catalog_name": "prod", "uri": uri})]
+
+    @pytest.fixture
+    def unavailable(self) -> NotPossible:
+        return NotPossible("an SQLite file is there or not")
+
+    @pytest.fixture
+    def refusing(self) -> NotPossible:
+        return NotPossible("SQLite asks for no credentials")
+
+    @pytest.fixture
+    def breaking_off(self) -> NotPossible:
+        return NotPossible("one query gives all tables")
+
+    @pytest.fixture
+    def nonsense(self, lake: Lake, tmp_path: Path) -> Sequence[Open]:
+        changes = (
+            "UPDATE iceberg_tables SET metadata_location = NULL",
+            "UPDATE iceberg_tables SET metadata_location = ''",
+        )
+        return [partial(changed_copy, lake, tmp_path / f"{number}.db", sql) for number, sql in enumerate(changes)]
+
+    @pytest.fixture
+    def missing_repository(self, lake: Lake, tmp_path: Path) -> Sequence[Open]:
+        (tmp_path / "empty.db").touch()
+        gone, empty = f"sqlite:///{tmp_path}/gone.db", f"sqlite:///{tmp_path}/empty.db"
+        return [partial(sql_connector, gone), partial(sql_connector, empty), partial(sql_connector, lake.uri, "prd")]
+
+    @pytest.fixture
+    def break_table(self, lake: Lake) -> Sequence[Callable[[], str]]:
+        def damaged(name: str, text: str | None) -> str:
+            path = Path(lake.catalog.load_table(name).metadata_location.removeprefix("file://"))
+            path.unlink() if text is None else path.write_text(text)
+            return name
+
+        return [partial(damaged, "sales.items", None), partial(damaged, "sales.orders", "{")]
+
+
+def sql_connector(uri: str, name: str = "prod") -> RepositoryConnector:
+    return IcebergCatalogConnector.from_options({"catalog_name": name, "uri": uri})
+
+
+def changed_copy(lake: Lake, path: Path, statement: str) -> RepositoryConnector:
+    shutil.copy(lake.database, path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    return sql_connector(f"sqlite:///{path}")
 
 
 class TestRestCatalog(PlainCatalogContract):
@@ -73,3 +132,59 @@ class TestRestCatalog(PlainCatalogContract):
     ) -> Sequence[Callable[[], RepositoryConnector]]:
         uri = server.uri.replace("127.0.0.1", "LocalHost") + "/"
         return [lambda: IcebergCatalogConnector.from_options({"uri": uri, "properties": {"token": SECRET}})]
+
+    @pytest.fixture
+    def answering(self, lake: Lake) -> Iterator[Callable[[Answer], Open]]:
+        """Makes a function that opens a connector to a catalog that answers some paths in another way."""
+        with ExitStack() as stack:
+            yield lambda answer: partial(rest_connector, stack.enter_context(Spoiled(lake, answer).running()).uri)
+
+    @pytest.fixture
+    def unavailable(self, answering: Callable[[Answer], Open]) -> Sequence[Open]:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            nobody = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        return [partial(rest_connector, nobody), *(answering(partial(error, status)) for status in (500, 503))]
+
+    @pytest.fixture
+    def refusing(self, answering: Callable[[Answer], Open]) -> Sequence[Open]:
+        return [answering(partial(error, status)) for status in (401, 403)]
+
+    @pytest.fixture
+    def nonsense(self, answering: Callable[[Answer], Open]) -> Sequence[Open]:
+        return [answering(lambda path, body=body: (200, body)) for body in ({}, {"namespaces": 7})]  # type: ignore[misc]
+
+    @pytest.fixture
+    def missing_repository(self, answering: Callable[[Answer], Open]) -> Sequence[Open]:
+        return [answering(partial(error, 404))]
+
+    @pytest.fixture
+    def breaking_off(self, answering: Callable[[Answer], Open]) -> Sequence[Open]:
+        return [answering(lambda path: error(503, path) if "pageToken" in path else None)]
+
+    @pytest.fixture
+    def break_table(self, server: RestServer) -> Sequence[Callable[[], str]]:
+        def damaged(status: int) -> str:
+            server.spoiled["namespaces/sales/tables/items"] = (status, "Broken")
+            return "sales.items"
+
+        return [partial(damaged, status) for status in (500, 403)]
+
+
+class Spoiled(RestServer):
+    """Answers in another way where a function says so."""
+
+    def __init__(self, lake: Lake, spoil: Answer) -> None:
+        super().__init__(lake.catalog)
+        self.spoil = spoil
+
+    def answer(self, raw: str) -> tuple[int, dict[str, object]]:
+        return self.spoil(raw) or super().answer(raw)
+
+
+def error(status: int, path: str) -> tuple[int, dict[str, object]]:
+    return status, {"error": {"message": "broken", "type": "Broken", "code": status}}
+
+
+def rest_connector(uri: str) -> RepositoryConnector:
+    return IcebergCatalogConnector.from_options({"uri": uri, "properties": {"token": SECRET}, "retries": 0})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +21,7 @@ from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, I
 
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_VIEW
+from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
@@ -62,6 +65,23 @@ class OnAStore:
         return lambda location, path: store.put_directory((location + path)[len(store.root) :])
 
     @pytest.fixture
+    def has_directory(self, store):
+        return lambda location, path: store.has_directory((location + path)[len(store.root) :])
+
+    @pytest.fixture
+    def name_of_directory(self, store):
+        return store.name_of_directory
+
+    @pytest.fixture
+    def put_link(self):
+        return NotPossible("an object store has no links")
+
+    @pytest.fixture
+    def unlistable(self, store):
+        """A bucket that does not exist."""
+        return lambda location: location.replace("//lake", "//no-such-lake")
+
+    @pytest.fixture
     def odd_paths(self, store):
         return store.odd_paths
 
@@ -88,8 +108,36 @@ class OnDisk(OnAStore):
             put=put,
             keys=keys,
             put_directory=lambda key: (tmp_path / key).mkdir(parents=True),
+            has_directory=lambda key: (tmp_path / key).is_dir(),
+            name_of_directory=str,
             odd_paths=ODD_PATHS,
         )
+
+    @pytest.fixture
+    def put_link(self):
+        def put(location, path, target):
+            link = Path((location + path).removeprefix("file://"))
+            link.symlink_to(target.removeprefix("file://").rstrip("/"), target_is_directory=True)
+
+        return put
+
+    @pytest.fixture
+    def unlistable(self):
+        """A folder so deep that its path is too long to be opened, which root cannot open either."""
+
+        def make(location):
+            base = Path(location.removeprefix("file://"))
+            base.mkdir(parents=True)
+            with ExitStack() as stack:
+                handle = os.open(base, os.O_RDONLY)
+                stack.callback(os.close, handle)
+                for _ in range(20):
+                    os.mkdir("d" * 250, dir_fd=handle)
+                    handle = os.open("d" * 250, os.O_RDONLY, dir_fd=handle)
+                    stack.callback(os.close, handle)
+            return location
+
+        return make
 
     @pytest.fixture
     def undeletable(self, store):
@@ -121,6 +169,8 @@ def s3_store(endpoint, properties, odd_paths):
         put=lambda key, data: client.put_object(Bucket="lake", Key=key, Body=data),
         keys=keys,
         put_directory=lambda key: client.put_object(Bucket="lake", Key=key + "/", Body=b""),
+        has_directory=lambda key: key + "/" in keys(key),
+        name_of_directory="{}/".format,
         odd_paths=odd_paths,
     )
 
@@ -194,6 +244,8 @@ def gcs():
             put=put,
             keys=keys,
             put_directory=lambda key: put(key + "/", b""),
+            has_directory=lambda key: key + "/" in keys(key),
+            name_of_directory="{}/".format,
             # The emulator cuts paths at a semicolon.
             odd_paths=[path for path in ODD_PATHS if ";" not in path],
         )
@@ -238,6 +290,8 @@ def azure(tmp_path_factory):
             put=lambda key, data: container.upload_blob(key, data, overwrite=True),
             keys=lambda prefix: [blob.name for blob in container.list_blobs(name_starts_with=prefix)],
             put_directory=put_directory,
+            has_directory=lambda key: key in [blob.name for blob in container.list_blobs(name_starts_with=key)],
+            name_of_directory=str,
             odd_paths=WITHOUT_BACKSLASH,
         )
     running.__exit__(None, None, None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.testing.live_set_lifecycle import bring_to
 from nessie_gc_core.testing.live_set_samples import NOON, version
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
+from nessie_gc_core.testing.servers import free_ports
 
 
 class _JdbcContract(LiveSetStoreContract):
@@ -52,6 +54,11 @@ class TestSqlite(_JdbcContract):
     def open_store(self, url):
         return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
 
+    @pytest.fixture
+    def unusable(self, tmp_path):
+        (tmp_path / "text.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
+        return [partial(store_at, f"jdbc:sqlite:{tmp_path}/{path}") for path in ("no/folder.db", "text.db", "")]
+
     def test_its_folder_is_made(self, store, tmp_path):
         assert [] == list(store.live_sets())
         assert Path(tmp_path, "new folder", "live-sets.db").exists()
@@ -70,5 +77,14 @@ class TestPostgres(_JdbcContract):
     def open_store(self, url):
         return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
 
+    @pytest.fixture
+    def unusable(self, postgres, empty_postgres_url):
+        nobody = f"jdbc:postgresql://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
+        return [partial(store_at, url) for url in (nobody, postgres.uri("nowhere"), empty_postgres_url)]
+
     def test_it_is_for_many_processes(self, store):
         assert store.multi_process
+
+
+def store_at(url):
+    return JdbcLiveSetStore.from_options({"url": url})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,8 +21,10 @@ from nessie_gc_memory import (
     unchanged,
 )
 
+from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.repository import ReferenceKind
+from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
@@ -29,6 +32,8 @@ from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.paths import ODD_PATHS
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
 
+NO_LINKS = NotPossible("a simulated store has no links")
+NEVER_DOWN = NotPossible("it reads the memory of its own process, which is never down")
 OBJECT_PATHS = (*ODD_PATHS, "doubled//slash.parquet", "a/./b.parquet", "/leading.parquet")
 LOCATION = "memory://bucket/base/"
 
@@ -56,6 +61,18 @@ class TestMemoryFileLister(FileListerContract):
     @pytest.fixture
     def put_directory(self, lake):
         return lambda location, path: lake.put(f"{location}{path}/", b"")
+
+    @pytest.fixture
+    def put_link(self):
+        return NO_LINKS
+
+    @pytest.fixture
+    def unlistable(self, lake):
+        def make(location):
+            lake.faults.listing[location] = ListingError(f"cannot list {location}: it is broken")
+            return location
+
+        return make
 
     @pytest.fixture
     def odd_paths(self):
@@ -90,6 +107,22 @@ class TestMemoryFileDeleter(FileDeleterContract):
             return "stuck"
 
         return make
+
+    @pytest.fixture
+    def put_directory(self, lake):
+        return lambda location, path: lake.put(f"{location}{path}/", b"")
+
+    @pytest.fixture
+    def has_directory(self, lake):
+        return lambda location, path: lake.objects.get(f"{location}{path}/") is not None
+
+    @pytest.fixture
+    def name_of_directory(self):
+        return "{}/".format
+
+    @pytest.fixture
+    def put_link(self):
+        return NO_LINKS
 
 
 def build_history(lake):
@@ -142,6 +175,34 @@ class TestMemoryRepository(RepositoryConnectorContract):
         lake.commit("gone", delete("db.t"))
         return lake.drop("gone")
 
+    @pytest.fixture
+    def unavailable(self):
+        return NEVER_DOWN
+
+    @pytest.fixture
+    def refusing(self):
+        return NotPossible("it asks for no credentials")
+
+    @pytest.fixture
+    def nonsense(self):
+        return NotPossible("a simulated lake always answers")
+
+    @pytest.fixture
+    def missing_repository(self):
+        return NotPossible("a simulated lake is made on first use")
+
+    @pytest.fixture
+    def breaking_off(self):
+        return NotPossible("a simulated lake has no pages")
+
+    @pytest.fixture
+    def break_table(self):
+        return NotPossible("it reads no tables: the history names their states")
+
+    @pytest.fixture
+    def other_addresses(self):
+        return NotPossible("a simulated lake has one name")
+
 
 class TestMemoryRepositoryOfAFile(TestMemoryRepository):
     @pytest.fixture
@@ -157,6 +218,27 @@ class TestMemoryRepositoryOfAFile(TestMemoryRepository):
             return "main"
 
         return commit
+
+    @pytest.fixture
+    def nonsense(self, open_repository, tmp_path):
+        whole = (tmp_path / "history.json").read_text()
+        texts = ["", "{", "[]", "\x00", "{}", whole[: len(whole) // 2]]
+        return [functools.partial(_history_file, tmp_path / f"bad-{n}.json", text) for n, text in enumerate(texts)]
+
+    @pytest.fixture
+    def missing_repository(self, tmp_path):
+        return [functools.partial(_history_file, tmp_path / "none.json")]
+
+    @pytest.fixture
+    def other_addresses(self, open_repository, tmp_path):
+        (tmp_path / "link").symlink_to(tmp_path)
+        return [functools.partial(_history_file, tmp_path / "link" / "." / "history.json")]
+
+
+def _history_file(path, text=None):
+    if text is not None:
+        path.write_text(text)
+    return MemoryRepository.from_options({"lake": "none", "history_file": str(path)})
 
 
 def build_tables(lake):
@@ -264,14 +346,20 @@ class TestMemoryContentToFilesOnADisk(TestMemoryContentToFiles):
         return write
 
 
-class TestMemoryLiveSetStore(LiveSetStoreContract):
+class MemoryStore(LiveSetStoreContract):
+    @pytest.fixture
+    def unusable(self):
+        return NEVER_DOWN
+
+
+class TestMemoryLiveSetStore(MemoryStore):
     @pytest.fixture
     def open_store(self):
         name = f"store-{uuid4()}"
         return lambda: MemoryLiveSetStore.from_options({"store": name})
 
 
-class TestMemoryLiveSetStoreOfOnesOwn(LiveSetStoreContract):
+class TestMemoryLiveSetStoreOfOnesOwn(MemoryStore):
     outlives_processes = False
 
     @pytest.fixture

@@ -2,20 +2,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from itertools import count
+from urllib.request import urlopen
 
 import pytest
+from loopback import Asked, LoopbackServer, Reply, json_reply, scripted
 from nessie_gc_nessie import NessieConnector
 from nessie_writer import NessieWriter, delete, namespace, put, table
 
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.model.repository import Reference, ReferenceKind
+from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers import NessieServer, free_ports, skip_or_fail
 
 SECRET = "s3cret-token"
 PAGE_SIZE = 4
 numbers = count()
+Open = Callable[[], RepositoryConnector]
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +92,50 @@ class TestNessieConnector(RepositoryConnectorContract):
     @pytest.fixture
     def secrets(self) -> tuple[str, ...]:
         return (SECRET,)
+
+    @pytest.fixture
+    def answering(self) -> Iterator[Callable[[Callable[[Asked], Reply]], Open]]:
+        """Makes a function that opens a connector to a server that answers in some way."""
+        with ExitStack() as stack:
+            yield lambda answer: partial(connector_to, stack.enter_context(LoopbackServer(answer)).uri)
+
+    @pytest.fixture
+    def unavailable(self, answering: Callable[..., Open]) -> Sequence[Open]:
+        nobody = partial(connector_to, f"http://127.0.0.1:{free_ports(1)[0]}/api/v2")
+        return [nobody, *(answering(scripted(Reply(status=status))) for status in (500, 503))]
+
+    @pytest.fixture
+    def refusing(self, answering: Callable[..., Open]) -> Sequence[Open]:
+        return [answering(scripted(json_reply({"message": "who are you"}, status=status))) for status in (401, 403)]
+
+    @pytest.fixture
+    def nonsense(self, answering: Callable[..., Open]) -> Sequence[Open]:
+        bodies = (b"", b"{", b"[]", b"{}", b"<html></html>", b'{"hasMore": false}')
+        return [answering(scripted(Reply(body=body))) for body in bodies]
+
+    @pytest.fixture
+    def missing_repository(self, answering: Callable[..., Open]) -> Sequence[Open]:
+        return [answering(scripted(Reply(status=404, body=b"<html>not here</html>")))]
+
+    @pytest.fixture
+    def breaking_off(self, answering: Callable[..., Open], filled: NessieServer) -> Sequence[Open]:
+        """What the real server says, down to the second page of the references, the log or the contents."""
+
+        def answer(part: str, broken: Reply, asked: Asked) -> Reply:
+            if part in asked.path and "page-token" in asked.query:
+                return broken
+            with urlopen(filled.uri.removesuffix("/api/v2") + asked.target, timeout=30) as response:
+                return Reply(body=response.read(), headers={"Content-Type": "application/json"})
+
+        broken = (Reply(status=503), Reply(body=b'{"hasMore": false}'))
+        parts = ("trees", "history", "entries")
+        return [answering(partial(answer, part, reply)) for part in parts for reply in broken]
+
+    @pytest.fixture
+    def break_table(self) -> NotPossible:
+        return NotPossible("it reads no tables: commits name their states")
+
+
+def connector_to(uri: str) -> NessieConnector:
+    options = {"authentication": "bearer", "token": SECRET, "page_size": PAGE_SIZE, "retries": 0}
+    return NessieConnector.from_options({"uri": uri, **options})

@@ -35,16 +35,26 @@ class TapeLister(FileLister):
         """All files below a location."""
         tape, _, folder = location.removeprefix("tape://").partition("/")
         try:
-            with tarfile.open(self._shelf / f"{tape}.tar") as archive:
+            with tarfile.open(self._shelf / f"{tape}.tar", "r:") as archive:
                 files = {member.name: member for member in archive if member.isfile()}
+                is_whole = _ends_in_zeros(archive)
         except (OSError, tarfile.TarError) as error:
             raise ListingError(f"cannot read the tape {tape!r} in {self._shelf}: {error}") from error
+        if not is_whole:
+            raise ListingError(f"the tape {tape!r} in {self._shelf} is torn off")
         for name, file in files.items():
             if name.startswith(folder):
                 modified = datetime.fromtimestamp(file.mtime, UTC)
                 yield FileReference(
                     location=location, path=name.removeprefix(folder), size=file.size, modified=modified
                 )
+
+
+def _ends_in_zeros(archive: tarfile.TarFile) -> bool:
+    """Whether what comes after the last file is the end of a tape, and not a piece that is missing or damaged."""
+    assert archive.fileobj is not None
+    archive.fileobj.seek(archive.offset)
+    return archive.fileobj.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
 @hookimpl

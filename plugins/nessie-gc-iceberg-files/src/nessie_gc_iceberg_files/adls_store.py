@@ -78,6 +78,11 @@ class AdlsStore(Store):
         """Single deletions, several at a time."""
         yield from sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
 
+    def refusals(self, prefix: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """Blobs with the mark of a directory, as hierarchical accounts hold them; asks for each."""
+        asked = sync(self._fs.loop, gathered, [self._refusal(prefix + path) for path in paths])
+        return {path: reason for path, reason in zip(paths, asked, strict=True) if reason}
+
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one name."""
         headers: dict[str, str] = {}
@@ -107,6 +112,15 @@ class AdlsStore(Store):
             if page is None:
                 return
             yield page
+
+    async def _refusal(self, key: str) -> str:
+        try:
+            found = await self._container.get_blob_client(key).get_blob_properties()
+        except ResourceNotFoundError:
+            return ""
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody knows what the blob is
+            return f"whether it is a directory cannot be told: {_reason(error)}"
+        return "it is a directory" if _is_directory(found) else ""
 
     async def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:

@@ -87,7 +87,12 @@ class IcebergContentToFiles(ContentToFiles):
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""
-        return named_in_json(self._reader.read(version.metadata_location)) if version.metadata_location else None
+        if not version.metadata_location:
+            return None
+        try:
+            return named_in_json(self._reader.read(version.metadata_location))
+        except UnreadableFileError:
+            return None
 
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one of a few endings."""

@@ -48,7 +48,10 @@ class IcebergFileDeleter(FileDeleter):
             reason = one_line(error)
             yield from (failed(path, reason) for path in paths)
             return
-        yield from store.delete(place.key, paths)
+        without_size = {file.path for file in files if not file.size}  # a directory has none
+        refused = store.refusals(place.key, [path for path in paths if path in without_size])
+        yield from (failed(path, reason) for path, reason in refused.items())
+        yield from store.delete(place.key, [path for path in paths if path not in refused])
 
     def close(self) -> None:
         """Closes the clients."""

@@ -59,6 +59,10 @@ class Store(ABC):
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """Deletes the files with the keys ``prefix + path``; one outcome for each, named by its path."""
 
+    def refusals(self, prefix: str, paths: Sequence[str]) -> Mapping[str, str]:
+        """Paths without a known size that are no files to this store, such as directories, and why each stays."""
+        return {}
+
     def keeps_versions(self) -> bool | None:
         """Whether a deletion leaves an older version behind; ``None``: the store does not say."""
         return None

@@ -83,6 +83,9 @@ class MemoryFileDeleter(FileDeleter):
             path = location + file.path
             if path in faults.deleting_dies:
                 raise faults.deleting_dies[path]
+            if path.endswith("/"):
+                yield DeleteOutcome(path=file.path, status=DeleteStatus.FAILED, reason="it is a directory marker")
+                continue
             if path in faults.deleting:
                 yield DeleteOutcome(path=file.path, status=DeleteStatus.FAILED, reason=faults.deleting[path])
                 continue

@@ -1,0 +1,126 @@
+"""What outlives live sets: tombstones, the register of contents, and leases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from nessie_gc_core import ConnectorOptions, option, options
+from nessie_gc_core.connectors import LiveSetStore, lease_held
+from nessie_gc_core.model import SeenContent
+from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords
+from nessie_gc_ledger.rows import Rows, Transaction
+
+
+@options
+class LedgerStoreOptions(ConnectorOptions):
+    """Where the rows are."""
+
+    file: str = option("live-sets.db", help="the SQLite file, made on first use; its folder must exist")
+
+
+class Registers(LiveSetStore):
+    """The verbs about one repository."""
+
+    Options = LedgerStoreOptions
+
+    def __init__(self, options: LedgerStoreOptions) -> None:
+        super().__init__(options)
+        self._rows = Rows(options.file)
+
+    # ---- registers ------------------------------------------------------------------------------------
+    def add_tombstones(self, repository: str, paths: Iterable[str], *, at: datetime) -> None:
+        """Remembers paths."""
+        kept = list(paths)
+        with self._rows.transaction() as rows:
+            for path in kept:
+                rows.add("tombstone", repository, "", path, {"at": at})
+
+    def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
+        """Which paths are remembered."""
+        asked = list(paths)
+        with self._rows.transaction() as rows:
+            return {path for path in asked if rows.get("tombstone", repository, "", path) is not None}
+
+    def register_contents(self, repository: str, contents: Iterable[SeenContent]) -> None:
+        """Adds contents or moves their last time."""
+        kept = list(contents)
+        with self._rows.transaction() as rows:
+            for each in kept:
+                known = rows.get("seen", repository, each.content_id, each.location)
+                first = each.first_seen if known is None else known["first_seen"]
+                row = replace(each, first_seen=first)
+                rows.put("seen", repository, each.content_id, each.location, row)
+
+    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
+        """The register."""
+        for fields in self._rows.stream("seen", repository, content_id):
+            yield SeenContent(**fields)
+
+    def count_records(self, repository: str) -> RepositoryRecords:
+        """How many there are."""
+        with self._rows.transaction() as rows:
+            return _count(rows, repository)
+
+    def move_records(self, source: str, target: str) -> RepositoryRecords:
+        """Moves all records in one transaction."""
+        with self._rows.transaction() as rows:
+            for repository in (source, target):
+                holder = _holder(rows, repository)
+                if holder is not None:
+                    raise lease_held(repository, holder)
+            counted = _count(rows, source)
+            if source != target:
+                _move(rows, source, target)
+            return counted
+
+    # ---- lease ----------------------------------------------------------------------------------------
+    def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
+        """Takes or renews the lease, by this machine's clock, which is the store's: the file has no other."""
+        with self._rows.transaction() as rows:
+            now, holder = datetime.now(UTC), _holder(rows, repository)
+            if holder is not None and holder.owner != owner:
+                raise lease_held(repository, holder)
+            since = now if holder is None else holder.since
+            taken = LeaseHolder(owner=owner, host=host, process=process, since=since, until=now + duration)
+            rows.put("lease", repository, "", "", taken)
+            return taken.until
+
+    def lease(self, repository: str) -> LeaseHolder | None:
+        """The holder, where the lease has not run out."""
+        with self._rows.transaction() as rows:
+            return _holder(rows, repository)
+
+    def release_lease(self, repository: str, owner: str) -> None:
+        """Gives the lease back."""
+        with self._rows.transaction() as rows:
+            holder = _holder(rows, repository)
+            if holder is not None and holder.owner == owner:
+                rows.remove("lease", repository, "", "")
+
+
+def _holder(rows: Transaction, repository: str) -> LeaseHolder | None:
+    fields = rows.get("lease", repository)
+    holder = LeaseHolder(**fields) if fields is not None else None
+    return holder if holder is not None and holder.until > datetime.now(UTC) else None
+
+
+def _count(rows: Transaction, repository: str) -> RepositoryRecords:
+    live_sets = sum(fields["repository"] == repository for _, _, fields in rows.all("live set"))
+    tombstones, seen = rows.count("tombstone", repository), rows.count("seen", repository)
+    return RepositoryRecords(live_sets=live_sets, tombstones=tombstones, seen_contents=seen)
+
+
+def _move(rows: Transaction, source: str, target: str) -> None:
+    for part, key, fields in rows.all("live set"):
+        if fields["repository"] == source:
+            rows.put("live set", "", part, key, {**fields, "repository": target})
+    for part, key, fields in rows.all("tombstone", source):
+        rows.add("tombstone", target, part, key, fields)
+    for part, key, mine in rows.all("seen", source):
+        theirs = rows.get("seen", target, part, key) or mine
+        latest = max(mine, theirs, key=lambda fields: fields["last_seen"])
+        first = min(mine["first_seen"], theirs["first_seen"])
+        rows.put("seen", target, part, key, {**latest, "first_seen": first})
+    rows.clear(("tombstone", "seen"), source)

@@ -1,0 +1,240 @@
+"""Tests of repository connectors in situations that are easy to get wrong: failures, and optional abilities.
+
+A reference that is not listed, or a state that is not in its log, looks like garbage. So every failure has to be an
+error, and never an answer with less in it (S6).
+"""
+
+# ruff: noqa: D102 - the name of a test says what it says
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import ClassVar
+
+import pytest
+
+from nessie_gc_core.connectors import (
+    Connector,
+    RepositoryConnector,
+    SupportsFormerIdentities,
+    SupportsSharedClock,
+)
+from nessie_gc_core.errors import (
+    AccessDeniedError,
+    NessieGcError,
+    ReferenceNotFoundError,
+    RepositoryError,
+    ServiceUnavailableError,
+)
+from nessie_gc_core.model.repository import LogEntry, Reference, ReferenceKind
+from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_without
+from nessie_gc_core.testing.not_possible import NotPossible
+from nessie_gc_core.testing.options import OptionsTests
+
+OpenRepository = Callable[[], RepositoryConnector]
+"""Makes a connector to a repository."""
+
+
+class RepositorySituationTests(OptionsTests):
+    """The fixtures are described at ``RepositoryConnectorContract``."""
+
+    contents_follow_operations: ClassVar[bool] = True
+    """Whether ``contents`` at a commit is what its history put there. ``False`` for a catalog without a history,
+    whose log names every state and whose ``contents`` are empty."""
+
+    @pytest.fixture
+    def open_repository(self) -> OpenRepository:
+        raise not_defined("open_repository")
+
+    @pytest.fixture
+    def connector_class(self, open_repository: OpenRepository) -> type[Connector]:
+        with open_repository() as opened:
+            return type(opened)
+
+    @pytest.fixture
+    def expected_references(self) -> Mapping[str, ReferenceKind]:
+        raise not_defined("expected_references")
+
+    @pytest.fixture
+    def commit_once(self) -> Callable[[], str]:
+        raise not_defined("commit_once")
+
+    @pytest.fixture
+    def missing_commit_id(self) -> str:
+        return "deadbeef" * 8
+
+    @pytest.fixture
+    def secrets(self) -> Sequence[str]:
+        return ()
+
+    @pytest.fixture
+    def detached(self) -> Reference | NotPossible:
+        raise not_defined("detached", situation=True)
+
+    @pytest.fixture
+    def other_addresses(self) -> Sequence[OpenRepository] | NotPossible:
+        raise not_defined("other_addresses", situation=True)
+
+    @pytest.fixture
+    def unavailable(self) -> Sequence[OpenRepository] | NotPossible:
+        raise not_defined("unavailable", situation=True)
+
+    @pytest.fixture
+    def refusing(self) -> Sequence[OpenRepository] | NotPossible:
+        raise not_defined("refusing", situation=True)
+
+    @pytest.fixture
+    def nonsense(self) -> Sequence[OpenRepository] | NotPossible:
+        raise not_defined("nonsense", situation=True)
+
+    @pytest.fixture
+    def missing_repository(self) -> Sequence[OpenRepository] | NotPossible:
+        raise not_defined("missing_repository", situation=True)
+
+    @pytest.fixture
+    def breaking_off(self) -> Sequence[OpenRepository] | NotPossible:
+        raise not_defined("breaking_off", situation=True)
+
+    @pytest.fixture
+    def break_table(self) -> Sequence[Callable[[], str]] | NotPossible:
+        raise not_defined("break_table", situation=True)
+
+    @pytest.fixture
+    def repository(self, open_repository: OpenRepository) -> Iterator[RepositoryConnector]:
+        with open_repository() as repository:
+            yield repository
+
+    # ---- failures -------------------------------------------------------------------------------------
+    @demands(
+        "S6: a repository that is down is never one without references. Raise ServiceUnavailableError, in one line "
+        "without secrets, from references, commit_log and contents."
+    )
+    def test_s06_a_repository_that_is_down_is_an_error_and_not_empty(
+        self,
+        repository: RepositoryConnector,
+        unavailable: Sequence[OpenRepository] | NotPossible,
+        secrets: Sequence[str],
+    ) -> None:
+        ways = possible(unavailable, "unavailable", repository)
+        self._fails_everywhere(repository, ways, ServiceUnavailableError, secrets)
+
+    @demands(
+        "S6: a repository that refuses the credentials is never one without references. Raise AccessDeniedError, in "
+        "one line without secrets, from references, commit_log and contents."
+    )
+    def test_s06_refused_credentials_are_an_error_and_not_empty(
+        self, repository: RepositoryConnector, refusing: Sequence[OpenRepository] | NotPossible, secrets: Sequence[str]
+    ) -> None:
+        ways = possible(refusing, "refusing", repository)
+        self._fails_everywhere(repository, ways, AccessDeniedError, secrets)
+
+    @demands(
+        "S6: an answer that makes no sense is never an empty one. Raise RepositoryError, in one line without secrets, "
+        "from references, commit_log and contents."
+    )
+    def test_s06_an_answer_that_makes_no_sense_is_an_error_and_not_empty(
+        self, repository: RepositoryConnector, nonsense: Sequence[OpenRepository] | NotPossible, secrets: Sequence[str]
+    ) -> None:
+        ways = possible(nonsense, "nonsense", repository)
+        self._fails_everywhere(repository, ways, RepositoryError, secrets)
+
+    @demands(
+        "S6: a repository that does not exist is never one without references. Raise ConfigurationError or "
+        "RepositoryError, in one line, and do not create what is missing."
+    )
+    def test_s06_a_repository_that_does_not_exist_is_an_error_and_not_empty(
+        self, repository: RepositoryConnector, missing_repository: Sequence[OpenRepository] | NotPossible
+    ) -> None:
+        for open_missing in possible(missing_repository, "missing_repository", repository):
+            for _ in range(2):  # the second time, because opening may have created it
+                with pytest.raises(NessieGcError) as caught, open_missing() as opened:
+                    list(opened.references())
+                assert len(str(caught.value).splitlines()) == 1
+
+    @demands(
+        "S6: references, a log or contents that break off are never whole. Raise an error where a page is missing, "
+        "even when those before it were right."
+    )
+    def test_s06_an_answer_that_breaks_off_is_an_error_and_not_the_end(
+        self, repository: RepositoryConnector, breaking_off: Sequence[OpenRepository] | NotPossible
+    ) -> None:
+        for open_broken in possible(breaking_off, "breaking_off", repository):
+            with open_broken() as broken, pytest.raises(NessieGcError) as caught:
+                for reference in broken.references():
+                    list(broken.commit_log(reference))
+                    list(broken.contents(reference))
+            assert len(str(caught.value).splitlines()) == 1
+
+    @demands(
+        "S6: a table whose metadata is missing or unreadable is never one without states. Raise an error, or let its "
+        "log put a content version that names the metadata, so that its location is frozen."
+    )
+    def test_s06_a_table_that_cannot_be_read_is_never_one_without_states(
+        self, open_repository: OpenRepository, break_table: Sequence[Callable[[], str]] | NotPossible
+    ) -> None:
+        with open_repository() as healthy:
+            ways = possible(break_table, "break_table", healthy)
+        for break_it in ways:
+            broken = break_it()
+            with open_repository() as repository:
+                assert _states_or_error(repository, broken)
+
+    # ---- optional abilities ---------------------------------------------------------------------------
+    @demands("SupportsFormerIdentities: former identities are others than the present one, each once, without secrets.")
+    def test_its_former_identities_are_others_and_hold_no_secret(
+        self, repository: RepositoryConnector, secrets: Sequence[str]
+    ) -> None:
+        if not isinstance(repository, SupportsFormerIdentities):
+            skip_without(repository, SupportsFormerIdentities)
+        former = repository.former_identities()
+        assert repository.identity() not in former
+        assert len(set(former)) == len(former)
+        assert [secret for secret in secrets if secret in " ".join(former)] == []
+
+    @demands("S8: the clock of the repository is aware and in UTC, or None where it does not tell.")
+    def test_the_shared_clock_is_aware_utc_or_not_known(self, repository: RepositoryConnector) -> None:
+        if not isinstance(repository, SupportsSharedClock):
+            skip_without(repository, SupportsSharedClock)
+        now = repository.shared_time()
+        assert now is None or timedelta(0) == now.utcoffset()
+
+    def _fails_everywhere(
+        self,
+        repository: RepositoryConnector,
+        ways: Sequence[OpenRepository],
+        expected: type[NessieGcError],
+        secrets: Sequence[str],
+    ) -> None:
+        """Each question to each broken repository is an error of the expected kind."""
+        reference, _ = longest(repository)
+        for open_broken in ways:
+            for ask in self._questions(reference):
+                with open_broken() as broken, pytest.raises(expected) as caught:
+                    ask(broken)
+                assert not isinstance(caught.value, ReferenceNotFoundError)
+                assert len(str(caught.value).splitlines()) == 1
+                assert [secret for secret in secrets if secret in str(caught.value)] == []
+
+    def _questions(self, reference: Reference) -> Iterator[Callable[[RepositoryConnector], object]]:
+        yield lambda broken: list(broken.references())
+        if self.contents_follow_operations:  # the log of a plain catalog may come from a file that is still there
+            yield lambda broken: list(broken.commit_log(reference))
+            yield lambda broken: list(broken.contents(reference))
+
+
+def longest(repository: RepositoryConnector) -> tuple[Reference, list[LogEntry]]:
+    """The reference with the longest log."""
+    logs = [(reference, list(repository.commit_log(reference))) for reference in repository.references()]
+    reference, log = max(logs, key=lambda pair: len(pair[1]))
+    assert len(log) > 1, "the repository of the tests needs a reference with more than one commit"
+    return reference, log
+
+
+def _states_or_error(repository: RepositoryConnector, name: str) -> bool:
+    """Whether the log of a reference names a state, or something raises."""
+    try:
+        heads = [reference for reference in repository.references() if reference.name == name]
+        entries = [entry for reference in heads for entry in repository.commit_log(reference)]
+    except NessieGcError:
+        return True
+    return any(operation.content is not None for entry in entries for operation in entry.operations or ())

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from faulty import fault
+from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.errors import MissingFileError, UnreadableFileError
+from nessie_gc_core.model import ContentVersion, ReachableFile
+from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
+
+
+class GoodReader(ContentToFiles):
+    """Tables whose metadata is JSON, with lists of files for each snapshot."""
+
+    name = "good"
+    content_types = frozenset({"SIMPLE"})
+    expandable_kinds = ("LIST",)
+
+    def files(self, version):
+        path = version.metadata_location
+        found = self.read(path)
+        yield ReachableFile(path=path, kind="METADATA", location=found["location"])
+        for number, listed in found["lists"].items():
+            if version.snapshot_id is None or str(version.snapshot_id) == number:
+                yield ReachableFile(path=listed, kind="LIST", location=found["location"])
+
+    def expand(self, file):
+        for path in self.read(file.path)["files"]:
+            yield ReachableFile(path=path, kind="DATA")
+
+    def named_places(self, version):
+        try:
+            found = self.read(version.metadata_location)
+        except UnreadableFileError:
+            return None
+        return [found["location"], *found["lists"].values()]
+
+    def read(self, path):
+        try:
+            found = json.loads(Path(path).read_text())
+        except FileNotFoundError as error:
+            raise MissingFileError(path, "it does not exist") from error
+        except (OSError, ValueError) as error:
+            raise UnreadableFileError(path, f"it is no JSON: {type(error).__name__}") from error
+        if not isinstance(found, dict):
+            raise UnreadableFileError(path, "it is no JSON object")
+        return found
+
+
+class ReaderTests(ContentToFilesContract):
+    connector: type[ContentToFiles] = GoodReader
+
+    @pytest.fixture
+    def open_reader(self):
+        return lambda: self.connector.from_options({})
+
+    @pytest.fixture
+    def contents(self, tmp_path):
+        base = f"{tmp_path}/t"
+        lists = {}
+        for number in (1, 2):
+            lists[number] = f"{tmp_path}/list-{number}"
+            Path(lists[number]).write_text(json.dumps({"files": [f"{base}/{number}.parquet"]}))
+        metadata = tmp_path / "metadata"
+        metadata.write_text(json.dumps({"location": base, "lists": lists}))
+        version = ContentVersion(
+            content_id="id",
+            content_type="SIMPLE",
+            metadata_location=str(metadata),
+            snapshot_id=2,
+            content_key="t",
+            commit_id="c",
+        )
+        older = frozenset({lists[1], f"{base}/1.parquet"})
+        needed = frozenset({str(metadata), lists[2], f"{base}/2.parquet"})
+        return [WrittenContent(version=version, location=base, needed=needed, dead=older, listed=older)]
+
+    @pytest.fixture
+    def missing(self, contents, tmp_path):
+        return replace(contents[0].version, metadata_location=f"{tmp_path}/none")
+
+    @pytest.fixture
+    def unreadable(self, missing, tmp_path):
+        for name, text in (("empty", ""), ("cut", '{"location": '), ("list", "[]")):
+            (tmp_path / name).write_text(text)
+        return [replace(missing, metadata_location=f"{tmp_path}/{name}") for name in ("empty", "cut", "list")]
+
+    @pytest.fixture
+    def missing_file(self, tmp_path):
+        return ReachableFile(path=f"{tmp_path}/none", kind="LIST")
+
+    @pytest.fixture
+    def unreadable_files(self, unreadable):
+        return [ReachableFile(path=version.metadata_location, kind="LIST") for version in unreadable]
+
+
+class TestGood(ReaderTests):
+    pass
+
+
+MISSING = "test_missing_metadata_is_an_error_that_names_the_file"
+UNREADABLE = "test_unreadable_metadata_is_an_error_and_not_missing"
+FIRST_HAND = "test_files_at_first_hand_carry_a_location_and_the_base_location_comes"
+
+
+@fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")
+class MissingIsEmpty(GoodReader):
+    def files(self, version):
+        if Path(version.metadata_location).exists():
+            yield from super().files(version)
+
+
+@fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")
+class MissingIsABareError(GoodReader):
+    def read(self, path):
+        Path(path).stat()
+        return super().read(path)
+
+
+@fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")
+class MissingIsUnreadable(GoodReader):
+    def read(self, path):
+        try:
+            return super().read(path)
+        except MissingFileError as error:
+            raise UnreadableFileError(path, "it cannot be read") from error
+
+
+@fault(ReaderTests, UNREADABLE, "S6: metadata that cannot be read is never a table without files")
+class UnreadableIsEmpty(GoodReader):
+    def files(self, version):
+        try:
+            yield from super().files(version)
+        except MissingFileError:
+            raise
+        except UnreadableFileError:
+            return
+
+
+@fault(ReaderTests, UNREADABLE, "S6: metadata that cannot be read is never a table without files")
+class UnreadableIsMissing(GoodReader):
+    def read(self, path):
+        try:
+            return super().read(path)
+        except UnreadableFileError as error:
+            raise MissingFileError(path, "it is not there") from error
+
+
+@fault(ReaderTests, UNREADABLE, "S6: metadata that cannot be read is never a table without files")
+class ErrorOfTheParser(GoodReader):
+    def read(self, path):
+        if not Path(path).exists():
+            raise MissingFileError(path, "it does not exist")
+        return json.loads(Path(path).read_text())
+
+
+@fault(ReaderTests, "test_a_missing_file_is_never_taken_for_an_empty_one", "S6: a missing file is never one")
+class MissingListsAreEmpty(GoodReader):
+    def expand(self, file):
+        if Path(file.path).exists():
+            yield from super().expand(file)
+
+
+@fault(ReaderTests, "test_an_unreadable_file_is_never_taken_for_an_empty_one", "S6: a file that cannot be read to its")
+class UnreadableListsAreEmpty(GoodReader):
+    def expand(self, file):
+        try:
+            yield from super().expand(file)
+        except MissingFileError:
+            raise
+        except UnreadableFileError:
+            return
+
+
+@fault(ReaderTests, "test_it_finds_every_file_that_a_version_needs", "S6: every file that a version needs is found")
+class LeavesDataFilesOut(GoodReader):
+    def expand(self, file):
+        self.read(file.path)
+        return iter(())
+
+
+@fault(ReaderTests, "test_it_leaves_out_files_that_are_known_to_be_dead", "Files that are known to be dead")
+class KeepsEverything(GoodReader):
+    def files(self, version):
+        return super().files(replace(version, snapshot_id=None))
+
+
+@fault(
+    ReaderTests,
+    "test_s25_a_version_without_a_snapshot_id_keeps_all_that_its_metadata_lists",
+    "S25: a version without a snapshot id keeps every snapshot",
+)
+class KeepsTheNewestOnly(GoodReader):
+    def files(self, version):
+        return super().files(replace(version, snapshot_id=2 if version.snapshot_id is None else version.snapshot_id))
+
+
+@fault(ReaderTests, "test_the_metadata_file_is_among_the_files", "S7: the metadata file is live too")
+class LeavesMetadataOut(GoodReader):
+    def files(self, version):
+        return (file for file in super().files(version) if file.kind != "METADATA")
+
+
+@fault(ReaderTests, FIRST_HAND, "S1: every file from files carries the base location")
+class WithoutLocation(GoodReader):
+    def files(self, version):
+        return (replace(file, location=None) for file in super().files(version))
+
+
+@fault(ReaderTests, FIRST_HAND, "S1: every file from files carries the base location")
+class TidiesTheLocation(GoodReader):
+    def files(self, version):
+        return (replace(file, location=f"file://{file.location}/") for file in super().files(version))
+
+
+@fault(ReaderTests, "test_a_kind_expands_only_to_later_kinds", "A kind expands only to kinds that come later")
+class ExpandsToItsOwnKind(GoodReader):
+    def expand(self, file):
+        yield from super().expand(file)
+        yield file
+
+
+@fault(ReaderTests, "test_answers_do_not_depend_on_what_was_asked_before", "S16: the caller asks once for each file")
+class RemembersWhatItGave(GoodReader):
+    def __init__(self, options):
+        super().__init__(options)
+        self.given = set()
+
+    def expand(self, file):
+        found = list(super().expand(file))
+        yield from (each for each in found if each not in self.given)
+        self.given.update(found)
+
+
+@fault(ReaderTests, "test_asking_broken_metadata_for_its_places_is_no_error", "S6: named_places is asked of metadata")
+class PlacesThatRaise(GoodReader):
+    def named_places(self, version):
+        return [self.read(version.metadata_location)["location"]]
+
+
+@fault(ReaderTests, "test_places_that_metadata_names_are_given_or_not_known", "S6: named_places gives every place")
+class NoPlaces(GoodReader):
+    def named_places(self, version):
+        return []
+
+
+@fault(ReaderTests, "test_what_a_version_points_to_may_be_a_root", "S7: may_be_root is true for every metadata file")
+class NeverARoot(GoodReader):
+    def may_be_root(self, path):
+        return False
+
+
+@fault(ReaderTests, "test_it_has_a_content_for_every_type_that_it_claims", "The fixture contents has at least one")
+class ClaimsMore(GoodReader):
+    content_types = frozenset({"SIMPLE", "ANOTHER"})
+
+
+@fault(ReaderTests, "test_it_names_each_expandable_kind_once", "expandable_kinds names each kind once")
+class KindsTwice(GoodReader):
+    expandable_kinds = ("LIST", "LIST")

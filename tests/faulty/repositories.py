@@ -1,0 +1,339 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import test_repository as example
+from nessie_gc_ledger import LedgerRepository
+
+from faulty import fault
+from nessie_gc_core.errors import NessieGcError, ReferenceNotFoundError, RepositoryError, ServiceUnavailableError
+from nessie_gc_core.model import OperationKind
+
+
+class GoodRepository(LedgerRepository):
+    """The example's; of tables that it reads it takes the states from their files."""
+
+    name = "good"
+
+    def commit_log(self, reference):
+        self.read_tables()
+        return super().commit_log(reference)
+
+    def read_tables(self):
+        for path in (self._folder / "tables").glob("*"):
+            if path.read_text() != "whole":
+                raise RepositoryError(f"the table {path} cannot be read")
+
+
+class RepositoryTests(example.TestLedgerRepository):
+    connector = GoodRepository
+
+    @pytest.fixture
+    def break_table(self, ledger):
+        def damage():
+            (ledger.folder / "tables").mkdir()
+            (ledger.folder / "tables" / "main").write_text("cut off")
+            return "main"
+
+        return [damage]
+
+    @pytest.fixture
+    def secrets(self):
+        return ["s3cret-word"]
+
+
+class TestGood(RepositoryTests):
+    pass
+
+
+def swallowing(*errors: type[NessieGcError]) -> type[GoodRepository]:
+    """A connector for which some errors are the end of the answer."""
+
+    class Swallowing(GoodRepository):
+        def references(self):
+            try:
+                yield from super().references()
+            except errors:
+                return
+
+        def commit_log(self, reference):
+            try:
+                yield from super().commit_log(reference)
+            except errors:
+                return
+
+    return Swallowing
+
+
+DOWN = "test_s06_a_repository_that_is_down_is_an_error_and_not_empty"
+MISSING = "test_s06_a_repository_that_does_not_exist_is_an_error_and_not_empty"
+NONSENSE = "test_s06_an_answer_that_makes_no_sense_is_an_error_and_not_empty"
+CHAIN = "test_a_log_is_a_chain_of_first_parents_from_the_head_to_the_first_commit"
+REFERENCES = "test_every_reference_comes_once_with_its_kind"
+CONTENTS = "test_contents_at_every_commit_are_what_the_operations_put_there"
+
+
+@fault(RepositoryTests, DOWN, "S6: a repository that is down is never one without references")
+class DownIsEmpty(swallowing(ServiceUnavailableError)):
+    pass
+
+
+@fault(RepositoryTests, DOWN, "S6: a repository that is down is never one without references")
+class DownIsABareError(GoodRepository):
+    def references(self):
+        try:
+            yield from super().references()
+        except ServiceUnavailableError as error:
+            raise OSError(str(error)) from error
+
+
+@fault(RepositoryTests, MISSING, "S6: a repository that does not exist is never one without references")
+class MissingIsEmpty(GoodRepository):
+    def references(self):
+        if (self._folder / "references").is_dir():
+            yield from super().references()
+
+
+@fault(RepositoryTests, MISSING, "S6: a repository that does not exist is never one without references")
+class MissingIsMade(GoodRepository):
+    def references(self):
+        found = (self._folder / "references").is_dir()
+        (self._folder / "references").mkdir(parents=True, exist_ok=True)
+        if not found:
+            raise RepositoryError("it was not there")
+        yield from super().references()
+
+
+@fault(RepositoryTests, NONSENSE, "S6: an answer that makes no sense is never an empty one")
+class NonsenseIsEmpty(swallowing(RepositoryError)):
+    pass
+
+
+@fault(RepositoryTests, NONSENSE, "S6: an answer that makes no sense is never an empty one")
+class LinesOfErrors(GoodRepository):
+    def references(self):
+        try:
+            yield from super().references()
+        except RepositoryError as error:
+            raise RepositoryError(f"{error}\nand so on") from error
+
+
+@fault(RepositoryTests, NONSENSE, "S6: an answer that makes no sense is never an empty one")
+class ErrorsThatShowSecrets(GoodRepository):
+    def references(self):
+        try:
+            yield from super().references()
+        except RepositoryError as error:
+            raise RepositoryError(f"{error} (with s3cret-word)") from error
+
+
+@fault(
+    RepositoryTests,
+    "test_s06_an_answer_that_breaks_off_is_an_error_and_not_the_end",
+    "S6: references, a log or contents that break off are never whole",
+)
+class BreakingOffIsTheEnd(GoodRepository):
+    def commit_log(self, reference):
+        for number, entry in enumerate(super().commit_log(reference)):
+            yield entry
+            if not Path(self._folder / "commits" / f"{entry.parent_id}.json").exists():
+                assert number >= 0
+                return
+
+
+@fault(
+    RepositoryTests,
+    "test_s06_a_table_that_cannot_be_read_is_never_one_without_states",
+    "S6: a table whose metadata is missing or unreadable is never one without states",
+)
+class UnreadableTablesHaveNoStates(GoodRepository):
+    def commit_log(self, reference):
+        try:
+            self.read_tables()
+        except RepositoryError:
+            return
+        yield from super().commit_log(reference)
+
+
+@fault(
+    RepositoryTests,
+    "test_s06_a_table_that_cannot_be_read_is_never_one_without_states",
+    "S6: a table whose metadata is missing or unreadable is never one without states",
+)
+class UnreadableTablesAreLeftOut(GoodRepository):
+    def references(self):
+        for reference in super().references():
+            if not (self._folder / "tables" / reference.name).exists():
+                yield reference
+
+    def read_tables(self):
+        pass
+
+
+@fault(RepositoryTests, REFERENCES, "S6: every branch and tag comes, exactly once")
+class OnlyThePageOne(GoodRepository):
+    def references(self):
+        yield from islice(super().references(), 2)
+
+
+@fault(RepositoryTests, REFERENCES, "S6: every branch and tag comes, exactly once")
+class ReferencesTwice(GoodRepository):
+    def references(self):
+        for reference in super().references():
+            yield from (reference, reference)
+
+
+@fault(RepositoryTests, "test_a_new_commit_moves_the_head", "S9: references are read anew each time")
+class RemembersHeads(GoodRepository):
+    remembered = None
+
+    def references(self):
+        if self.remembered is None:
+            self.remembered = list(super().references())
+        yield from self.remembered
+
+
+@fault(RepositoryTests, CHAIN, "S6: a log goes from the head to the first commit without a gap")
+class CutLogs(GoodRepository):
+    def commit_log(self, reference):
+        yield from islice(super().commit_log(reference), 10)
+
+
+@fault(RepositoryTests, CHAIN, "S6: a log goes from the head to the first commit without a gap")
+class OldestFirst(GoodRepository):
+    def commit_log(self, reference):
+        yield from reversed(list(super().commit_log(reference)))
+
+
+@fault(RepositoryTests, "test_commit_times_are_aware_utc", "S17: commit times are aware and in UTC")
+class NaiveTimes(GoodRepository):
+    def commit_log(self, reference):
+        for entry in super().commit_log(reference):
+            yield replace(entry, commit_time=entry.commit_time.replace(tzinfo=None))
+
+
+@fault(
+    RepositoryTests,
+    "test_only_puts_have_contents_and_their_time_is_that_of_the_commit",
+    "Only a PUT has a content",
+)
+class OtherTimesInContents(GoodRepository):
+    def commit_log(self, reference):
+        for entry in super().commit_log(reference):
+            operations = tuple(
+                replace(each, content=replace(each.content, commit_time=entry.commit_time + timedelta(hours=1)))
+                if each.kind is OperationKind.PUT
+                else each
+                for each in entry.operations
+            )
+            yield replace(entry, operations=operations)
+
+
+@fault(RepositoryTests, "test_the_log_of_an_older_commit_is_the_rest_of_the_log", "The log begins at reference.commit")
+class AlwaysTheHead(GoodRepository):
+    def commit_log(self, reference):
+        heads = {each.name: each for each in self.references()}
+        return super().commit_log(heads.get(reference.name, reference))
+
+
+@fault(RepositoryTests, "test_a_log_is_a_stream_that_can_be_left", "A log is a stream that can be closed early")
+class LogsAreLists(GoodRepository):
+    def commit_log(self, reference):
+        return list(super().commit_log(reference))
+
+
+@fault(RepositoryTests, "test_a_commit_that_does_not_exist_is_an_error", "S6: a commit that does not exist is never")
+class MissingCommitsAreEmpty(swallowing(ReferenceNotFoundError)):
+    pass
+
+
+@fault(
+    RepositoryTests,
+    "test_a_reference_without_a_commit_has_an_empty_log_and_no_contents",
+    "A reference without a commit has an empty log",
+)
+class NoCommitIsAnError(GoodRepository):
+    def commit_log(self, reference):
+        if reference.commit_id is None:
+            raise ReferenceNotFoundError("it has no commit")
+        return super().commit_log(reference)
+
+
+@fault(RepositoryTests, CONTENTS, "S6: contents at a commit are all that its history put there")
+class DropsAreForgotten(GoodRepository):
+    def contents(self, reference):
+        newest = {}
+        for entry in super().commit_log(reference):
+            for operation in entry.operations:
+                if operation.content is not None:
+                    newest.setdefault(operation.content_key, operation.content)
+        yield from newest.values()
+
+
+@fault(RepositoryTests, CONTENTS, "S6: contents at a commit are all that its history put there")
+class OneKeyIsLeftOut(GoodRepository):
+    def contents(self, reference):
+        yield from islice(super().contents(reference), 1)
+
+
+@fault(
+    RepositoryTests,
+    "test_its_identity_is_always_the_same_and_holds_no_secret",
+    "S15 and S28: the identity tells the repository",
+)
+class IdentityOfTheObject(GoodRepository):
+    def identity(self):
+        return f"ledger:{id(self)}"
+
+
+@fault(
+    RepositoryTests,
+    "test_its_identity_is_always_the_same_and_holds_no_secret",
+    "S15 and S28: the identity tells the repository",
+)
+class IdentityWithASecret(GoodRepository):
+    def identity(self):
+        return f"ledger:s3cret-word@{self._folder.resolve()}"
+
+
+@fault(RepositoryTests, "test_its_identity_is_the_same_by_every_address", "S15: one repository has one identity")
+class IdentityByAddress(GoodRepository):
+    def identity(self):
+        return f"ledger:{self._folder}"
+
+
+@fault(RepositoryTests, "test_threads_read_the_same_as_one", "A connector is used from several threads at once")
+class SharedCursor(GoodRepository):
+    seen: Counter[str]
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.seen = Counter()
+
+    def commit_log(self, reference):
+        self.seen[reference.name] += 1
+        return super().commit_log(reference) if self.seen[reference.name] < 3 else iter(())
+
+
+@fault(RepositoryTests, "test_its_former_identities_are_others_and_hold_no_secret", "SupportsFormerIdentities: former")
+class PresentAmongTheFormer(GoodRepository):
+    def former_identities(self):
+        return [self.identity()]
+
+
+@fault(RepositoryTests, "test_the_shared_clock_is_aware_utc_or_not_known", "S8: the clock of the repository")
+class NaiveClock(GoodRepository):
+    def shared_time(self):
+        return next(super().commit_log(next(iter(self.references())))).commit_time.replace(tzinfo=None)
+
+
+@fault(RepositoryTests, "test_an_unknown_option_is_refused_by_name", "S27: an unknown option is refused")
+class IgnoresUnknownOptions(GoodRepository):
+    @classmethod
+    def from_options(cls, values):
+        return cls(cls.Options.from_mapping({name: value for name, value in values.items() if name == "folder"}))

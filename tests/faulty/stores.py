@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import test_store as example
+from nessie_gc_ledger import LedgerStore
+
+from faulty import fault
+from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError, StoreError
+from nessie_gc_core.model import LiveSetStatus
+
+
+class StoreTests(example.TestLedgerStore):
+    connector = LedgerStore
+
+
+class TestGood(StoreTests):
+    pass
+
+
+STATUS = "test_a_verb_that_does_not_fit_the_status_raises_and_changes_nothing"
+LEASE = "test_a_held_lease_is_refused_to_others_and_names_its_holder"
+UNUSABLE = "test_a_store_that_cannot_be_used_is_an_error_and_not_empty"
+
+
+@fault(StoreTests, UNUSABLE, "S15: a store that cannot be used is never an empty one")
+class UnusableIsEmpty(LedgerStore):
+    def live_sets(self):
+        try:
+            yield from super().live_sets()
+        except StoreError:
+            return
+
+
+@fault(StoreTests, UNUSABLE, "S15: a store that cannot be used is never an empty one")
+class ErrorsOfTheDriver(LedgerStore):
+    def live_sets(self):
+        try:
+            yield from super().live_sets()
+        except StoreError as error:
+            raise sqlite3.OperationalError(str(error)) from error
+
+
+@fault(StoreTests, STATUS, "S15: a status changes by compare-and-set")
+class AnyStatusWillDo(LedgerStore):
+    def finish_expire(self, live_set_id, *, at, failure=None):
+        try:
+            super().finish_expire(live_set_id, at=at, failure=failure)
+        except LiveSetStateError:
+            return
+
+
+@fault(StoreTests, STATUS, "S15: a status changes by compare-and-set")
+class VersionsAtAnyTime(LedgerStore):
+    def add_content_versions(self, live_set_id, versions):
+        with self._rows.transaction() as rows:
+            self.get_in(rows, live_set_id)
+            return sum(rows.add("version", str(live_set_id), v.content_id, repr(v.identity), v) for v in versions)
+
+    def get_in(self, rows, live_set_id):
+        if rows.get("live set", "", "", str(live_set_id)) is None:
+            raise LiveSetNotFoundError(f"there is no live set {live_set_id}")
+
+
+@fault(StoreTests, "test_only_one_of_many_threads_starts_a_sweep", "S15: a status changes by compare-and-set")
+class ChecksBeforeItSets(LedgerStore):
+    barrier = threading.Barrier(8)
+
+    def start_expire(self, live_set_id, *, at, resume=False):
+        found = self.get(live_set_id)
+        if found.status is not LiveSetStatus.IDENTIFY_SUCCESS:
+            raise LiveSetStateError(f"{found.status}, expected IDENTIFY_SUCCESS")
+        self.barrier.wait(10)
+        with self._rows.transaction() as rows:
+            begun = replace(found, status=LiveSetStatus.EXPIRY_IN_PROGRESS, expiry_started=at)
+            rows.put("live set", "", "", str(live_set_id), begun)
+
+
+@fault(
+    StoreTests,
+    "test_a_verb_that_needs_a_live_set_names_the_one_that_does_not_exist",
+    "An id that does not exist is an error",
+)
+class UnknownIdsAreIgnored(LedgerStore):
+    def delete(self, live_set_id):
+        try:
+            super().delete(live_set_id)
+        except LiveSetNotFoundError:
+            return
+
+
+@fault(StoreTests, "test_an_id_that_exists_cannot_be_started_again", "An id that exists cannot be started again")
+class StartsOver(LedgerStore):
+    def start_identify(self, live_set_id, **more):
+        try:
+            super().start_identify(live_set_id, **more)
+        except LiveSetStateError:
+            self.delete(live_set_id)
+            super().start_identify(live_set_id, **more)
+
+
+@fault(StoreTests, "test_failures_are_kept_whole_and_cannot_be_left_but_by_resuming", "S17: a failure is kept whole")
+class CutsFailures(LedgerStore):
+    def finish_expire(self, live_set_id, *, at, failure=None):
+        super().finish_expire(live_set_id, at=at, failure=failure and failure[:255])
+
+
+@fault(StoreTests, "test_a_resumed_sweep_keeps_its_first_start_and_forgets_the_failure", "S15: a resumed sweep keeps")
+class ForgetsTheFirstStart(LedgerStore):
+    def start_expire(self, live_set_id, *, at, resume=False):
+        super().start_expire(live_set_id, at=at, resume=resume)
+        with self._rows.transaction() as rows:
+            row = rows.get("live set", "", "", str(live_set_id))
+            rows.put("live set", "", "", str(live_set_id), {**row, "expiry_started": at})
+
+
+@fault(
+    StoreTests, "test_times_come_back_equal_and_in_utc_whatever_their_zone", "S17: times come back equal, aware, in UTC"
+)
+class WallClocks(LedgerStore):
+    def start_identify(self, live_set_id, *, repository, created, policies=()):
+        naive = created.replace(tzinfo=UTC)
+        super().start_identify(live_set_id, repository=repository, created=naive, policies=policies)
+
+
+@fault(StoreTests, "test_a_live_set_goes_through_its_whole_life", "S17: a live set comes back as it was written")
+class Seconds(LedgerStore):
+    def start_identify(self, live_set_id, *, repository, created, policies=()):
+        whole = created.replace(microsecond=0)
+        super().start_identify(live_set_id, repository=repository, created=whole, policies=policies)
+
+
+@fault(StoreTests, "test_live_sets_come_newest_first", "Live sets come newest first")
+class OldestFirst(LedgerStore):
+    def live_sets(self):
+        yield from reversed(list(super().live_sets()))
+
+
+@fault(
+    StoreTests, "test_a_deleted_live_set_is_gone_with_its_rows_and_no_other_is", "A deleted live set is gone with all"
+)
+class LeavesRows(LedgerStore):
+    def delete(self, live_set_id):
+        self.get(live_set_id)
+        with self._rows.transaction() as rows:
+            rows.remove("live set", "", "", str(live_set_id))
+
+
+@fault(StoreTests, "test_a_store_that_is_opened_again_has_what_it_had", "S15: what was written is there when")
+class EmptiesItself(LedgerStore):
+    def close(self):
+        Path(self.options.file).unlink(missing_ok=True)
+
+
+@fault(
+    StoreTests,
+    "test_texts_that_are_nearly_equal_are_not_taken_for_each_other",
+    "S4: texts are compared character by character",
+)
+class IgnoresCase(LedgerStore):
+    def add_content_versions(self, live_set_id, versions):
+        return super().add_content_versions(
+            live_set_id, (replace(v, content_id=v.content_id.lower()) for v in versions)
+        )
+
+
+@fault(StoreTests, "test_long_texts_come_back_whole", "S17: nothing is cut")
+class CutsTexts(LedgerStore):
+    def add_content_versions(self, live_set_id, versions):
+        return super().add_content_versions(live_set_id, (replace(v, location=v.location[:255]) for v in versions))
+
+
+@fault(
+    StoreTests,
+    "test_versions_that_differ_in_any_part_of_their_identity_are_several",
+    "S6: versions that differ in any part of ContentVersion.identity",
+)
+class NoneIsEmptyText(LedgerStore):
+    def add_content_versions(self, live_set_id, versions):
+        changed = (replace(v, metadata_location=v.metadata_location or "") for v in versions)
+        return super().add_content_versions(live_set_id, changed)
+
+
+@fault(StoreTests, "test_versions_with_the_same_identity_are_one", "Versions with the same ContentVersion.identity")
+class CountsAll(LedgerStore):
+    def add_content_versions(self, live_set_id, versions):
+        kept = list(versions)
+        super().add_content_versions(live_set_id, kept)
+        return len(kept)
+
+
+@fault(StoreTests, "test_live_sets_do_not_see_each_other", "Live sets do not see the rows of each other")
+class OneSetOfVersions(LedgerStore):
+    def content_versions(self, live_set_id, content_id=None):
+        for live_set in super().live_sets():
+            yield from super().content_versions(live_set.id, content_id)
+
+
+@fault(StoreTests, "test_a_stream_of_many_versions_goes_in_and_comes_out", "S6: streams of any length go in and come")
+class OnePage(LedgerStore):
+    def content_versions(self, live_set_id, content_id=None):
+        for number, found in enumerate(super().content_versions(live_set_id, content_id)):
+            if number < 1000:
+                yield found
+
+
+@fault(StoreTests, "test_tombstones_belong_to_their_repository_and_stay", "S7: tombstones belong to one repository")
+class SharedTombstones(LedgerStore):
+    def add_tombstones(self, repository, paths, *, at):
+        super().add_tombstones("all", paths, at=at)
+
+    def tombstones(self, repository, paths):
+        return super().tombstones("all", paths)
+
+
+@fault(StoreTests, "test_a_content_keeps_its_first_and_moves_its_last_time", "S6: a content at a location keeps its")
+class MovesTheFirstTime(LedgerStore):
+    def register_contents(self, repository, contents):
+        with self._rows.transaction() as rows:
+            for each in contents:
+                rows.put("seen", repository, each.content_id, each.location, each)
+
+
+@fault(
+    StoreTests,
+    "test_records_that_move_join_those_that_are_there",
+    "move_records joins: of a content that both have",
+)
+class OverwritesWhatIsThere(LedgerStore):
+    def move_records(self, source, target):
+        with self._rows.transaction() as rows:
+            rows.clear(("seen",), target)
+        return super().move_records(source, target)
+
+
+@fault(StoreTests, LEASE, "S15: one collector at a time")
+class LeasesForAll(LedgerStore):
+    def acquire_lease(self, repository, owner, **more):
+        holder = self.lease(repository)
+        if holder is not None:
+            self.release_lease(repository, holder.owner)
+        return super().acquire_lease(repository, owner, **more)
+
+
+@fault(StoreTests, LEASE, "S15: one collector at a time")
+class DoesNotNameTheHolder(LedgerStore):
+    def acquire_lease(self, repository, owner, **more):
+        try:
+            return super().acquire_lease(repository, owner, **more)
+        except LeaseHeldError as error:
+            raise LeaseHeldError("somebody holds it") from error
+
+
+@fault(
+    StoreTests,
+    "test_a_lease_that_is_given_back_is_free_at_once",
+    "A lease that its owner gives back is free at once",
+)
+class AnybodyGivesItBack(LedgerStore):
+    def release_lease(self, repository, owner):
+        holder = self.lease(repository)
+        super().release_lease(repository, holder.owner if holder is not None else owner)
+
+
+@fault(
+    StoreTests,
+    "test_a_lease_that_is_renewed_keeps_its_beginning_and_ends_later",
+    "A lease that is renewed keeps its beginning",
+)
+class RenewsFromNow(LedgerStore):
+    def acquire_lease(self, repository, owner, **more):
+        self.release_lease(repository, owner)
+        return super().acquire_lease(repository, owner, **more)
+
+
+@fault(
+    StoreTests,
+    "test_deferred_deletions_that_are_done_are_forgotten_and_counted",
+    "S15: deferred deletions that are done are forgotten",
+)
+class NeverForgets(LedgerStore):
+    def remove_file_deletions(self, live_set_id, deletions):
+        return len(list(deletions))
+
+
+@fault(
+    StoreTests,
+    "test_deferred_deletions_are_kept_once_and_come_ordered_by_location",
+    "S15: deferred deletions are kept once",
+)
+class Unordered(LedgerStore):
+    def file_deletions(self, live_set_id):
+        yield from sorted(super().file_deletions(live_set_id), key=lambda deletion: deletion.path)
+
+
+@fault(StoreTests, "test_a_step_that_is_recorded_again_replaces_itself", "S15: a step that is recorded again replaces")
+class FirstStepStays(LedgerStore):
+    def record_step(self, live_set_id, step):
+        with self._rows.transaction() as rows:
+            rows.add("step", str(live_set_id), step.unit, step.part, step)
+
+
+@fault(StoreTests, "test_it_behaves_like_a_plain_model_of_itself", "S17: a store does what a plain model of it does")
+class ForgetsBaseLocations(LedgerStore):
+    def add_base_locations(self, live_set_id, content_id, locations):
+        return super().add_base_locations(live_set_id, content_id, list(locations)[:1])
+
+
+@fault(StoreTests, "test_the_shared_clock_is_aware_utc_or_not_known", "S8: the clock of the store is aware")
+class NaiveClock(LedgerStore):
+    def shared_time(self):
+        return datetime.now()
+
+
+class Schemas(LedgerStore):
+    """Has the ability, and does not mind anything."""
+
+    def create_schema(self, strategy):
+        pass
+
+    def schema_script(self):
+        return ""
+
+
+for _name, _test, _says in (
+    ("AnyStrategy", "test_an_unknown_schema_strategy_is_refused", "S27: a strategy that is not known is refused"),
+    ("CreatesTwice", "test_tables_that_exist_are_refused_or_left", "SupportsSqlSchema: CREATE refuses tables"),
+    ("NoScript", "test_the_schema_is_shown_as_a_script", "SupportsSqlSchema: the script is the statements"),
+):
+    fault(StoreTests, _test, _says)(type(_name, (Schemas,), {"__module__": __name__}))

@@ -1,0 +1,331 @@
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from nessie_gc_memory import MemoryLake, TableState, put
+
+from nessie_gc_core import Collector
+from nessie_gc_core.errors import ConfigurationError, IncompleteError, LiveSetStateError, SafetyError
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.report import GcReport
+
+DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, and a data folder of its own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def lake() -> Iterator[MemoryLake]:
+    """One table with a live file, and three files that nobody needs; all are old, and its clock is the real one."""
+    lake = MemoryLake.named(f"api-{uuid.uuid4()}")
+    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
+    lake.commit("main", put(table(lake).version))
+    for path in DEAD:
+        lake.put(path)
+    lake.now = None
+    yield lake
+    MemoryLake.forget(lake.name)
+
+
+def table(lake: MemoryLake) -> TableState:
+    return lake.table("db.t", location="memory://wh/db/t", content_id="t").append("live.parquet")
+
+
+@pytest.fixture
+def gc(lake: MemoryLake) -> Iterator[Collector]:
+    with Collector(**settings(lake)) as collector:
+        yield collector
+
+
+def settings(lake: MemoryLake) -> dict[str, object]:
+    kinds = ("content-to-files", "file-lister", "file-deleter")
+    return {
+        "repository": "memory",
+        "repository_option": {"lake": lake.name},
+        "connector_option": [f"{kind}:memory:lake={lake.name}" for kind in kinds],
+        "engine": "local",
+        "inmemory": True,
+    }
+
+
+def outcomes(report: GcReport) -> dict[str, int]:
+    return {outcome.value: tally.files for outcome, tally in report.outcomes.items() if tally.files}
+
+
+# ---- plan and apply -----------------------------------------------------------------------------------
+def test_a_plan_deletes_nothing_and_shows_every_file(gc: Collector, lake: MemoryLake) -> None:
+    before = lake.paths()
+    plan = gc.plan(default_cutoff="1", allow=["memory://wh/"], min_age="P2D")
+    assert before == lake.paths()
+    rows = plan.files.to_arrow().to_pylist()
+    gone = {row["location"] + row["path"] for row in rows if row["outcome"] == "would_delete"}
+    assert DEAD < gone and table(lake).needed.isdisjoint(gone)
+    assert len(rows) == plan.report.outcomes[Outcome.WOULD_DELETE].files == plan.files.count()
+    assert [len(rows)] == plan.files.sql("SELECT count(*) AS files FROM files").to_pandas()["files"].tolist()
+
+
+def test_apply_deletes_what_the_plan_showed(gc: Collector, lake: MemoryLake, home: Path) -> None:
+    plan = gc.plan(default_cutoff="1")
+    before = lake.paths()
+    result = plan.apply(outcomes_to="audit.jsonl")
+    result.raise_for_status()
+    planned = {row["location"] + row["path"] for row in plan.files.to_arrow().to_pylist()}
+    assert planned == before - lake.paths()
+    lines = [json.loads(line) for line in (home / "audit.jsonl").read_text().splitlines()]
+    assert {(path, "deleted") for path in planned} == {(row["location"] + row["path"], row["outcome"]) for row in lines}
+
+
+def test_apply_never_deletes_what_the_plan_did_not_show(gc: Collector, lake: MemoryLake) -> None:
+    plan = gc.plan(default_cutoff="1")
+    late = lake.put("memory://wh/db/t/data/dead-late.parquet", modified=datetime(2026, 1, 1, tzinfo=UTC))
+    plan.apply()
+    assert late in lake.paths()
+    assert DEAD.isdisjoint(lake.paths())
+
+
+def test_apply_leaves_a_file_that_was_written_again(gc: Collector, lake: MemoryLake) -> None:
+    plan = gc.plan(default_cutoff="1")
+    again = min(DEAD)
+    lake.put(again, 7, modified=datetime(2026, 1, 2, tzinfo=UTC))
+    report = plan.apply()
+    assert {again} == DEAD & lake.paths()
+    assert any(warning.startswith("1 files of the plan are needed, changed or gone") for warning in report.warnings)
+
+
+def test_apply_spares_what_became_live(gc: Collector, lake: MemoryLake) -> None:
+    plan = gc.plan(default_cutoff="1")
+    lake.commit("dev", put(table(lake).append("dead-0.parquet").version))
+    report = plan.apply()
+    assert {"memory://wh/db/t/data/dead-0.parquet"} == DEAD & lake.paths()
+    assert 1 == report.references_moved
+
+
+def test_a_plan_is_applied_once(gc: Collector) -> None:
+    plan = gc.plan(default_cutoff="1")
+    plan.apply()
+    with pytest.raises(LiveSetStateError, match="EXPIRY_SUCCESS"):
+        plan.apply()
+
+
+def test_a_plan_that_is_too_old_is_refused(gc: Collector, lake: MemoryLake) -> None:
+    plan = gc.plan(default_cutoff="1")
+    plan = replace(plan, parameters=replace(plan.parameters, max_live_set_age=timedelta(0)))
+    with pytest.raises(SafetyError, match="`max_live_set_age`"):
+        plan.apply()
+    assert lake.paths() >= DEAD
+
+
+def test_a_plan_of_a_live_set_that_was_marked_before(gc: Collector, lake: MemoryLake) -> None:
+    marked = gc.mark(default_cutoff="1")
+    plan = gc.plan(live_set=str(marked.live_set_id))
+    assert marked.live_set_id == plan.report.live_set_id
+    plan.apply()
+    assert DEAD.isdisjoint(lake.paths())
+
+
+def test_an_empty_plan_has_no_rows(gc: Collector) -> None:
+    gc.collect(delete=True, default_cutoff="1")
+    plan = gc.plan(default_cutoff="1")
+    assert 0 == plan.files.count()
+    assert {} == outcomes(plan.apply())
+
+
+def test_cutoffs_are_given_by_pattern(gc: Collector, lake: MemoryLake) -> None:
+    lake.commit("main", put(table(lake).overwrite("new.parquet").version))
+    everything = gc.plan(default_cutoff="1", cutoffs={"mai.*": "NONE"})
+    heads = gc.plan(default_cutoff="1", cutoffs={"mai": "NONE"})
+    assert everything.files.count() < heads.files.count()
+    with pytest.raises(ConfigurationError, match=r"'a\{1,2\}' in `cutoffs` has a comma"):
+        gc.plan(cutoffs={"a{1,2}": "1"})
+
+
+# ---- the other verbs ----------------------------------------------------------------------------------
+def test_mark_and_sweep_apart(gc: Collector, lake: MemoryLake) -> None:
+    live_set = gc.mark(default_cutoff="1").live_set_id
+    assert {"would_delete"} == set(outcomes(gc.sweep(live_set, delete=False)))
+    assert lake.paths() >= DEAD
+    assert {"deleted"} == set(outcomes(gc.sweep(live_set, delete=True)))
+    assert DEAD.isdisjoint(lake.paths())
+
+
+def test_deferred_deletions(gc: Collector, lake: MemoryLake) -> None:
+    report = gc.collect(delete=True, default_cutoff="1", defer_deletes=True)
+    assert {"deferred"} == set(outcomes(report))
+    recorded = list(gc.live_sets.deferred(uuid.UUID(report.live_set_id)))
+    assert DEAD <= {deletion.location + deletion.path for deletion in recorded}
+    assert {"would_delete"} == set(outcomes(gc.delete_deferred(report.live_set_id, delete=False)))
+    assert lake.paths() >= DEAD
+    gc.delete_deferred(report.live_set_id, delete=True)
+    assert DEAD.isdisjoint(lake.paths())
+
+
+def test_collecting_asks_for_a_word_about_deleting(gc: Collector) -> None:
+    with pytest.raises(TypeError, match="delete"):
+        gc.collect()  # type: ignore[call-arg]  # that is the mistake
+
+
+def test_live_sets_are_listed_and_deleted(gc: Collector) -> None:
+    report = gc.mark()
+    assert [report.live_set_id] == [str(live_set.id) for live_set in gc.live_sets.all()]
+    gc.live_sets.delete(uuid.UUID(report.live_set_id))
+    assert [] == gc.live_sets.all()
+
+
+def test_every_service_runs_by_the_name_of_its_command(gc: Collector, lake: MemoryLake) -> None:
+    assert {"gc", "mark", "sweep", "deferred-deletes"} <= set(gc.services)
+    report = gc.run("gc", default_cutoff="1", dry_run=True)
+    assert lake.paths() >= DEAD
+    assert 0 == report.exit_code
+    with pytest.raises(ConfigurationError, match=r"no service 'gcc'; installed are: .*'?gc"):
+        gc.run("gcc")
+
+
+def test_progress_is_told(lake: MemoryLake) -> None:
+    told: list[str] = []
+    with Collector(**settings(lake), progress=lambda phase, done, total: told.append(phase)) as gc:
+        gc.plan(default_cutoff="1")
+    assert ["mark", "expand", "list", "subtract", "delete"] == list(dict.fromkeys(told))
+
+
+# ---- settings -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("keyword", "variable", "file"), [("1", "2", "3"), (None, "1", "NONE"), (None, None, "1")])
+def test_a_keyword_wins_over_the_environment_and_that_over_the_file(
+    lake: MemoryLake,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    keyword: str | None,
+    variable: str | None,
+    file: str,
+) -> None:
+    (home / "nessie-gc.toml").write_text(f'default-cutoff = "{file}"\n')
+    if variable is not None:
+        monkeypatch.setenv("NESSIE_GC_DEFAULT_CUTOFF", variable)
+    more = {"default_cutoff": keyword} if keyword is not None else {}
+    with Collector.from_toml(**settings(lake), **more) as gc:
+        marked = gc.mark()
+        (live_set,) = [each for each in gc.live_sets.all() if str(each.id) == marked.live_set_id]
+    assert ("1",) == live_set.policies
+
+
+def test_the_file_gives_what_the_command_line_would_take(lake: MemoryLake, home: Path) -> None:
+    (home / "other.toml").write_text(
+        f'engine = "local"\ninmemory = true\nallow = ["memory://wh/"]\njson = true\n'
+        f'[repository]\nname = "memory"\nlake = "{lake.name}"\n'
+        + "".join(
+            f'[connectors.{kind}.memory]\nlake = "{lake.name}"\n'
+            for kind in ("content-to-files", "file-lister", "file-deleter")
+        )
+    )
+    with Collector.from_toml("other.toml") as gc:
+        plan = gc.plan(default_cutoff="1")
+    assert not any("allow" in warning for warning in plan.report.warnings)
+    assert plan.report.outcomes[Outcome.WOULD_DELETE].files > 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"urii": "x"}, "unknown setting 'urii'; did you mean 'uri'"),
+        ({"engine": "sparc"}, "'engine' cannot be 'sparc': expected one of spark, local"),
+        ({"min_age": "yesterday"}, "'min_age' cannot be 'yesterday'"),
+        ({"spark_master": "local[1]", "engine": "local"}, None),
+        ({"lister": "memry"}, "unknown file-lister 'memry'"),
+        ({"repository_option": {"lak": "x"}}, None),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_anything_is_opened(
+    lake: MemoryLake, wrong: dict[str, object], said: str | None
+) -> None:
+    try:
+        gc = Collector(**{**settings(lake), **wrong})
+    except ConfigurationError as error:
+        assert said is not None and said in str(error)
+        return
+    assert said is None
+    with gc, pytest.raises(ConfigurationError):
+        gc.plan()
+    assert [] == [path for path in DEAD if path not in lake.paths()]
+
+
+def test_a_variable_that_nobody_reads_is_refused(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESSIE_GC_MIN_AGGE", "P2D")
+    with pytest.raises(ConfigurationError, match="NESSIE_GC_MIN_AGGE; did you mean NESSIE_GC_MIN_AGE"):
+        Collector(**settings(lake))
+
+
+def test_a_parameter_that_is_misspelt_is_refused(gc: Collector) -> None:
+    with pytest.raises(ConfigurationError, match=r"unknown option 'min_agee'.*did you mean 'min_age'"):
+        gc.plan(min_agee="P2D")
+
+
+def test_no_message_speaks_of_flags(lake: MemoryLake) -> None:
+    with Collector(**settings(lake)) as gc:
+        with pytest.raises(ConfigurationError) as raised:
+            gc.plan(min_age="PT1M")
+        assert "`min_age`" in str(raised.value) and "--" not in str(raised.value)
+        assert not any("--" in warning for warning in gc.plan().report.warnings)
+
+
+# ---- check --------------------------------------------------------------------------------------------
+def test_check_names_everything_that_it_reached(lake: MemoryLake) -> None:
+    with Collector(**settings(lake), allow=["memory://wh/db/"]) as gc:
+        names = [result.name for result in gc.check()]
+    expected = ["plugins", "configuration", "repository", "live-set store", "memory://wh/db/", "engine local"]
+    assert expected == names
+
+
+def test_check_raises_what_is_not_right(lake: MemoryLake) -> None:
+    with (
+        Collector(**settings(lake), allow=["warp://wh/"], min_age="PT1M") as gc,
+        pytest.raises(ConfigurationError, match=r"configuration: .*`no_age_floor`.*; warp://wh/: "),
+    ):
+        gc.check()
+
+
+# ---- the report ---------------------------------------------------------------------------------------
+def test_a_report_shows_itself_in_a_notebook_and_escapes_what_comes_from_data(gc: Collector) -> None:
+    report = gc.plan(default_cutoff="1").report
+    report.unknown["memory://wh/<script>"] = "a & b"
+    html = report._repr_html_()
+    assert "<td>would delete</td>" in html
+    assert "memory://wh/&lt;script&gt;" in html and "a &amp; b" in html and "<script>" not in html
+    frame = report.to_pandas().set_index("outcome")
+    assert report.outcomes[Outcome.WOULD_DELETE].bytes == frame.loc["would_delete", "bytes"]
+
+
+def test_a_report_that_is_not_complete_raises(gc: Collector) -> None:
+    report = gc.plan(default_cutoff="1").report
+    report.raise_for_status()
+    report.unknown["memory://wh/x"] = "it cannot be read"
+    with pytest.raises(IncompleteError, match="1 locations are unknown"):
+        report.raise_for_status()
+
+
+def test_a_collector_can_be_used_again_after_it_was_closed(lake: MemoryLake) -> None:
+    gc = Collector(**settings(lake))
+    gc.plan(default_cutoff="1")
+    gc.close()
+    assert gc.plan(default_cutoff="1").files.count() > 0
+    gc.close()
+
+
+def test_plugins_can_be_handed_in(lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nessie_gc_core.plugins import PluginRegistry
+
+    empty = PluginRegistry()
+    with pytest.raises(ConfigurationError, match="memory"):
+        Collector(**settings(lake), plugins=empty)

@@ -1,0 +1,185 @@
+"""Each contract's docstring opens with a whole plugin, which works."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import re
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.connection import Listener
+from pathlib import Path
+from types import GeneratorType, ModuleType
+from uuid import uuid4
+
+import pytest
+from nessie_gc_memory import MemoryLiveSetStore
+
+from nessie_gc_core.connectors import (
+    Connector,
+    ContentToFiles,
+    FileDeleter,
+    FileLister,
+    LiveSetStore,
+    RepositoryConnector,
+    VisitedDeduplicator,
+)
+from nessie_gc_core.errors import (
+    LiveSetNotFoundError,
+    MissingFileError,
+    RepositoryError,
+    StoreError,
+    UnreadableFileError,
+)
+from nessie_gc_core.model import ContentVersion, DeleteStatus, FileReference, Reach
+from nessie_gc_core.model.options import ConnectorSpec, OptionValue
+from nessie_gc_core.plugins.registry import KINDS, PluginRegistry
+
+
+def plugin(contract: type[Connector]) -> str:
+    """The code of the example, which comes second, after the summary."""
+    _, _, rest = inspect.cleandoc(contract.__doc__ or "").partition("\n\n")
+    title, _, code = rest.partition("\n\n")
+    assert "Example of a whole plugin::" == title
+    return inspect.cleandoc(re.match(r"((?: {4}.*\n?|\n)+)", code + "\n")[0])
+
+
+Opened = Callable[..., Connector]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Opens the only connector of a contract's example, by way of a registry."""
+
+    def open_it(contract: type[Connector], **options: OptionValue) -> Connector:
+        module = ModuleType(f"example_of_{contract.__name__}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(compile(plugin(contract), f"<docstring of {contract.__name__}>", "exec"), module.__dict__)
+        registry = PluginRegistry()
+        registry.register(module, name="example")
+        (name,) = registry.connectors(contract)
+        return registry.open(contract, ConnectorSpec(kind=KINDS[contract][0], name=name, options=options))
+
+    return open_it
+
+
+@pytest.mark.parametrize("contract", KINDS, ids=lambda contract: contract.__name__)
+def test_the_plugin_of_the_docstring_registers_one_connector_of_the_contract(
+    contract: type[Connector], opened: Opened
+) -> None:
+    with opened(contract) as connector:
+        assert isinstance(connector, contract)
+
+
+@pytest.mark.parametrize("contract", KINDS, ids=lambda contract: contract.__name__)
+def test_the_plugin_of_the_docstring_imports_public_names_only(contract: type[Connector]) -> None:
+    imported = set(re.findall(r"^from (nessie_gc_core\S*)", plugin(contract), re.MULTILINE))
+    assert imported <= {f"nessie_gc_core{each}" for each in ("", ".connectors", ".errors", ".model")}
+
+
+def test_the_lister_lists(tmp_path: Path, opened: Opened) -> None:
+    (tmp_path / "t" / "data").mkdir(parents=True)
+    (tmp_path / "t" / "data" / "a b.parquet").write_bytes(b"abc")
+    (tmp_path / "t" / "link").symlink_to(tmp_path)
+    lister = opened(FileLister)
+    assert isinstance(lister, FileLister)
+    (found,) = lister.list_files(f"disk://{tmp_path}/t/")
+    assert ("data/a b.parquet", 3) == (found.path, found.size)
+    assert found.modified is not None
+    assert [] == list(lister.list_files(f"disk://{tmp_path}/none/"))
+    with pytest.raises(OSError, match="cannot list"):
+        list(lister.list_files(f"disk://{tmp_path}/t/data/a b.parquet/"))
+
+
+def test_the_deleter_deletes(opened: Opened) -> None:
+    asked, answers = [], {"/t/a%20b": 204, "/t/gone": 404, "/t/stuck": 500}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_DELETE(self) -> None:
+            asked.append(self.path)
+            self.send_response(answers[self.path])
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}).start()
+        deleter, location = opened(FileDeleter), f"web://127.0.0.1:{server.server_port}/t/"
+        assert isinstance(deleter, FileDeleter)
+        files = [FileReference(location=location, path=path) for path in ("a b", "gone", "stuck")]
+        found = {outcome.path: outcome.status for outcome in deleter.delete_files(location, files)}
+        server.shutdown()
+    expected = {"a b": DeleteStatus.DELETED, "gone": DeleteStatus.ALREADY_GONE, "stuck": DeleteStatus.FAILED}
+    assert expected == found
+    assert list(answers) == asked
+
+
+def test_the_repository_is_read(tmp_path: Path, opened: Opened) -> None:
+    (tmp_path / "c.json").write_text('{"db.t": "s3://b/t/1.json"}')
+    repository = opened(RepositoryConnector, file=str(tmp_path / "c.json"))
+    assert isinstance(repository, RepositoryConnector)
+    (reference,) = repository.references()
+    (entry,) = repository.commit_log(reference)
+    assert entry.operations is not None and entry.operations[0].content is not None
+    assert "s3://b/t/1.json" == entry.operations[0].content.metadata_location
+    missing = opened(RepositoryConnector, file=str(tmp_path / "none.json"))
+    assert isinstance(missing, RepositoryConnector)
+    with pytest.raises(RepositoryError):
+        list(missing.references())
+
+
+def test_the_reader_reads(tmp_path: Path, opened: Opened) -> None:
+    reader = opened(ContentToFiles)
+    assert isinstance(reader, ContentToFiles)
+
+    def version(name: str, text: str | None) -> ContentVersion:
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        where = {"metadata_location": f"{tmp_path}/{name}", "content_key": name, "commit_id": "c"}
+        return ContentVersion(content_id=name, content_type="LINES", snapshot_id=None, **where)
+
+    whole = version("whole", "s3://b/t\ns3://b/t/a\nEND\n")
+    assert [whole.metadata_location, "s3://b/t/a"] == [file.path for file in reader.files(whole)]
+    for text in ("", "s3://b/t\ns3://b/t/a\n"):
+        with pytest.raises(UnreadableFileError):
+            list(reader.files(version("broken", text)))
+    with pytest.raises(MissingFileError):
+        list(reader.files(version("none", None)))
+
+
+def test_the_store_passes_every_verb_on(tmp_path: Path, opened: Opened) -> None:
+    path, calls = os.path.relpath(tmp_path / "s"), 3
+    with MemoryLiveSetStore.from_options({}) as inner, Listener(path, "AF_UNIX") as listener:
+        server = threading.Thread(target=_serve, args=(listener, inner, calls))
+        server.start()
+        store, live_set_id = opened(LiveSetStore, socket=path), uuid4()
+        assert isinstance(store, LiveSetStore)
+        store.start_identify(live_set_id, repository="r", created=datetime(2026, 1, 1, tzinfo=UTC))
+        assert [live_set_id] == [live_set.id for live_set in store.live_sets()]
+        with pytest.raises(LiveSetNotFoundError):
+            store.get(uuid4())
+        server.join()
+
+
+def _serve(listener: Listener, store: LiveSetStore, calls: int) -> None:
+    for _ in range(calls):
+        with listener.accept() as connection:
+            verb, args, named = connection.recv()
+            call: Callable[..., object] = getattr(store, verb)
+            try:
+                answer = call(*args, **named)
+                connection.send((list(answer) if isinstance(answer, GeneratorType) else answer, None))
+            except StoreError as error:
+                connection.send((None, pickle.loads(pickle.dumps(error))))
+
+
+def test_the_deduplicator_remembers(opened: Opened) -> None:
+    visited = opened(VisitedDeduplicator)
+    assert isinstance(visited, VisitedDeduplicator)
+    asked = [Reach(commits=2), Reach(commits=1), Reach(everything=True)]
+    assert [True, False, True] == [visited.should_walk(bytes(16), reach) for reach in asked]

@@ -1,0 +1,45 @@
+"""What the distributions of this repository, and the examples, require of each other."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nessie_gc_core import __version__
+
+ROOT = Path(__file__).parents[2]
+PROJECTS = sorted([*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("examples/*/pyproject.toml")])
+
+
+def _project(path: Path) -> dict[str, object]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+
+
+@pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.parent.name)
+def test_a_plugin_takes_every_fix_of_the_core_and_no_new_minor_version(path: Path) -> None:
+    project = _project(path)
+    assert __version__ == project["version"]
+    assert f"nessie-gc-core~={__version__}" in project["dependencies"]
+
+
+def test_the_extra_testing_has_what_the_kit_imports() -> None:
+    declared = _project(ROOT / "pyproject.toml")["optional-dependencies"]["testing"]
+    modules = {
+        name.partition(".")[0]
+        for path in (ROOT / "nessie_gc_core" / "testing").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in _imported(node)
+    }
+    libraries = {"hypothesis", "pytest"}
+    assert libraries == {re.match(r"[\w-]+", requirement)[0] for requirement in declared}
+    assert libraries == modules & {"hypothesis", "pytest", "psutil", "moto", "pytest_timeout", "psycopg"}
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
