@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
 
@@ -22,13 +21,13 @@ from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSettings, PluginSettings
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
-from nessie_gc_core.services.live_sets import LiveSetService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.parameters import (
     DeferredDeletionParameters,
@@ -39,6 +38,7 @@ from nessie_gc_core.services.parameters import (
 )
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
+from nessie_gc_core.services.stored_live_sets import LiveSetService
 from nessie_gc_core.services.sweep import SweepService
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=ConnectorOptions)
 
 
-class Collector:
+class Collector(Closing):
     """Finds what no live state needs, and removes it when told to.
 
     Its settings are those of the command line, by the same names with underscores, with the same defaults; text is
@@ -84,7 +84,7 @@ class Collector:
             ConfigurationError: a setting is unknown or wrong, in a keyword, the environment or the file.
         """
         self._plugins = plugins if plugins is not None else installed()
-        groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services().values())]
+        groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services.by_name().values())]
         known = {field.name for group in groups for field in fields(group)} | COMMAND_LINE_ONLY
         check_settings_in(os.environ, known, self._plugins)
         file = ConfigFile() if config is None else ConfigFile.read(Path(config), known_keys(known))
@@ -228,7 +228,7 @@ class Collector:
     @property
     def services(self) -> Iterable[str]:
         """The names of the services that are installed."""
-        return sorted(self._registry.services())
+        return sorted(self._registry.services.by_name())
 
     def run(self, service: str, **parameters: Any) -> Report:
         """Runs any service that is installed, by the name of its command, and as that does.
@@ -236,9 +236,7 @@ class Collector:
         Raises:
             ConfigurationError: there is no such service, or it has no such parameter.
         """
-        found = self._registry.services().get(service)
-        if found is None:
-            raise ConfigurationError(f"there is no service {service!r}; installed are: {', '.join(self.services)}")
+        found = self._registry.services.named(service)
         return found(self._parameters(found.Parameters, parameters)).run(self.new_run())  # type: ignore[arg-type]
 
     # ---- how ------------------------------------------------------------------------------------------
@@ -264,14 +262,6 @@ class Collector:
     def close(self) -> None:
         """Closes what is open: the repository, the store, and the engine; a Spark session of yours stays open."""
         self._resources.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def known_keys(names: Iterable[str]) -> set[str]:

@@ -15,11 +15,11 @@ import click
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, SETTINGS, GcCommand, Session, standard_options
 from nessie_gc_core.cli.errors import Terminated, fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
-from nessie_gc_core.cli.live_sets import LIVE_SET_COMMANDS
+from nessie_gc_core.cli.live_set_commands import LIVE_SET_COMMANDS
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
-from nessie_gc_core.cli.services import service_commands
+from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.plugins import installed
 
 
@@ -40,7 +40,7 @@ class Program(click.Group):
     def commands(self) -> MutableMapping[str, click.Command]:
         """The services that are installed, as soon as somebody asks, and the commands of the program itself."""
         if self._all is None:
-            services = service_commands(installed().services().values())
+            services = service_commands(installed().services.by_name().values())
             self._all = {**{command.name or "": command for command in services}, **self._own}
         return self._all
 
@@ -50,7 +50,10 @@ class Program(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command by its name or one of its aliases."""
-        return super().get_command(ctx, cmd_name) or _by_alias(self.commands.values(), cmd_name)
+        found = super().get_command(ctx, cmd_name) or _by_alias(self.commands.values(), cmd_name)
+        if found is None and cmd_name in installed().services.names:
+            installed().services.named(cmd_name)  # says who claims it
+        return found
 
     def main(
         self,

@@ -16,7 +16,8 @@ from nessie_gc_core.config.specs import store_spec
 from nessie_gc_core.connectors import LiveSetStore, SupportsSqlSchema
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins import PluginRegistry, installed
-from nessie_gc_core.services.parameters import DeferredDeletionParameters, chosen_live_set
+from nessie_gc_core.services.live_set_ids import chosen_live_set
+from nessie_gc_core.services.parameters import DeferredDeletionParameters
 
 
 def open_store(call: Call) -> LiveSetStore:

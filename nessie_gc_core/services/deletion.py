@@ -14,7 +14,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_rows
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
-from nessie_gc_core.services.outcomes import OutcomeFile
+from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.recheck import Recheck
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.recheck import HeadsMoved, expand_moved, find_moved
+from nessie_gc_core.algorithms.moved import HeadsMoved, expand_moved, find_moved
 from nessie_gc_core.algorithms.subtract import with_owners
 from nessie_gc_core.algorithms.unread import UnreadContents
 from nessie_gc_core.connectors import VisitedDeduplicator

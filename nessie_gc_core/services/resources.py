@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from types import TracebackType
 from typing import Self, TypeVar
 
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.model.closing import Closing
 
 T = TypeVar("T")
 Opening = Callable[[], AbstractContextManager[T]]
 """Opens something that is closed by leaving it."""
 
 
-class Resources:
+class Resources(Closing):
     """A repository, a store and an engine: each is opened on first use, and all that are open are closed together."""
 
     def __init__(
@@ -63,11 +63,3 @@ class Resources:
         """Closes what is open; the next use opens it again."""
         self._repository = self._store = self._engine = None
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nessie_gc_core.algorithms.plan import PlanFiles
+from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import SweepStep, SweepStepState
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.deletion import DEAD, OutcomeRecords
 from nessie_gc_core.services.file_deletions import record_deletions
 from nessie_gc_core.services.outcome_counts import Counts
-from nessie_gc_core.services.outcomes import OutcomeFile
+from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.steps import Step, judged, step_of

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from collected_scenes import Merged, collect_scenes, collected
 from collecting import on_disk, spark_engine
 from histories import lakes
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from merged import Merged, collect_scenes, collected
 from nessie_gc_memory import MemoryLake, MemoryRepository, put
 from oracle import deletable
 from scenes import NOW

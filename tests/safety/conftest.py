@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from collected_scenes import Merged, collected
 from collecting import Collector, in_memory, spark_engine
-from merged import Merged, collected
 from nessie_gc_memory import MemoryLake
 from scenes import START
 

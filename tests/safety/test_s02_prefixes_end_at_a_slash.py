@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from collected_scenes import Merged
 from collecting import Collector
-from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.services.parameters import SweepParameters

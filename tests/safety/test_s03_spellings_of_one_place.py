@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from collected_scenes import Merged
 from collecting import Collector, on_disk
 from lakes_by_hand import respell
-from merged import Merged
 from nessie_gc_memory import MemoryFileDeleter, MemoryFileLister, MemoryLake, put
 from scenes import START
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from collected_scenes import Merged
 from collecting import Collector
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from merged import Merged
 from nessie_gc_memory import MemoryLake, put
 from scenes import ODD_DEAD, ODD_LIVE
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from collected_scenes import Merged
 from collecting import Collector
-from merged import Merged
 from nessie_gc_memory import MemoryContentToFiles, MemoryLake, TableState, put
 
 from nessie_gc_core.connectors import ContentToFiles

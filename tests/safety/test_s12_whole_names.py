@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from merged import Merged
+from collected_scenes import Merged
 from scenes import NOW
 
 from nessie_gc_core.model.policies import ReferencePolicies

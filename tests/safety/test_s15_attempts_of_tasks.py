@@ -9,7 +9,7 @@ import pytest
 from collecting import spark_engine
 
 from nessie_gc_core.algorithms.delete import dealt_out
-from nessie_gc_core.algorithms.plan import PlanFiles
+from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.batches import Row, to_batches, to_rows
 from nessie_gc_core.model.relations import VERDICTS

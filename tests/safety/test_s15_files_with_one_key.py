@@ -14,14 +14,14 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
-from nessie_gc_core.algorithms.plan import PLANNED_FILES
+from nessie_gc_core.algorithms.planned import PLANNED_FILES
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.live_sets import FileDeletion
 from nessie_gc_core.model.relations import FILE_KEYS, STORED_FILES
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.outcomes import OutcomeFile
+from nessie_gc_core.services.outcome_file import OutcomeFile
 
 STORE, DISK = "s3://b/t/", "file:///wh/t/"
 

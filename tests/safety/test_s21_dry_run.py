@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from collected_scenes import Merged, collect_scenes
 from collecting import Collector
-from merged import Merged, collect_scenes
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.dataset import Engine

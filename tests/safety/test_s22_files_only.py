@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from merged import Merged
+from collected_scenes import Merged
 
 
 def test_s22_directories_stay_even_where_they_are_empty(merged: Merged) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from collected_scenes import Merged
 from collecting import Collector
-from merged import Merged
 from nessie_gc_memory import MemoryLake, content, put
 
 

@@ -15,8 +15,8 @@ from nessie_gc_memory import MemoryLake, put
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.live_sets import LiveSetService
 from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.stored_live_sets import LiveSetService
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

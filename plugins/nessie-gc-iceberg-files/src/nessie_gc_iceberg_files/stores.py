@@ -6,7 +6,7 @@ A store speaks in raw keys only: what it lists is what it reads and deletes, cha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 

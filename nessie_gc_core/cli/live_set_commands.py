@@ -17,7 +17,7 @@ from nessie_gc_core.cli.stores import chosen_id, open_store
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import shown
-from nessie_gc_core.services.live_sets import LiveSetDetails, LiveSetService, as_plain
+from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService, as_plain
 
 _TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
 

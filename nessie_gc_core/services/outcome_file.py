@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.plan import PLANNED_FILES, PLANNED_KEYS, NameOutcome
+from nessie_gc_core.algorithms.planned import PLANNED_FILES, PLANNED_KEYS, NameOutcome
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros

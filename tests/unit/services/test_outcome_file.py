@@ -10,14 +10,14 @@ from uuid import UUID
 import pytest
 from pyarrow import parquet
 
-from nessie_gc_core.algorithms.plan import PLANNED_FILES
+from nessie_gc_core.algorithms.planned import PLANNED_FILES
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.relations import OUTCOMES, UNKNOWN_TIME
+from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.outcome_formats import RECORDED
-from nessie_gc_core.services.outcomes import OutcomeFile
 
 ROW = ("s3://b/t/", "s3a://b/t/", "data/ü\n.parquet", 7, 1_000_001, False, "failed", "denied")
 OTHER = ("s3://b/t/", "s3a://b/t/", "x", 0, UNKNOWN_TIME, False, "too_young", None)
