@@ -13,8 +13,8 @@ from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services import run as run_module
 from nessie_gc_core.services.check import CheckResult
-from nessie_gc_core.services.live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.report import NamedFile, Tally
+from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 
 CLASSES = (
     Collector,

@@ -102,7 +102,7 @@ def page() -> str:
 
 def own_services() -> dict[str, AnyService]:
     """The services that come from this repository, by name."""
-    found = installed().services()
+    found = installed().services.by_name()
     return {name: found[name] for name in sorted(found) if found[name].__module__.partition(".")[0] in OWN}
 
 

@@ -51,7 +51,7 @@ def _defined() -> dict[str, list[object]]:
 
 
 def _exists(name: str) -> bool:
-    if name in vars(hookspecs) or name in installed().services():
+    if name in vars(hookspecs) or name in installed().services.by_name():
         return True
     if name.startswith("nessie_gc_core."):
         return importlib.util.find_spec(name) is not None
@@ -93,7 +93,7 @@ def test_every_outcome_verdict_status_and_service_is_explained_here_or_on_a_page
     linked = {target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)} - {""}
     everything = text + "".join((DOCS / page).read_text(encoding="utf-8") for page in sorted(linked))
     values = [member.value for kind in (Outcome, Verdict, LiveSetStatus) for member in kind]
-    assert [] == [value for value in [*values, *installed().services()] if f"`{value}`" not in everything]
+    assert [] == [value for value in [*values, *installed().services.by_name()] if f"`{value}`" not in everything]
 
 
 def test_every_contract_has_an_entry() -> None:

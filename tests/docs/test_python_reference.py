@@ -85,7 +85,7 @@ def test_every_setting_of_the_collector_is_on_its_page() -> None:
 
 @pytest.mark.parametrize("name", sorted(services.own_services()))
 def test_every_service_has_a_heading_and_each_of_its_parameters_an_entry(name: str) -> None:
-    service = installed().services()[name]
+    service = installed().services.named(name)
     rows = _rows("services.md", f"## {name}")
     assert {field.name for field in dataclasses.fields(service.Parameters)} == set(rows)
     assert [] == [parameter for parameter, row in rows.items() if len(row) != 5 or not row[-1]]
@@ -93,7 +93,7 @@ def test_every_service_has_a_heading_and_each_of_its_parameters_an_entry(name: s
 
 @pytest.mark.parametrize("name", sorted(services.own_services()))
 def test_every_parameter_that_is_a_number_has_a_unit(name: str) -> None:
-    service = installed().services()[name]
+    service = installed().services.named(name)
     numbers = [f for f in dataclasses.fields(service.Parameters) if str(f.type).split(" ")[0] in ("int", "float")]
     lacking = [field.name for field in numbers if not services.unit_of(field.name, str(field.type))]
     assert [] == lacking, "add it to UNITS in docs/generating/services.py"
