@@ -13,7 +13,7 @@ from uuid import UUID
 
 from nessie_gc_core.api.checks import run_checks
 from nessie_gc_core.api.opening import open_choice, open_resources
-from nessie_gc_core.api.plan import Plan
+from nessie_gc_core.api.plan import Plan, refuse_dry_run
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
@@ -171,7 +171,7 @@ class Collector(Closing):
             NessieGcError: a parameter makes no sense, or something could not be read; the message says what to do.
         """
         run = self.new_run()
-        given = {**parameters, **_cutoff(cutoffs), "dry_run": True}
+        given = {**self._told(parameters, cutoffs), "dry_run": True}
         if live_set is not None:
             sweep = self._parameters(SweepParameters, {**given, "live_set_id": str(live_set)})
             outcomes = SweepService(sweep).outcomes(run)
@@ -180,12 +180,14 @@ class Collector(Closing):
             outcomes = GcService(gc).outcomes(run)
             sweep = part_of(gc, SweepParameters, live_set_id=run.report.live_set_id)
         outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
-        kept = part_of(sweep, SweepParameters, dry_run=False, outcomes_to=None)
-        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.new_run)
+        said = bool(self._given.values.get("dry_run"))
+        kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None)
+        opened = self._resources.opened
+        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=lambda: self._run_while(opened))
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Finds out what is live, and stores it as a live set, which the report names."""
-        return MarkService(self._parameters(MarkParameters, {**parameters, **_cutoff(cutoffs)})).run(self.new_run())
+        return MarkService(self._parameters(MarkParameters, self._told(parameters, cutoffs))).run(self.new_run())
 
     def sweep(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
         """Sweeps a live set that was marked before.
@@ -195,9 +197,8 @@ class Collector(Closing):
             delete: whether files are deleted (or, with ``defer_deletes``, recorded for later); else it is a dry run.
             parameters: those of ``nessie-gc sweep``.
         """
-        more = {"live_set_id": str(live_set), "dry_run": not delete}
-        service = SweepService(self._parameters(SweepParameters, {**parameters, **more}))
-        return service.run(self.new_run())
+        given = {**self._told(parameters), "live_set_id": str(live_set)}
+        return SweepService(self._deleting(SweepParameters, given, delete=delete)).run(self.new_run())
 
     def collect(self, *, delete: bool, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Marks and sweeps in one go.
@@ -207,8 +208,8 @@ class Collector(Closing):
             cutoffs: patterns of reference names, each with its cut-off policy.
             parameters: those of ``nessie-gc gc``.
         """
-        given = {**parameters, **_cutoff(cutoffs), "dry_run": not delete}
-        return GcService(self._parameters(GcParameters, given)).run(self.new_run())
+        given = self._told(parameters, cutoffs)
+        return GcService(self._deleting(GcParameters, given, delete=delete)).run(self.new_run())
 
     def delete_deferred(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
         """Deletes what a sweep with ``defer_deletes`` recorded, as far as it is still dead.
@@ -218,9 +219,9 @@ class Collector(Closing):
             delete: whether files are deleted; else it is a dry run.
             parameters: those of ``nessie-gc deferred-deletes``.
         """
-        more = {"live_set_id": str(live_set), "dry_run": not delete}
-        service = DeferredDeletionService(self._parameters(DeferredDeletionParameters, {**parameters, **more}))
-        return service.run(self.new_run())
+        given = {**self._told(parameters), "live_set_id": str(live_set)}
+        found = self._deleting(DeferredDeletionParameters, given, delete=delete)
+        return DeferredDeletionService(found).run(self.new_run())
 
     @property
     def live_sets(self) -> LiveSetService:
@@ -252,12 +253,18 @@ class Collector(Closing):
         return sorted(self._registry.services.by_name())
 
     def run(self, service: str, **parameters: Any) -> Report:
-        """Runs any service that is installed, by the name of its command, and as that does.
+        """Runs any service that is installed, by the name of its command.
+
+        One that has the parameter ``dry_run`` deletes nothing unless ``dry_run=False`` is given here.
 
         Raises:
             ConfigurationError: there is no such service, or it has no such parameter.
         """
         found = self._registry.services.named(service)
+        if "dry_run" in (field.name for field in fields(found.Parameters)):
+            parameters = {"dry_run": True, **parameters}
+            if not parameters["dry_run"]:
+                refuse_dry_run(self._parameters(found.Parameters, {}))
         return found(self._parameters(found.Parameters, parameters)).run(self.new_run())  # type: ignore[arg-type]
 
     # ---- how ------------------------------------------------------------------------------------------
@@ -269,6 +276,33 @@ class Collector(Closing):
             report=report if report is not None else GcReport(),
             progress=self._progress,
         )
+
+    def _run_while(self, opened: int) -> Run:
+        """A run for a plan that was made when the collector was opened for the so-manieth time.
+
+        Raises:
+            ConfigurationError: it was closed since, and the plan's files went with its engine.
+        """
+        if self._resources.opened != opened:
+            raise ConfigurationError("the collector was closed, and its plans with it; plan again")
+        return self.new_run()
+
+    def _deleting(self, wanted: type[P], given: Mapping[str, Any], *, delete: bool) -> P:
+        if delete:
+            refuse_dry_run(self._parameters(wanted, given))
+        return self._parameters(wanted, {**given, "dry_run": not delete})
+
+    def _told(self, parameters: Mapping[str, Any], cutoffs: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The parameters of one call.
+
+        Raises:
+            ConfigurationError: one is said twice, or in a way that could be misread.
+        """
+        if "dry_run" in parameters:
+            raise ConfigurationError("leave `dry_run` out: plan() never deletes, and `delete` says whether others do")
+        if cutoffs is not None and "cutoff" in parameters:
+            raise ConfigurationError("`cutoff` and `cutoffs` exclude each other")
+        return {**parameters, **_cutoff(cutoffs)}
 
     @property
     def _registry(self) -> PluginRegistry:

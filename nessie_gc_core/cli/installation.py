@@ -75,8 +75,7 @@ def check(call: Call) -> int:
         for result in collector.checks(engine=bool(given.rank("engine"))):
             results.append(result)
             if not call.session.as_json:
-                state = "failed" if not result.passed else "warn" if result.warning else "ok"
-                say(f"{state:6}  {result.name}: {result.detail}")
+                say(str(result))
     exit_code = 0 if all(result.passed for result in results) else 1
     if call.session.as_json:
         print_json({"checks": [dataclasses.asdict(result) for result in results], "exit_code": exit_code})

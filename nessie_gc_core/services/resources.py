@@ -28,6 +28,8 @@ class Resources(Closing):
         self._store: LiveSetStore | None = None
         self._engine: Engine | None = None
         self._stack = ExitStack()
+        self.opened = 1
+        """For the so-manieth time they are open, or will be; what was made with earlier ones is gone."""
 
     @classmethod
     def borrowed(cls, *, repository: RepositoryConnector, store: LiveSetStore, engine: Engine) -> Self:
@@ -62,4 +64,5 @@ class Resources(Closing):
     def close(self) -> None:
         """Closes what is open; the next use opens it again."""
         self._repository = self._store = self._engine = None
+        self.opened += 1
         self._stack.close()

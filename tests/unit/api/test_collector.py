@@ -144,6 +144,53 @@ def test_an_empty_plan_has_no_rows(gc: Collector) -> None:
     assert {} == outcomes(plan.apply())
 
 
+def test_a_plan_ends_with_its_collector(lake: MemoryLake) -> None:
+    gc = Collector(**settings(lake))
+    plan = gc.plan(default_cutoff="1")
+    gc.close()
+    for use in (plan.apply, lambda: plan.files):
+        with pytest.raises(ConfigurationError, match="the collector was closed"):
+            use()
+    assert lake.paths() >= DEAD
+
+
+def test_a_dry_run_in_the_settings_is_never_overruled(lake: MemoryLake) -> None:
+    with Collector(**settings(lake), dry_run=True) as gc:
+        plan = gc.plan(default_cutoff="1")
+        for delete in (
+            plan.apply,
+            lambda: gc.collect(delete=True, default_cutoff="1"),
+            lambda: gc.sweep(plan.report.live_set_id, delete=True),
+            lambda: gc.run("gc", default_cutoff="1", dry_run=False),
+        ):
+            with pytest.raises(ConfigurationError, match="the settings say `dry_run`"):
+                delete()
+        assert 0 == gc.collect(delete=False).exit_code
+    assert lake.paths() >= DEAD
+
+
+def test_what_is_said_twice_is_refused(gc: Collector) -> None:
+    with pytest.raises(ConfigurationError, match="leave `dry_run` out"):
+        gc.plan(dry_run=False)
+    with pytest.raises(ConfigurationError, match="`cutoff` and `cutoffs` exclude each other"):
+        gc.plan(cutoff=["main=1"], cutoffs={"main": "2"})
+
+
+def test_a_service_that_is_run_by_name_deletes_only_when_that_is_said(gc: Collector, lake: MemoryLake) -> None:
+    assert 0 == gc.run("gc", default_cutoff="1").exit_code
+    assert lake.paths() >= DEAD
+    gc.run("gc", default_cutoff="1", dry_run=False)
+    assert DEAD.isdisjoint(lake.paths())
+
+
+def test_plans_reports_and_checks_print_as_lines(gc: Collector) -> None:
+    plan = gc.plan(default_cutoff="1")
+    said = f"{plan.would_delete.files} files, {plan.would_delete.bytes} bytes"
+    assert f"Plan(live set {plan.report.live_set_id}, would delete: {said})" == repr(plan)
+    assert str(plan.report).endswith(f": would delete: {said}")
+    assert "ok      repository: " in "\n".join(map(str, gc.check()))
+
+
 def test_cutoffs_are_given_by_pattern(gc: Collector, lake: MemoryLake) -> None:
     lake.commit("main", put(table(lake).overwrite("new.parquet").version))
     everything = gc.plan(default_cutoff="1", cutoffs={"mai.*": "NONE"})
