@@ -17,7 +17,7 @@ from nessie_gc_core.api.plan import Plan, refuse_dry_run
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
-from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.given import EXCLUSIVE, Given, refuse_blank
 from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSettings, PluginSettings
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import ConfigurationError
@@ -173,6 +173,7 @@ class Collector(Closing):
         run = self.new_run()
         given = {**self._told(parameters, cutoffs), "dry_run": True}
         if live_set is not None:
+            _refuse_marking(given)
             sweep = self._parameters(SweepParameters, {**given, "live_set_id": str(live_set)})
             outcomes = SweepService(sweep).outcomes(run)
         else:
@@ -263,9 +264,10 @@ class Collector(Closing):
         found = self._registry.services.named(service)
         if "dry_run" in (field.name for field in fields(found.Parameters)):
             parameters = {"dry_run": True, **parameters}
-            if not parameters["dry_run"]:
-                refuse_dry_run(self._parameters(found.Parameters, {}))
-        return found(self._parameters(found.Parameters, parameters)).run(self.new_run())  # type: ignore[arg-type]
+        typed = self._parameters(found.Parameters, parameters)
+        if not getattr(typed, "dry_run", True):
+            refuse_dry_run(self._parameters(found.Parameters, {}))
+        return found(typed).run(self.new_run())  # type: ignore[arg-type]
 
     # ---- how ------------------------------------------------------------------------------------------
     def new_run(self, report: GcReport | None = None) -> Run:
@@ -288,6 +290,8 @@ class Collector(Closing):
         return self.new_run()
 
     def _deleting(self, wanted: type[P], given: Mapping[str, Any], *, delete: bool) -> P:
+        if not isinstance(delete, bool):
+            raise ConfigurationError(f"`delete` is True or False, not {delete!r}")
         if delete:
             refuse_dry_run(self._parameters(wanted, given))
         return self._parameters(wanted, {**given, "dry_run": not delete})
@@ -310,7 +314,11 @@ class Collector(Closing):
 
     def _parameters(self, wanted: type[P], given: Mapping[str, Any]) -> P:
         """The parameters of one call: those of the collector's settings, and those that are given now."""
-        names = {field.name for field in fields(wanted)}
+        given = {name: value for name, value in given.items() if value is not None}
+        for name, value in given.items():
+            refuse_blank(name, value, "the parameter")
+        left_out = set(given) | {other for pair in EXCLUSIVE if set(pair) & set(given) for other in pair}
+        names = {field.name for field in fields(wanted)} - left_out
         mine = {name: value for name, value in self._given.values.items() if name in names}
         return wanted(**{**mine, **wanted.typed(given)})
 
@@ -338,3 +346,14 @@ def _cutoff(cutoffs: Mapping[str, str] | None) -> dict[str, list[str]]:
                 f"the pattern {pattern!r} in `cutoffs` has a comma or '=' in it, which part entries"
             )
     return {"cutoff": [f"{pattern}={policy}" for pattern, policy in cutoffs.items()]}
+
+
+def _refuse_marking(given: Mapping[str, Any]) -> None:
+    """Refuses what only a mark can take.
+
+    Raises:
+        ConfigurationError: the message names it.
+    """
+    marking = {field.name for field in fields(MarkParameters)} - {field.name for field in fields(SweepParameters)}
+    for name in marking & set(given):
+        raise ConfigurationError(f"a live set has its cut-off policies already; leave out `{name}`")

@@ -60,6 +60,7 @@ def _cutoff() -> Sequence[str]:
         section=_MARK,
         flag="-C",
         metavar="PATTERN=POLICY,...",
+        whole=True,
         help="The policy of references whose whole name matches a regular expression; the first match wins.",
     )
 
@@ -144,6 +145,8 @@ class DeletionParameters(WalkParameters):
     recheck_interval: timedelta = option(
         timedelta(minutes=5),
         section=_GUARD,
+        minimum=0,
+        maximum=300,
         help="How often the references are looked at again while files are deleted.",
     )
     files_per_step: int = option(
@@ -156,6 +159,7 @@ class DeletionParameters(WalkParameters):
         timedelta(minutes=2),
         section=_SWEEP,
         minimum=1,
+        maximum=3600,
         help="How long the lease on the repository holds without a sign of life.",
     )
 
