@@ -164,7 +164,7 @@ class Collector(Closing):
 
         Args:
             live_set: the id of a live set that was marked before; without it, one is marked now.
-            cutoffs: patterns of reference names, each with its cut-off policy.
+            cutoffs: patterns of reference names, each with its cut-off policy; they replace those of the settings.
             parameters: those of ``nessie-gc gc`` (or ``sweep``), such as ``default_cutoff``, ``allow``, ``min_age``.
 
         Raises:

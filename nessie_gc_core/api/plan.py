@@ -51,7 +51,7 @@ class Plan:
         return self.report.outcomes[Outcome.WOULD_DELETE]
 
     def apply(self, *, outcomes_to: str | None = None, resume: bool = False) -> GcReport:
-        """Deletes what the plan showed, as far as it is still dead. Never more.
+        """Deletes what the plan showed, as far as it is still dead. Never more. With ``defer_deletes``, records it.
 
         The live set's locations are listed again and everything is judged again; files that the plan does not have,
         or that changed since, stay.

@@ -33,7 +33,7 @@ def work_on_live_set(
     """
     live_set_id = chosen_live_set(parameters)
     run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
-    parameters.check()
+    parameters.check(run.choice)
     run.engine.check()
     identity = run.repository.identity()
     live_set = run.store.get(live_set_id)

@@ -145,7 +145,10 @@ class DeferredRecords(OutcomeRecords):
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
         """The records are there already."""
 
-    def settle(self, step: Step, outcomes: Dataset, by_unit: Mapping[str, Counts]) -> None:
+    def remember(self, outcomes: Dataset) -> None:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""
         gone = outcomes.where("outcome", [Outcome.DELETED.value, Outcome.ALREADY_GONE.value])
         forget_deletions(gone, self._run)
+
+    def close(self, step: Step, by_unit: Mapping[str, Counts]) -> None:
+        """Nothing is left to say: what is recorded is not done."""

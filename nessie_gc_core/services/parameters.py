@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from nessie_gc_core.algorithms.units import allowed_locations
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.connectors import VisitedDeduplicator
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
@@ -42,6 +44,15 @@ class WalkParameters(ConnectorOptions):
     visited: str = option(
         "exact", section=_MARK, metavar="NAME", help="How walked commits are remembered: exact or none."
     )
+
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        self.typed({field.name: getattr(self, field.name) for field in fields(self)})
+        choice.registry().connector_class(VisitedDeduplicator, self.visited)
 
 
 def _default_cutoff() -> str:
@@ -184,13 +195,14 @@ class DeletionParameters(WalkParameters):
         except UnknownLocationError as error:
             raise ConfigurationError(f"`allow`: {error}") from error
 
-    def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is touched.
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
-        self.typed({field.name: getattr(self, field.name) for field in fields(self)})
+        WalkParameters.check(self, choice)
+        self.allowed(choice.rules())
         path = self.outcomes_to
         if path is None:
             return
@@ -270,13 +282,13 @@ class CollectionParameters(DeletionParameters):
         """How old a file has to be."""
         return AgeLimit(min_age=self.min_age, max_file_modification=self.max_file_modification)
 
-    def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is touched.
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
-        DeletionParameters.check(self)
+        DeletionParameters.check(self, choice)
         self.age.check(floor=not self.no_age_floor)
         if not 0 < self.fpp < 1:
             raise ConfigurationError(f"`fpp` must lie between 0 and 1, not {self.fpp}")

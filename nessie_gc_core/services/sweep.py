@@ -18,7 +18,7 @@ from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.verdicts import DeleteMode
+from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion
@@ -143,7 +143,8 @@ class _Sweep:
         if self._only is None:
             return verdicts
         mine = only_planned(verdicts, self._only).checkpoint()
-        left_out = self._only.where("sidecar", [False]).count() - mine.present("path").count()
+        dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
+        left_out = self._only.where("sidecar", [False]).count() - dead.count()
         if left_out:
             self._run.report.warn(f"{left_out:,} files of the plan are needed, changed or gone by now, and left out")
         return mine
