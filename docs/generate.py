@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from generating import commands, configuration, connectors, contracts, data, index, java_tool
+from generating import commands, configuration, connectors, contracts, data, index, java_tool, models, python, services
 
 REFERENCE = Path(__file__).parent / "reference"
 PAGES = {
@@ -15,8 +15,11 @@ PAGES = {
     "connectors.md": connectors.page,
     "contracts.md": contracts.page,
     "java-tool.md": java_tool.page,
+    "models.md": models.page,
+    "python.md": python.page,
     "relations.md": data.relations_page,
     "report.md": data.report_page,
+    "services.md": services.page,
 }
 """File name to the function that writes its text."""
 NOTE = "<!-- Written by docs/generate.py from the code: change the code, and run it again. -->\n\n"

@@ -10,10 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from types import TracebackType
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
+
+from nessie_gc_core.model.closing import Closing
 
 task_attempt: ContextVar[int] = ContextVar("task_attempt", default=0)
 """Which attempt of its task a function runs in; after a failed attempt some of its work may already be done."""
@@ -103,7 +104,7 @@ class Dataset(ABC):
         """The rows as people work with them: a DataFrame of Spark, or the local engine's own frame."""
 
 
-class Engine(ABC):
+class Engine(Closing):
     """Runs datasets. Closing it frees what it stored."""
 
     name: ClassVar[str]
@@ -134,11 +135,3 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Frees what it stored; may be called twice."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

@@ -44,7 +44,7 @@ def report_page() -> str:
         "`--json` prints one object on standard output, and everything else on standard error.",
         "[How to read it](../explanation/verdicts-and-reports.md).\n",
         "## Fields\n",
-        table(("field", "meaning"), _fields()),
+        table(("field", "meaning"), fields_of_report()),
         f"\nLists of names end after {report.MAX_NAMES}; `--outcomes-to FILE` has every file.\n",
         "## Outcomes\n",
         "Each unreferenced file has exactly one; `unreferenced` is their sum, in files and in bytes.\n",
@@ -73,7 +73,8 @@ _EXIT_CODES = (
 )
 
 
-def _fields() -> list[tuple[str, str]]:
+def fields_of_report() -> list[tuple[str, str]]:
+    """The fields of the report as JSON has it: name, meaning."""
     texts = {**attribute_docs(GcReport), "phases": "Seconds per phase: mark, expand, list, subtract, recheck, delete."}
     known = {field.name for field in dataclasses.fields(GcReport)}
     rows = []

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.guard import SpareRows
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, to_batches, to_rows
 from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES, VERDICTS
@@ -25,6 +26,10 @@ PLANNED_FILES = pa.schema(
 """One row per file and per sidecar."""
 PLANNED_KEYS = ["location", "path"]
 """What tells each from any other: in an object store ``a//b`` and ``a/b`` are two files with one key."""
+
+
+NOT_PLANNED = "the plan does not have it as it is now"
+"""Why a file stays that is dead and was not planned."""
 
 
 class PlanFiles:
@@ -67,10 +72,12 @@ class NameOutcome:
 
 
 def only_planned(verdicts: Dataset, planned: Dataset) -> Dataset:
-    """The verdicts (:data:`VERDICTS`) of which every file, as it is now, was planned (:data:`OUTCOMES`).
+    """The verdicts (:data:`VERDICTS`), in which a file goes only if it was planned as it is now (:data:`OUTCOMES`).
 
     Files with one key stay together: where one of them was not planned, none goes.
     """
-    now = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
-    not_planned = now.anti_join(planned, [*PLANNED_KEYS, "size", "modified"])
-    return verdicts.anti_join(not_planned, FILE_KEYS.names)
+    dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
+    not_planned = dead.flat_map(PlanFiles()).anti_join(planned, [*PLANNED_KEYS, "size", "modified"])
+    kept = dead.semi_join(not_planned, FILE_KEYS.names).flat_map(SpareRows(NOT_PLANNED))
+    rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
+    return dead.anti_join(not_planned, FILE_KEYS.names).union(kept).union(rest)

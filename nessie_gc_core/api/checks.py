@@ -62,7 +62,7 @@ def _allowed(parameters: Callable[[], GcParameters]) -> tuple[str, ...]:
 
 def _check_configuration(run: Run, parameters: GcParameters) -> str:
     run.choice.check_plugins(deletes=not parameters.dry_run)
-    parameters.check()
+    parameters.check(run.choice)
     parameters.policies(utc_now())
     if not parameters.allowed(run.choice.rules()).prefixes:
         return "it is right; no locations are named with `allow`, so any that is deep enough is swept"

@@ -5,26 +5,27 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
 
 from nessie_gc_core.api.checks import run_checks
 from nessie_gc_core.api.opening import open_choice, open_resources
-from nessie_gc_core.api.plan import Plan
+from nessie_gc_core.api.plan import Plan, refuse_dry_run
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
-from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.given import EXCLUSIVE, Given, refuse_blank
 from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSettings, PluginSettings
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.closing import Closing
+from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import OUTCOMES
-from nessie_gc_core.plugins import PluginRegistry, installed
+from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
@@ -36,6 +37,7 @@ from nessie_gc_core.services.parameters import (
     SweepParameters,
     part_of,
 )
+from nessie_gc_core.services.records import RecordsService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
 from nessie_gc_core.services.stored_live_sets import LiveSetService
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=ConnectorOptions)
 
 
-class Collector:
+class Collector(Closing):
     """Finds what no live state needs, and removes it when told to.
 
     Its settings are those of the command line, by the same names with underscores, with the same defaults; text is
@@ -84,7 +86,7 @@ class Collector:
             ConfigurationError: a setting is unknown or wrong, in a keyword, the environment or the file.
         """
         self._plugins = plugins if plugins is not None else installed()
-        groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services().values())]
+        groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services.by_name().values())]
         known = {field.name for group in groups for field in fields(group)} | COMMAND_LINE_ONLY
         check_settings_in(os.environ, known, self._plugins)
         file = ConfigFile() if config is None else ConfigFile.read(Path(config), known_keys(known))
@@ -162,15 +164,16 @@ class Collector:
 
         Args:
             live_set: the id of a live set that was marked before; without it, one is marked now.
-            cutoffs: patterns of reference names, each with its cut-off policy.
+            cutoffs: patterns of reference names, each with its cut-off policy; they replace those of the settings.
             parameters: those of ``nessie-gc gc`` (or ``sweep``), such as ``default_cutoff``, ``allow``, ``min_age``.
 
         Raises:
             NessieGcError: a parameter makes no sense, or something could not be read; the message says what to do.
         """
         run = self.new_run()
-        given = {**parameters, **_cutoff(cutoffs), "dry_run": True}
+        given = {**self._told(parameters, cutoffs), "dry_run": True}
         if live_set is not None:
+            _refuse_marking(given)
             sweep = self._parameters(SweepParameters, {**given, "live_set_id": str(live_set)})
             outcomes = SweepService(sweep).outcomes(run)
         else:
@@ -178,12 +181,14 @@ class Collector:
             outcomes = GcService(gc).outcomes(run)
             sweep = part_of(gc, SweepParameters, live_set_id=run.report.live_set_id)
         outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
-        kept = part_of(sweep, SweepParameters, dry_run=False, outcomes_to=None)
-        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.new_run)
+        said = bool(self._given.values.get("dry_run"))
+        kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None)
+        opened = self._resources.opened
+        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=lambda: self._run_while(opened))
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Finds out what is live, and stores it as a live set, which the report names."""
-        return MarkService(self._parameters(MarkParameters, {**parameters, **_cutoff(cutoffs)})).run(self.new_run())
+        return MarkService(self._parameters(MarkParameters, self._told(parameters, cutoffs))).run(self.new_run())
 
     def sweep(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
         """Sweeps a live set that was marked before.
@@ -193,9 +198,8 @@ class Collector:
             delete: whether files are deleted (or, with ``defer_deletes``, recorded for later); else it is a dry run.
             parameters: those of ``nessie-gc sweep``.
         """
-        more = {"live_set_id": str(live_set), "dry_run": not delete}
-        service = SweepService(self._parameters(SweepParameters, {**parameters, **more}))
-        return service.run(self.new_run())
+        given = {**self._told(parameters), "live_set_id": str(live_set)}
+        return SweepService(self._deleting(SweepParameters, given, delete=delete)).run(self.new_run())
 
     def collect(self, *, delete: bool, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Marks and sweeps in one go.
@@ -205,8 +209,8 @@ class Collector:
             cutoffs: patterns of reference names, each with its cut-off policy.
             parameters: those of ``nessie-gc gc``.
         """
-        given = {**parameters, **_cutoff(cutoffs), "dry_run": not delete}
-        return GcService(self._parameters(GcParameters, given)).run(self.new_run())
+        given = self._told(parameters, cutoffs)
+        return GcService(self._deleting(GcParameters, given, delete=delete)).run(self.new_run())
 
     def delete_deferred(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
         """Deletes what a sweep with ``defer_deletes`` recorded, as far as it is still dead.
@@ -216,30 +220,54 @@ class Collector:
             delete: whether files are deleted; else it is a dry run.
             parameters: those of ``nessie-gc deferred-deletes``.
         """
-        more = {"live_set_id": str(live_set), "dry_run": not delete}
-        service = DeferredDeletionService(self._parameters(DeferredDeletionParameters, {**parameters, **more}))
-        return service.run(self.new_run())
+        given = {**self._told(parameters), "live_set_id": str(live_set)}
+        found = self._deleting(DeferredDeletionParameters, given, delete=delete)
+        return DeferredDeletionService(found).run(self.new_run())
 
     @property
     def live_sets(self) -> LiveSetService:
         """Lists, shows and deletes the live sets of the store."""
         return LiveSetService(self._resources.store)
 
+    def move_records(self, source: str, target: str, *, dry_run: bool) -> RepositoryRecords:
+        """Brings what the store knows of a repository under another identity; gives how many records there are.
+
+        Args:
+            source: the identity under which they are.
+            target: the identity under which they should be.
+            dry_run: whether they are only counted.
+
+        Raises:
+            ConfigurationError: there is nothing to move, or both identities are one.
+            LeaseHeldError: somebody collects under one of them.
+        """
+        return RecordsService(self._resources.store).move(source, target, dry_run=dry_run)
+
+    @property
+    def plugins(self) -> Sequence[PluginInfo]:
+        """The plugins that are used, loaded or broken, with what each brings."""
+        return self._registry.plugins
+
     @property
     def services(self) -> Iterable[str]:
         """The names of the services that are installed."""
-        return sorted(self._registry.services())
+        return sorted(self._registry.services.by_name())
 
     def run(self, service: str, **parameters: Any) -> Report:
-        """Runs any service that is installed, by the name of its command, and as that does.
+        """Runs any service that is installed, by the name of its command.
+
+        One that has the parameter ``dry_run`` deletes nothing unless ``dry_run=False`` is given here.
 
         Raises:
             ConfigurationError: there is no such service, or it has no such parameter.
         """
-        found = self._registry.services().get(service)
-        if found is None:
-            raise ConfigurationError(f"there is no service {service!r}; installed are: {', '.join(self.services)}")
-        return found(self._parameters(found.Parameters, parameters)).run(self.new_run())  # type: ignore[arg-type]
+        found = self._registry.services.named(service)
+        if "dry_run" in (field.name for field in fields(found.Parameters)):
+            parameters = {"dry_run": True, **parameters}
+        typed = self._parameters(found.Parameters, parameters)
+        if not getattr(typed, "dry_run", True):
+            refuse_dry_run(self._parameters(found.Parameters, {}))
+        return found(typed).run(self.new_run())  # type: ignore[arg-type]
 
     # ---- how ------------------------------------------------------------------------------------------
     def new_run(self, report: GcReport | None = None) -> Run:
@@ -251,27 +279,52 @@ class Collector:
             progress=self._progress,
         )
 
+    def _run_while(self, opened: int) -> Run:
+        """A run for a plan that was made when the collector was opened for the so-manieth time.
+
+        Raises:
+            ConfigurationError: it was closed since, and the plan's files went with its engine.
+        """
+        if self._resources.opened != opened:
+            raise ConfigurationError("the collector was closed, and its plans with it; plan again")
+        return self.new_run()
+
+    def _deleting(self, wanted: type[P], given: Mapping[str, Any], *, delete: bool) -> P:
+        if not isinstance(delete, bool):
+            raise ConfigurationError(f"`delete` is True or False, not {delete!r}")
+        if delete:
+            refuse_dry_run(self._parameters(wanted, given))
+        return self._parameters(wanted, {**given, "dry_run": not delete})
+
+    def _told(self, parameters: Mapping[str, Any], cutoffs: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The parameters of one call.
+
+        Raises:
+            ConfigurationError: one is said twice, or in a way that could be misread.
+        """
+        if "dry_run" in parameters:
+            raise ConfigurationError("leave `dry_run` out: plan() never deletes, and `delete` says whether others do")
+        if cutoffs is not None and "cutoff" in parameters:
+            raise ConfigurationError("`cutoff` and `cutoffs` exclude each other")
+        return {**parameters, **_cutoff(cutoffs)}
+
     @property
     def _registry(self) -> PluginRegistry:
         return self._choice.registry()
 
     def _parameters(self, wanted: type[P], given: Mapping[str, Any]) -> P:
         """The parameters of one call: those of the collector's settings, and those that are given now."""
-        names = {field.name for field in fields(wanted)}
+        given = {name: value for name, value in given.items() if value is not None}
+        for name, value in given.items():
+            refuse_blank(name, value, "the parameter")
+        left_out = set(given) | {other for pair in EXCLUSIVE if set(pair) & set(given) for other in pair}
+        names = {field.name for field in fields(wanted)} - left_out
         mine = {name: value for name, value in self._given.values.items() if name in names}
         return wanted(**{**mine, **wanted.typed(given)})
 
     def close(self) -> None:
         """Closes what is open: the repository, the store, and the engine; a Spark session of yours stays open."""
         self._resources.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def known_keys(names: Iterable[str]) -> set[str]:
@@ -293,3 +346,14 @@ def _cutoff(cutoffs: Mapping[str, str] | None) -> dict[str, list[str]]:
                 f"the pattern {pattern!r} in `cutoffs` has a comma or '=' in it, which part entries"
             )
     return {"cutoff": [f"{pattern}={policy}" for pattern, policy in cutoffs.items()]}
+
+
+def _refuse_marking(given: Mapping[str, Any]) -> None:
+    """Refuses what only a mark can take.
+
+    Raises:
+        ConfigurationError: the message names it.
+    """
+    marking = {field.name for field in fields(MarkParameters)} - {field.name for field in fields(SweepParameters)}
+    for name in marking & set(given):
+        raise ConfigurationError(f"a live set has its cut-off policies already; leave out `{name}`")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
-from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.report import GcReport, Tally
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import SweepService
 
@@ -31,7 +32,7 @@ class Plan:
     parameters: SweepParameters
     """Those of the sweep that would follow."""
     new_run: Callable[[], Run]
-    """Makes the run in which the plan is applied."""
+    """Makes the run in which the plan is applied, or says that the collector is closed."""
 
     @property
     def files(self) -> DataFrame | LocalFrame:
@@ -41,10 +42,16 @@ class Plan:
         columns are ``unit``, ``location``, ``path``, ``size`` (bytes), ``modified`` (microseconds since the epoch,
         UTC), ``sidecar``, ``outcome`` and ``reason``; what would go has the outcome ``would_delete``.
         """
+        self.new_run()
         return cast("DataFrame | LocalFrame", self.outcomes.to_frame())
 
+    @property
+    def would_delete(self) -> Tally:
+        """How many files would go, and their bytes."""
+        return self.report.outcomes[Outcome.WOULD_DELETE]
+
     def apply(self, *, outcomes_to: str | None = None, resume: bool = False) -> GcReport:
-        """Deletes what the plan showed, as far as it is still dead. Never more.
+        """Deletes what the plan showed, as far as it is still dead. Never more. With ``defer_deletes``, records it.
 
         The live set's locations are listed again and everything is judged again; files that the plan does not have,
         or that changed since, stay.
@@ -54,20 +61,30 @@ class Plan:
             resume: whether an earlier attempt that failed is taken up.
 
         Raises:
+            ConfigurationError: the collector is closed, or its settings say ``dry_run``.
             SafetyError: the live set has become too old.
             LiveSetStateError: the plan was applied before.
             NessieGcError: it failed; what was deleted by then is recorded.
         """
+        run = self.new_run()
+        refuse_dry_run(self.parameters)
         planned = self.outcomes.where("outcome", [Outcome.WOULD_DELETE.value])
         parameters = replace(self.parameters, outcomes_to=outcomes_to, resume=resume)
-        if parameters.dry_run:
-            raise ConfigurationError("a plan is applied by deleting: `dry_run` makes no sense with it")
-        return SweepService(parameters, only=planned).run(self.new_run())
+        return SweepService(parameters, only=planned).run(run)
 
     def __repr__(self) -> str:
-        found = self.report.outcomes[Outcome.WOULD_DELETE]
-        return f"Plan(live set {self.report.live_set_id}: {found.files:,} files, {found.bytes:,} bytes would go)"
+        return f"Plan(live set {self.report.live_set_id}, would delete: {self.would_delete})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return self.report._repr_html_()
+
+
+def refuse_dry_run(parameters: ConnectorOptions) -> None:
+    """Refuses to delete where the settings say that nothing is deleted.
+
+    Raises:
+        ConfigurationError: they do.
+    """
+    if getattr(parameters, "dry_run", False):
+        raise ConfigurationError("the settings say `dry_run`, so nothing is deleted; take it out of them to delete")

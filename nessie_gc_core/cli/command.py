@@ -22,8 +22,8 @@ from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
 from nessie_gc_core.config.given import Given, Rank
-from nessie_gc_core.config.key_values import merge
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.key_values import merge
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.report import GcReport
 

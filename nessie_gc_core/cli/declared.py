@@ -15,6 +15,7 @@ from isodate import duration_isoformat
 
 from nessie_gc_core.cli.command import GcOption
 from nessie_gc_core.cli.values import Duration, Instant, KeyValues, ParamType, Text, Texts
+from nessie_gc_core.model.key_values import KEY
 from nessie_gc_core.model.options import ConnectorOptions
 
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
@@ -22,14 +23,6 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "required_plugins": ("--required-plugins", "--require-plugin"),
 }
 """Options that the original, or an earlier version, spells in another way as well."""
-KEYS: Mapping[str, str] = {
-    "authority_alias": r"[^,=]+",
-    "path_alias": r"[^,=]+",
-    "spark_conf": r"spark\.[A-Za-z0-9_.\-]+",
-}
-"""What a key of pairs looks like, where it is no plain name."""
-WHOLE = frozenset({"cutoff", "connector_option"})
-"""Lists whose texts may have commas in them."""
 
 
 def options_of(group: type[ConnectorOptions]) -> list[GcOption]:
@@ -55,7 +48,7 @@ def _option(field: dataclasses.Field[Any], hint: object) -> GcOption:
     if declared is bool:
         return _switch(names, default, shown)
     if typing.get_origin(declared) in (Sequence, Mapping):
-        type_ = _list_type(field.name, declared)
+        type_ = _list_type(declared, field.metadata)
         return GcOption(*names, type=type_, multiple=True, **shown)
     return GcOption(*names, type=_type(declared, field.metadata), **shown, **_with_default(default))
 
@@ -70,10 +63,10 @@ def _switch(names: list[str], default: object, shown: Mapping[str, Any]) -> GcOp
     return GcOption(*names, is_flag=True, **shown)
 
 
-def _list_type(name: str, declared: object) -> ParamType:
+def _list_type(declared: object, metadata: Mapping[str, Any]) -> ParamType:
     if typing.get_origin(declared) is Mapping:
-        return KeyValues(KEYS[name]) if name in KEYS else KeyValues()
-    return Text() if name in WHOLE else Texts()
+        return KeyValues(metadata.get("key") or KEY)
+    return Text() if metadata.get("whole") else Texts()
 
 
 def _type(declared: object, metadata: Mapping[str, Any]) -> ParamType:

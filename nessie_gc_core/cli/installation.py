@@ -14,6 +14,7 @@ from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, say, standard_output
+from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
@@ -70,13 +71,13 @@ def _options_of(connector: type[Connector]) -> Iterator[dict[str, Any]]:
 # ---- check --------------------------------------------------------------------------------------------
 def check(call: Call) -> int:
     """Check the configuration and reach everything it names; touches nothing."""
+    check_store_lasts(call, needed=False)
     given, results = call.given(), []
     with Collector.from_given(given, plugins=installed()) as collector:
         for result in collector.checks(engine=bool(given.rank("engine"))):
             results.append(result)
             if not call.session.as_json:
-                state = "failed" if not result.passed else "warn" if result.warning else "ok"
-                say(f"{state:6}  {result.name}: {result.detail}")
+                say(str(result))
     exit_code = 0 if all(result.passed for result in results) else 1
     if call.session.as_json:
         print_json({"checks": [dataclasses.asdict(result) for result in results], "exit_code": exit_code})

@@ -40,7 +40,7 @@ class Program(click.Group):
     def commands(self) -> MutableMapping[str, click.Command]:
         """The services that are installed, as soon as somebody asks, and the commands of the program itself."""
         if self._all is None:
-            services = service_commands(installed().services().values())
+            services = service_commands(installed().services.by_name().values())
             self._all = {**{command.name or "": command for command in services}, **self._own}
         return self._all
 
@@ -50,7 +50,10 @@ class Program(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command by its name or one of its aliases."""
-        return super().get_command(ctx, cmd_name) or _by_alias(self.commands.values(), cmd_name)
+        found = super().get_command(ctx, cmd_name) or _by_alias(self.commands.values(), cmd_name)
+        if found is None and cmd_name in installed().services.names:
+            installed().services.named(cmd_name)  # says who claims it
+        return found
 
     def main(
         self,

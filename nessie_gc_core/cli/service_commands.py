@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 
-import click
-
 from nessie_gc_core.api import Collector
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_result
+from nessie_gc_core.cli.stores import check_store_lasts, is_in_memory
 from nessie_gc_core.connectors import AnyService, Report
 from nessie_gc_core.plugins import installed
 
@@ -53,11 +52,8 @@ def _runner(service: AnyService) -> Callable[[Call], int]:
 def _run(service: AnyService, call: Call) -> Report:
     session, given = call.session, call.given()
     parameters = given.settings(service.Parameters)
-    session.in_memory = given.one_of("inmemory", "jdbc_url") == "inmemory"
-    if session.in_memory and service.lasting_store:
-        raise click.UsageError("--inmemory keeps a live set for one process only: it serves 'gc' and nothing else")
-    if session.in_memory and session.defers:
-        raise click.UsageError("--inmemory and --defer-deletes exclude each other: nothing would be left to delete")
+    check_store_lasts(call, needed=service.lasting_store)
+    session.in_memory = is_in_memory(call)
     with (
         show_progress(session.console, quiet=session.quiet) as progress,
         Collector.from_given(given, plugins=installed(), progress=progress) as collector,

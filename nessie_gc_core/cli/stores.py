@@ -12,11 +12,14 @@ import click
 from nessie_gc_core.cli.command import Call
 from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.settings import PluginSettings
-from nessie_gc_core.config.specs import store_spec
+from nessie_gc_core.config.specs import MEMORY, store_spec
 from nessie_gc_core.connectors import LiveSetStore, SupportsSqlSchema
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins import PluginRegistry, installed
-from nessie_gc_core.services.parameters import DeferredDeletionParameters, chosen_live_set
+from nessie_gc_core.services.live_set_ids import chosen_live_set
+from nessie_gc_core.services.parameters import DeferredDeletionParameters
+
+_ONE_PROCESS = "--inmemory keeps a live set for one process only: it serves 'gc' and nothing else"
 
 
 def open_store(call: Call) -> LiveSetStore:
@@ -26,10 +29,30 @@ def open_store(call: Call) -> LiveSetStore:
         click.UsageError: it would end with this process.
     """
     given = call.given()
-    if given.one_of("inmemory", "jdbc_url") == "inmemory":
-        raise click.UsageError("--inmemory keeps a live set for one process only: it serves 'gc' and nothing else")
+    if _inmemory(given):
+        raise click.UsageError(_ONE_PROCESS)
     registry = _registry(given)
     return registry.open(LiveSetStore, store_spec(given, registry))
+
+
+def is_in_memory(call: Call) -> bool:
+    """Whether the store ends with this process, whoever chose it."""
+    given = call.given()
+    return store_spec(given, _registry(given)).name == MEMORY
+
+
+def check_store_lasts(call: Call, *, needed: bool) -> None:
+    """Refuses a store that ends with this process, where somebody else is to read it.
+
+    Raises:
+        click.UsageError: the message says what does not go together.
+    """
+    if not _inmemory(call.given()):
+        return
+    if needed:
+        raise click.UsageError(_ONE_PROCESS)
+    if call.flag("defer_deletes"):
+        raise click.UsageError("--inmemory and --defer-deletes exclude each other: nothing would be left to delete")
 
 
 @contextmanager
@@ -52,6 +75,10 @@ def open_schema_store(call: Call) -> Iterator[tuple[LiveSetStore, SupportsSqlSch
 def chosen_id(call: Call) -> UUID:
     """The live set that ``-l`` or ``-L`` names."""
     return chosen_live_set(call.given().settings(DeferredDeletionParameters))
+
+
+def _inmemory(given: Given) -> bool:
+    return given.one_of("inmemory", "jdbc_url") == "inmemory"
 
 
 def _registry(given: Given) -> PluginRegistry:

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from nessie_gc_core.config.key_values import KEY, parse_key_values
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.key_values import KEY, parse_key_values
 from nessie_gc_core.model.policies import parse_duration, parse_instant
 
 if TYPE_CHECKING:

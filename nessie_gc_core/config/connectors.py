@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
 from nessie_gc_core.errors import ConfigurationError, PluginError, UnknownLocationError
+from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules, scheme_of
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
 from nessie_gc_core.plugins import PluginSet
@@ -159,7 +159,7 @@ def _end(alias: str, aliases: Mapping[str, str]) -> str:
     return name
 
 
-class OpenConnectors:
+class OpenConnectors(Closing):
     """The readers, listers and deleters that one task uses; each is made once, on first use."""
 
     def __init__(self, choice: ConnectorChoice, registry: PluginRegistry | None = None) -> None:
@@ -168,12 +168,8 @@ class OpenConnectors:
         self._open: dict[type[Connector], Connector] = {}
         self._stack = ExitStack()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Closes all that are open."""
         self._stack.close()
 
     def reader(self, content_type: str) -> ContentToFiles:

@@ -17,6 +17,10 @@ from nessie_gc_core.model.options import ConnectorOptions, OptionValue
 P = TypeVar("P", bound=ConnectorOptions)
 
 
+EXCLUSIVE = (("live_set_id", "read_live_set_id_from"),)
+"""Parameters of which the one from the stronger source counts."""
+
+
 class Rank(IntEnum):
     """Where a value comes from; a stronger source wins."""
 
@@ -54,6 +58,11 @@ class Given:
         _refuse_unknown(keywords, declared)
         values: dict[str, Any] = {}
         ranks: dict[str, Rank] = {}
+        said = {
+            Rank.FILE: f"{file.name}: the key",
+            Rank.ENVIRONMENT: "the environment variable of",
+            Rank.CALLER: "the keyword",
+        }
         for name, group in declared.items():
             sources = {
                 Rank.FILE: file.options.get(name.replace("_", "-")),
@@ -62,13 +71,21 @@ class Given:
             }
             for rank, value in sources.items():
                 if value is not None:
+                    refuse_blank(name, value, said[rank])
                     values[name] = _merged(values.get(name), group.typed({name: value})[name])
                     ranks[name] = rank
         return cls(values=values, ranks=ranks, file=file, environment=environment)
 
     def settings(self, wanted: type[P]) -> P:
-        """One group of settings, with their defaults."""
-        names = (f.name for f in dataclasses.fields(wanted))
+        """One group of settings, with their defaults.
+
+        Raises:
+            ConfigurationError: two of them exclude each other and come from one source.
+        """
+        names = {f.name for f in dataclasses.fields(wanted)}
+        for pair in EXCLUSIVE:
+            if names.issuperset(pair) and (chosen := self.one_of(*pair)) is not None:
+                names -= {*pair} - {chosen}
         return wanted(**wanted.typed({name: self.values[name] for name in names if name in self.values}))
 
     def rank(self, name: str) -> Rank:
@@ -94,6 +111,16 @@ def _merged(weaker: object, stronger: object) -> object:
     if isinstance(weaker, Mapping) and isinstance(stronger, Mapping):
         return {**weaker, **stronger}
     return stronger
+
+
+def refuse_blank(name: str, value: object, said: str) -> None:
+    """Refuses a setting that is set to nothing: an allow-list without a location would allow everything (S27).
+
+    Raises:
+        ConfigurationError: the value is a text without anything in it.
+    """
+    if isinstance(value, str) and not value.strip(" \t\n,"):
+        raise ConfigurationError(f"{said} `{name}` is empty; leave it out, or give a value")
 
 
 def _refuse_unknown(keywords: Mapping[str, object], declared: Mapping[str, object]) -> None:

@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret, secret_mapping
 
+ANY_KEY = r"[^,=]+"
+"""What names a place: anything that parts no pairs."""
 _REPOSITORY = "Repository"
 _STORE = "Live-set store"
 _FILES = "Files"
@@ -85,8 +87,7 @@ class StoreSettings(ConnectorOptions):
     jdbc: bool = option(
         False, section=_STORE, help="Use a database, which is so anyway unless the live set stays in memory."
     )
-    jdbc_url: str | None = option(
-        None,
+    jdbc_url: str | None = secret(
         section=_STORE,
         metavar="URL",
         help="Database: an SQLAlchemy or jdbc: URL. Without it SQLite in the user's data folder.",
@@ -117,6 +118,8 @@ class FileSettings(ConnectorOptions):
         (),
         section=_FILES,
         metavar="KIND:NAME:KEY=VALUE",
+        whole=True,
+        shown=False,
         help="Option of a reader, lister, deleter or deduplicator, such as "
         "content-to-files:iceberg:ignore_snapshot_refs=true.",
     )
@@ -133,12 +136,14 @@ class FileSettings(ConnectorOptions):
         {},
         section=_FILES,
         metavar="NAME=NAME",
+        key=ANY_KEY,
         help="A bucket or host that is the same as another, such as an access point and its bucket.",
     )
     path_alias: Mapping[str, str] = option(
         {},
         section=_FILES,
         metavar="LOCATION=LOCATION",
+        key=ANY_KEY,
         help="A location that is the same as another, such as a mount and what is mounted there; links on a local "
         "disk are found without it.",
     )
@@ -175,7 +180,9 @@ class EngineSettings(ConnectorOptions):
     spark_master: str | None = option(
         None, section=_ENGINE, metavar="MASTER", help="Spark master; local[*] where nothing is said."
     )
-    spark_conf: Mapping[str, str] = option({}, section=_ENGINE, metavar="KEY=VALUE", help="Spark property.")
+    spark_conf: Mapping[str, str] = option(
+        {}, section=_ENGINE, metavar="KEY=VALUE", key=r"spark\.[A-Za-z0-9_.\-]+", help="Spark property."
+    )
     memory_limit: str | None = option(
         None,
         section=_ENGINE,

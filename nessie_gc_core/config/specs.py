@@ -20,6 +20,8 @@ from nessie_gc_core.plugins.registry import KINDS, PluginRegistry
 
 Options = dict[str, OptionValue]
 
+MEMORY = "memory"
+"""The store of ``inmemory``, which ends with its process."""
 WELL_KNOWN: Mapping[str, str] = {
     "uri": "uri",
     "nessie_option": "nessie_options",
@@ -89,7 +91,7 @@ def store_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
     settings, table = given.settings(StoreSettings), given.file.store
     given.one_of("inmemory", "jdbc")
     chosen = given.one_of("inmemory", "jdbc_url")
-    name = "memory" if chosen == "inmemory" else "jdbc" if chosen else str(table.get("name", "jdbc"))
+    name = MEMORY if chosen == "inmemory" else "jdbc" if chosen else str(table.get("name", "jdbc"))
     connector = registry.connector_class(LiveSetStore, name)
     options: Options = dict(connector_options("store", _option_names(connector), given.environment))
     in_file = _table(registry, LiveSetStore, table, "jdbc")

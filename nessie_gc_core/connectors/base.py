@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Mapping
 from datetime import datetime
-from types import TracebackType
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
+from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.options import ConnectorOptions, OptionValue
 
 
-class Connector(ABC):
+class Connector(Closing):
     """A connector has a name, typed options and a life: made, used, closed.
 
     Making one opens no connection and reads nothing; what is wrong with the options is said at once.
@@ -36,19 +35,8 @@ class Connector(ABC):
     def __init__(self, options: ConnectorOptions) -> None:
         self.options = options
 
-    def close(self) -> None:  # noqa: B027 - most connectors hold nothing open
+    def close(self) -> None:
         """Releases what it holds; may be called twice."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @runtime_checkable

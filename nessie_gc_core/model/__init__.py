@@ -1,11 +1,14 @@
 """The data that all parts speak of; everything here is plain, frozen and without behaviour of its own."""
 
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile
+from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
     FileDeletion,
+    LeaseHolder,
     LiveSet,
     LiveSetStatus,
     ReferenceHead,
+    RepositoryRecords,
     SeenContent,
     SweepStep,
     SweepStepState,
@@ -21,29 +24,38 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 
 __all__ = [
     "ICEBERG_TABLE",
     "ICEBERG_VIEW",
+    "AgeLimit",
+    "AllowedLocations",
     "ContentVersion",
     "CutoffPolicy",
+    "DeleteMode",
     "DeleteOutcome",
     "DeleteStatus",
+    "DeletionCaps",
     "FileDeletion",
     "FileKind",
     "FileReference",
+    "LeaseHolder",
     "LiveSet",
     "LiveSetStatus",
     "LogEntry",
     "Operation",
     "OperationKind",
+    "Outcome",
     "Reach",
     "ReachableFile",
     "Reference",
     "ReferenceHead",
     "ReferenceKind",
     "ReferencePolicies",
+    "RepositoryRecords",
     "SeenContent",
     "SweepStep",
     "SweepStepState",
+    "Verdict",
 ]

@@ -27,7 +27,10 @@ class AllowedLocations:
     """Warehouses by their exact form (``LocationRules.exact``), local ones without links; empty: any location that is
     deep enough."""
     min_depth: int | None = None
-    """Least path depth; ``None``: the defaults."""
+    """Least number of path elements below the bucket.
+
+    ``None``: any where prefixes are allowed, else :data:`DEFAULT_DEPTH` (:data:`DEFAULT_FILE_DEPTH` on a local disk).
+    """
     stores: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """What the warehouses named that their canonical form leaves out (an Azure account); not there: any."""
 
@@ -52,7 +55,9 @@ class AgeLimit:
     """A file is kept when it was modified after the limit."""
 
     min_age: timedelta = DEFAULT_MIN_AGE
+    """Files that are younger than this are kept; it counts back from when the references were listed."""
     max_file_modification: datetime | None = None
+    """Files that were modified later than this (UTC) are kept; ``None``: only the age counts."""
 
     def check(self, *, floor: bool) -> None:
         """Refuses a least age below the floor.
@@ -95,6 +100,7 @@ class DeletionCaps:
     max_files: int | None = None
     """Files of a run."""
     max_files_per_unit: int | None = None
+    """Files of a sweep unit."""
     max_percent_per_unit: float | None = None
     """Per cent of the files that are stored in a unit."""
 

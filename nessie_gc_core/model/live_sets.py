@@ -18,11 +18,17 @@ class LiveSetStatus(StrEnum):
     """
 
     IDENTIFY_IN_PROGRESS = "IDENTIFY_IN_PROGRESS"
+    """Its mark is under way."""
     IDENTIFY_SUCCESS = "IDENTIFY_SUCCESS"
+    """Its mark is done; it can be swept."""
     IDENTIFY_FAILED = "IDENTIFY_FAILED"
+    """Its mark failed."""
     EXPIRY_IN_PROGRESS = "EXPIRY_IN_PROGRESS"
+    """Its sweep is under way, or was killed."""
     EXPIRY_SUCCESS = "EXPIRY_SUCCESS"
+    """Its sweep is done; single deletions may have failed."""
     EXPIRY_FAILED = "EXPIRY_FAILED"
+    """Its sweep failed, and can be resumed."""
 
 
 def next_step(live_set_id: uuid.UUID, status: LiveSetStatus) -> str:
@@ -45,7 +51,9 @@ class ReferenceHead:
     """A reference as the mark saw it."""
 
     name: str
+    """Name of the branch or tag."""
     commit_id: str | None
+    """The head; ``None`` where the reference has no commit yet."""
     policy: str
     """Text of the cut-off policy that applied (parsable by ``CutoffPolicy.parse``)."""
 
@@ -55,18 +63,24 @@ class LiveSet:
     """One mark run. All times are UTC with microseconds (S17)."""
 
     id: uuid.UUID
+    """Made by the mark; unique."""
     repository: str
     """Identity of the repository, as its connector gives it; sweeping against another one is refused."""
     created: datetime
+    """When its mark began, UTC."""
     status: LiveSetStatus
+    """How far it is."""
     references_listed: datetime | None = None
-    """When the references were listed: the instant from which files age (S8).
+    """When the references were listed, UTC: the instant from which files age (S8).
 
     By the clock of the mark's machine, of the repository or of the live-set store, whichever shows the least.
     """
     identify_completed: datetime | None = None
+    """When its mark ended, UTC."""
     expiry_started: datetime | None = None
+    """When its sweep began, UTC; of several attempts, the first."""
     expiry_completed: datetime | None = None
+    """When its sweep ended, UTC."""
     error_message: str | None = None
     """Why it failed, whole (nothing is truncated, S17)."""
     policies: tuple[str, ...] = ()
@@ -90,14 +104,18 @@ class FileDeletion:
     path: str
     """Raw key below the location."""
     size: int | None
+    """Size in bytes when the sweep listed it; ``None`` where the store does not say."""
     modified: datetime | None
+    """Last modification, UTC, by the store's clock; ``None`` where unknown."""
 
 
 class SweepStepState(StrEnum):
     """A step is announced before its first deletion and closed after its last (S15)."""
 
     STARTED = "STARTED"
+    """It is announced; some of its files may be gone."""
     DONE = "DONE"
+    """Each of its files has an outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +125,13 @@ class SweepStep:
     unit: str
     """Canonical root of the sweep unit."""
     part: str
-    """Which part of the unit, ``i/n``: the files whose key hashes to bucket i of n."""
+    """Which attempt, and which part of the unit, ``a:i/n``: the i-th of n parts, by a stable hash of the keys."""
     state: SweepStepState
+    """Whether it is done."""
     planned_files: int
+    """How many files it was announced to delete."""
     planned_bytes: int
+    """Their size in bytes."""
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """For each outcome its files and bytes; until the step is done only those that were to be spared."""
 
@@ -120,11 +141,15 @@ class SeenContent:
     """Register entry: a content at a location, kept longer than any live set."""
 
     content_id: str
+    """Stable id of the content."""
     content_type: str
+    """For instance :data:`ICEBERG_TABLE`."""
     location: str
     """Canonical base location."""
     first_seen: datetime
+    """When a sweep first saw the content there, UTC."""
     last_seen: datetime
+    """When a sweep last saw the content there, UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +159,13 @@ class LeaseHolder:
     owner: str
     """What tells one holder from another, in whatever process."""
     host: str
+    """Name of the machine."""
     process: int
+    """Id of the process on that machine."""
     since: datetime
-    """When it began; renewing changes nothing here."""
+    """When it began, UTC; renewing changes nothing here."""
     until: datetime
-    """When the lease runs out, unless it is renewed."""
+    """When the lease runs out, UTC, unless it is renewed."""
 
     def __str__(self) -> str:
         since, until = (time.isoformat(timespec="seconds") for time in (self.since, self.until))
@@ -150,8 +177,11 @@ class RepositoryRecords:
     """How many records a store keeps under the identity of a repository."""
 
     live_sets: int
+    """How many live sets."""
     tombstones: int
+    """How many tombstones."""
     seen_contents: int
+    """How many entries of the register of contents."""
 
     @property
     def any(self) -> bool:

@@ -7,18 +7,19 @@ a duration (it takes a month for 30 days) and an instant (it takes numbers, and 
 
 from __future__ import annotations
 
-import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 
 from isodate import duration_isoformat
 from pydantic import AwareDatetime, Field, FiniteFloat, TypeAdapter
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.key_values import KEY, parse_key_values
 from nessie_gc_core.model.policies import parse_duration, parse_instant
 
 OptionValue = str | int | float | bool | None | Sequence[str] | Mapping[str, str]
@@ -56,14 +57,28 @@ class OptionType:
         raise ConfigurationError(f"option {name!r} cannot be {_text_of(value, shown=shown)}: {problem}")
 
 
-def option_type(hint: object, *, minimum: Bound | None = None, maximum: Bound | None = None) -> OptionType:
+def option_type(
+    hint: object,
+    *,
+    minimum: Bound | None = None,
+    maximum: Bound | None = None,
+    key: str | None = None,
+    whole: bool = False,
+) -> OptionType:
     """The type that a declaration asks for.
+
+    Args:
+        hint: the declared type.
+        minimum: the least value.
+        maximum: the greatest value.
+        key: what a key of pairs looks like, as a regular expression.
+        whole: whether a text is one text of a list, commas and all.
 
     Raises:
         ConfigurationError: no option can have this type, or these bounds.
     """
     declared, is_optional = _without_none(hint)
-    form = _form(declared)
+    form = _form(declared, key or KEY, whole)
     if form is None:
         raise ConfigurationError(f"no option can have the type {hint!r}")
     words, read = form.words, _reader(form.type, form.prepare)
@@ -84,12 +99,12 @@ class _Form:
     """Brings what pydantic does not know into a form that it does."""
 
 
-def _form(declared: object) -> _Form | None:
+def _form(declared: object, key: str, whole: bool) -> _Form | None:
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if origin in (Mapping, dict) and arguments == (str, str):
-        return _Form("pairs of the form KEY=VALUE", dict[str, str], _pairs)
+        return _Form("pairs of the form KEY=VALUE", dict[str, str], partial(_pairs, key))
     if origin in (Sequence, tuple, list) and arguments in ((str,), (str, ...)):
-        return _Form("a list of texts", tuple[str, ...], _texts)
+        return _Form("a list of texts", tuple[str, ...], partial(_texts, whole))
     if isinstance(declared, type) and issubclass(declared, Enum):
         members = {str(member.value): member for member in declared}
         return _Form(f"one of {', '.join(members)}", declared, lambda value: _member(members, value))
@@ -147,23 +162,17 @@ def _member(members: Mapping[str, Enum], value: object) -> object:
     return value if isinstance(value, bool) else members.get(str(value), value)
 
 
-def _texts(value: object) -> object:
+def _texts(whole: bool, value: object) -> object:
     if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+        parts = [value] if whole else value.split(",")
+        return tuple(part.strip() for part in parts if part.strip())
     return tuple(value) if isinstance(value, list) else value
 
 
-def _pairs(value: object) -> object:
-    """``k=v`` pairs with commas between; a comma that no ``k=`` follows belongs to the value."""
-    if not isinstance(value, str):
-        return dict(value) if isinstance(value, Mapping) else value
-    pairs: dict[str, str] = {}
-    for part in re.split(r",(?=[^,=]+=)", value) if value.strip() else ():
-        key, equals, inner = part.partition("=")
-        if not equals or not key.strip():
-            raise ValueError
-        pairs[key.strip()] = inner
-    return pairs
+def _pairs(key: str, value: object) -> object:
+    if isinstance(value, str):
+        return parse_key_values(value, key=key) if value.strip() else {}
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 _seconds = _reader(FiniteFloat, _stripped)

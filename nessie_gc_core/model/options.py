@@ -33,6 +33,9 @@ def option(
     section: str = "",
     minimum: Bound | None = None,
     maximum: Bound | None = None,
+    key: str | None = None,
+    whole: bool = False,
+    shown: bool = True,
 ) -> _T:
     """Declares an option with its default and the line that the reference shows for it.
 
@@ -44,9 +47,13 @@ def option(
         section: the heading under which a command line's help lists it.
         minimum: the least value; for a ``timedelta``, a number is seconds.
         maximum: the greatest value.
+        key: what a key of pairs looks like, as a regular expression, where it is no plain name.
+        whole: whether a text is one text of a list, commas and all.
+        shown: whether its value may be shown; a value that is not shown may hold a secret.
     """
-    metadata = {"help": help, "secret": False, "flag": flag, "metavar": metavar, "section": section}
-    return typing.cast(_T, _field(default, {**metadata, "minimum": minimum, "maximum": maximum}))
+    metadata = {"help": help, "secret": not shown, "flag": flag, "metavar": metavar, "section": section}
+    more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole}
+    return typing.cast(_T, _field(default, {**metadata, **more}))
 
 
 def secret(
@@ -152,7 +159,8 @@ class ConnectorOptions:
 
 
 def _type_of(field: dataclasses.Field[typing.Any], hint: object) -> OptionType:
-    return option_type(hint, minimum=field.metadata.get("minimum"), maximum=field.metadata.get("maximum"))
+    said = {name: field.metadata[name] for name in ("minimum", "maximum", "key", "whole") if name in field.metadata}
+    return option_type(hint, **said)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

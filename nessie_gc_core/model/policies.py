@@ -28,8 +28,9 @@ class Reach:
     """
 
     everything: bool = False
+    """Whether all commits are live."""
     since: datetime | None = None
-    """Commits at or after this instant are live."""
+    """Commits at or after this instant (UTC) are live; ``None``: none are for their age."""
     commits: int = 0
     """This many commits, the next one included, are live."""
 
@@ -154,7 +155,9 @@ class ReferencePolicies:
     """The policy of every reference: patterns in order, the first that matches the whole name wins (S12)."""
 
     default: CutoffPolicy
+    """The policy of references that no pattern matches."""
     patterns: tuple[tuple[re.Pattern[str], CutoffPolicy], ...] = ()
+    """Regular expressions of whole reference names, each with its policy, in order."""
     recorded: Mapping[str, CutoffPolicy] = field(default_factory=dict)
     """Policies that references had in an earlier run, by name; they come before the patterns."""
 

@@ -1,4 +1,4 @@
-"""The relations between the steps of a run: names, types, units; the same on every engine.
+"""The relations between the phases of a run: names, types, units; the same on every engine.
 
 Each is a stream of Arrow record batches with one of these schemas. Paths are raw text exactly as metadata or
 a listing gave them; ``unit`` and ``key`` are canonical (:mod:`nessie_gc_core.model.locations`).

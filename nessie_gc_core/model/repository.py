@@ -16,7 +16,9 @@ class ReferenceKind(StrEnum):
     """A branch moves, a tag does not; both keep what they reach."""
 
     BRANCH = "BRANCH"
+    """It moves with each commit."""
     TAG = "TAG"
+    """It stays where it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,9 @@ class Reference:
     """A branch or tag at one commit."""
 
     name: str
+    """Unique in the repository."""
     kind: ReferenceKind
+    """Whether it is a branch or a tag."""
     commit_id: str | None
     """The head; ``None`` where the reference has no commit yet."""
 
@@ -67,8 +71,11 @@ class OperationKind(StrEnum):
     """What a commit does to a key."""
 
     PUT = "PUT"
+    """It writes a state of the content."""
     DELETE = "DELETE"
+    """It removes the key; older states stay in the history."""
     UNCHANGED = "UNCHANGED"
+    """It expects the key to be as it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +83,9 @@ class Operation:
     """One operation of a commit."""
 
     kind: OperationKind
+    """What is done."""
     content_key: str
+    """Dotted name to which it is done."""
     content: ContentVersion | None = None
     """The state that a PUT writes; ``None`` for other kinds and for contents without files (namespaces)."""
 

@@ -9,25 +9,38 @@ class Verdict(StrEnum):
     """What the guard says about a candidate."""
 
     UNREFERENCED = "UNREFERENCED"
+    """No live state reaches it, and nothing keeps it."""
     TOO_YOUNG = "TOO_YOUNG"
+    """It is not old enough, its time is unknown, or its time lies in the future."""
     SPARED = "SPARED"
+    """A veto, a moved reference, or a worker that lacks a plugin keeps it."""
 
 
 class Outcome(StrEnum):
     """What became of an unreferenced file; their sum is the number of unreferenced files."""
 
     DELETED = "deleted"
+    """It is gone."""
     ALREADY_GONE = "already_gone"
+    """Somebody else had deleted it in between."""
     FAILED = "failed"
+    """It could not be deleted."""
     SPARED = "spared"
+    """A moved reference, a veto, a cap, or a location that became unknown keeps it."""
     TOO_YOUNG = "too_young"
+    """It is not old enough, its time is unknown, or its time lies in the future."""
     DEFERRED = "deferred"
+    """Its deletion is recorded for later."""
     WOULD_DELETE = "would_delete"
+    """A dry run stopped before the deletion itself."""
 
 
 class DeleteMode(StrEnum):
     """What the last call does with a file that may go."""
 
     DELETE = "delete"
+    """Deletes it."""
     DEFER = "defer"
+    """Records its deletion for later."""
     DRY_RUN = "dry_run"
+    """Does nothing."""

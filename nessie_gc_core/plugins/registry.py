@@ -18,7 +18,6 @@ import pluggy
 
 from nessie_gc_core import hookspecs
 from nessie_gc_core.connectors import (
-    AnyService,
     Connector,
     ContentToFiles,
     FileDeleter,
@@ -32,6 +31,7 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins.checks import check_connector, check_hooks, check_service
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
+from nessie_gc_core.plugins.services import InstalledServices
 from nessie_gc_core.plugins.sets import PluginInfo, PluginSet, connector_text
 
 C = TypeVar("C", bound=Connector)
@@ -66,8 +66,8 @@ class PluginRegistry:
         """What entry points name, by name; a program may register more."""
         self._disabled: frozenset[str] = frozenset()
         self._claims: dict[type[Connector], list[_Claim]] = {contract: [] for contract in KINDS}
-        self._services: list[tuple[AnyService, str]] = []
-        """Each service with the plugin that brings it."""
+        self.services = InstalledServices()
+        """The services of the same plugins."""
 
     @classmethod
     def discover(cls) -> PluginRegistry:
@@ -101,11 +101,11 @@ class PluginRegistry:
             check_hooks(self._manager, module, name)
             for contract in KINDS:
                 self._claims[contract].extend(self._claims_of(contract, module, name))
-            self._services.extend((check_service(found, name), name) for found in self._found_by(_SERVICES, module))
+            self.services.add((check_service(found, name) for found in self._found_by(_SERVICES, module)), name)
         except Exception as failure:
             for contract in KINDS:
                 self._claims[contract] = [claim for claim in self._claims[contract] if claim.plugin != name]
-            self._services = [(service, plugin) for service, plugin in self._services if plugin != name]
+            self.services = self.services.without([name])
             self._found[name] = PluginInfo(name=name, distribution="", version="", error=_one_line(failure))
             raise
 
@@ -115,7 +115,7 @@ class PluginRegistry:
         self._found.pop(name, None)
         for contract in KINDS:
             self._claims[contract] = [claim for claim in self._claims[contract] if claim.plugin != name]
-        self._services = [(service, plugin) for service, plugin in self._services if plugin != name]
+        self.services = self.services.without([name])
 
     def _claims_of(self, contract: type[Connector], module: object, plugin: str) -> Iterable[_Claim]:
         for connector in self._found_by(KINDS[contract][1], module):
@@ -167,7 +167,7 @@ class PluginRegistry:
             contract: [claim for claim in claims if claim.plugin not in disabled]
             for contract, claims in self._claims.items()
         }
-        view._services = [(service, plugin) for service, plugin in self._services if plugin not in disabled]
+        view.services = self.services.without(disabled)
         return view
 
     def check_named(self, names: Iterable[str], *, setting: str, working: bool = False) -> None:
@@ -206,23 +206,6 @@ class PluginRegistry:
         if not claims:
             raise PluginError(self._missing(contract, name))
         return cast("type[C]", self._only(claims, f"the {KINDS[contract][0]} {name!r}").connector)
-
-    def services(self) -> dict[str, AnyService]:
-        """The services by name.
-
-        Raises:
-            PluginError: two plugins claim a name, or an alias that another service has.
-        """
-        claimed: dict[str, str] = {}
-        for service, plugin in self._services:
-            for name in (service.name, *service.aliases):
-                if name in claimed:
-                    raise PluginError(
-                        f"the service {name!r} is claimed by the plugins {claimed[name]!r} and {plugin!r}; "
-                        "uninstall one"
-                    )
-                claimed[name] = plugin
-        return {service.name: service for service, _ in self._services}
 
     def open(self, contract: type[C], spec: ConnectorSpec) -> C:
         """Makes the connector that a spec names.

@@ -43,6 +43,14 @@ class CheckResult:
     warning: bool = False
     """Whether it passed, and is probably not what was meant."""
 
+    @property
+    def state(self) -> str:
+        """``ok``, ``warn`` or ``failed``."""
+        return "failed" if not self.passed else "warn" if self.warning else "ok"
+
+    def __str__(self) -> str:
+        return f"{self.state:6}  {self.name}: {self.detail}"
+
 
 @dataclass(frozen=True, slots=True)
 class Doubtful:

@@ -21,15 +21,14 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
-from nessie_gc_core.model.verdicts import DeleteMode, Outcome
-from nessie_gc_core.services.clocks import times_now
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
-from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
-from nessie_gc_core.services.parameters import DeferredDeletionParameters, chosen_live_set
-from nessie_gc_core.services.preconditions import check_executors, check_live_set, check_swept
+from nessie_gc_core.services.parameters import DeferredDeletionParameters
+from nessie_gc_core.services.preconditions import check_executors, check_swept
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
@@ -60,20 +59,8 @@ class DeferredDeletionService(Service[Run]):
             LiveSetStateError, LeaseHeldError: it was not swept to its end, or somebody else is sweeping.
             NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
         """
-        parameters = self.parameters
-        live_set_id = chosen_live_set(parameters)
-        run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
-        parameters.check()
-        run.engine.check()
-        identity = run.repository.identity()
-        live_set = run.store.get(live_set_id)
-        check_live_set(live_set, identity, max(times_now(run)), parameters.max_live_set_age)
-        check_swept(live_set)
-        run.report.begin(identity, run.repository.address(), live_set_id, run.engine.name, run.clock())
-        run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
-        with hold_lease(run.store, identity, parameters.lease, elapsed=run.elapsed) as lease:
-            _DeferredDeletion(run.of(live_set, lease, parameters)).run()
-        run.report.finished = run.clock()
+        with work_on_live_set(run, self.parameters, check_swept) as sweep_run:
+            _DeferredDeletion(sweep_run).run()
         return run.report
 
 
@@ -158,7 +145,10 @@ class DeferredRecords(OutcomeRecords):
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
         """The records are there already."""
 
-    def settle(self, step: Step, outcomes: Dataset, by_unit: Mapping[str, Counts]) -> None:
+    def remember(self, outcomes: Dataset) -> None:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""
         gone = outcomes.where("outcome", [Outcome.DELETED.value, Outcome.ALREADY_GONE.value])
         forget_deletions(gone, self._run)
+
+    def close(self, step: Step, by_unit: Mapping[str, Counts]) -> None:
+        """Nothing is left to say: what is recorded is not done."""

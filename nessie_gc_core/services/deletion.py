@@ -35,8 +35,12 @@ class OutcomeRecords(ABC):
         """Records what a step is about to delete: its rows (:data:`VERDICTS`) but for the units that are spared."""
 
     @abstractmethod
-    def settle(self, step: Step, outcomes: Dataset, by_unit: Mapping[str, Counts]) -> None:
-        """Records what became of the rows of a step (:data:`OUTCOMES`)."""
+    def remember(self, outcomes: Dataset) -> None:
+        """Puts in or takes out the records of single files (:data:`OUTCOMES`), before anything is counted as done."""
+
+    @abstractmethod
+    def close(self, step: Step, by_unit: Mapping[str, Counts]) -> None:
+        """Records that a step is done, with the counts of its units."""
 
 
 class Deletion:
@@ -105,9 +109,11 @@ class Deletion:
         run.lease.check()
         outcomes = dealt_out(rows).flat_map(DeleteFiles(run.choice, mode, spared)).checkpoint()
         outcome_file.write(outcomes)
-        by_unit = add_outcomes(outcomes, run.report)
         if mode is not DeleteMode.DRY_RUN:
-            records.settle(step, outcomes, by_unit)
+            records.remember(outcomes)
+        by_unit = add_outcomes(outcomes, run.report)
+        if mode is DeleteMode.DELETE:
+            records.close(step, by_unit)
         return outcomes
 
     def _put_up_tombstones(self, rows: Dataset) -> None:

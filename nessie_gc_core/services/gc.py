@@ -37,10 +37,9 @@ class GcService(Service[Run]):
 
     def outcomes(self, run: Run) -> Dataset | None:
         """Both phases; gives the outcomes (:data:`OUTCOMES`) of the last step, which is the only one of a dry run."""
-        run.engine.check()
         run.choice.check_plugins(deletes=self.parameters.mode is DeleteMode.DELETE)
-        self.parameters.check()
-        self.parameters.allowed(run.choice.rules())  # wrong ones are refused before the mark
+        self.parameters.check(run.choice)
+        run.engine.check()
         MarkService(part_of(self.parameters, MarkParameters)).run(run)
         live_set_id = run.report.live_set_id
         return SweepService(part_of(self.parameters, SweepParameters, live_set_id=live_set_id)).outcomes(run)

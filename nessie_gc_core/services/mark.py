@@ -14,7 +14,8 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
-from nessie_gc_core.services.parameters import MarkParameters, write_id
+from nessie_gc_core.services.live_set_ids import write_id
+from nessie_gc_core.services.parameters import MarkParameters
 from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
@@ -43,25 +44,27 @@ class MarkService(Service[Run]):
             NessieGcError: a reference could not be read; the live set is then IDENTIFY_FAILED.
         """
         run.choice.check_plugins()
+        self.parameters.check(run.choice)
         report, created = run.report, run.clock()
         policies = self.parameters.policies(created)
-        id_ = uuid.uuid4()
+        id_, repository, store = uuid.uuid4(), run.repository, run.store
+        # Only now, when all options are known to be right: the file may hold an id that somebody needs.
         write_id(self.parameters.write_live_set_id_to, None)
-        report.repository, report.live_set_id = run.repository.identity(), str(id_)
-        report.address = run.repository.address()
-        warning = left_behind(run.repository, report.repository, run.store)
+        report.repository, report.live_set_id = repository.identity(), str(id_)
+        report.address = repository.address()
+        warning = left_behind(repository, report.repository, store)
         if warning is not None:
             report.warn(warning)
         report.started = report.started or created
-        run.store.start_identify(id_, repository=report.repository, created=created, policies=policies.to_texts())
+        store.start_identify(id_, repository=report.repository, created=created, policies=policies.to_texts())
         try:
             with report.phase("mark"):
                 self._mark(id_, policies, run)
         except BaseException as error:
-            run.store.finish_identify(id_, at=run.clock(), failure=failure_text(error))
+            store.finish_identify(id_, at=run.clock(), failure=failure_text(error))
             raise
-        write_id(self.parameters.write_live_set_id_to, id_)
         report.finished = run.clock()
+        write_id(self.parameters.write_live_set_id_to, id_)
         return report
 
     def _mark(self, id_: uuid.UUID, policies: ReferencePolicies, run: Run) -> None:

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
-from uuid import UUID
 
 from nessie_gc_core.algorithms.units import allowed_locations
-from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.connectors import VisitedDeduplicator
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
@@ -44,6 +45,15 @@ class WalkParameters(ConnectorOptions):
         "exact", section=_MARK, metavar="NAME", help="How walked commits are remembered: exact or none."
     )
 
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        self.typed({field.name: getattr(self, field.name) for field in fields(self)})
+        choice.registry().connector_class(VisitedDeduplicator, self.visited)
+
 
 def _default_cutoff() -> str:
     return option(
@@ -61,6 +71,7 @@ def _cutoff() -> Sequence[str]:
         section=_MARK,
         flag="-C",
         metavar="PATTERN=POLICY,...",
+        whole=True,
         help="The policy of references whose whole name matches a regular expression; the first match wins.",
     )
 
@@ -145,6 +156,8 @@ class DeletionParameters(WalkParameters):
     recheck_interval: timedelta = option(
         timedelta(minutes=5),
         section=_GUARD,
+        minimum=0,
+        maximum=300,
         help="How often the references are looked at again while files are deleted.",
     )
     files_per_step: int = option(
@@ -157,6 +170,7 @@ class DeletionParameters(WalkParameters):
         timedelta(minutes=2),
         section=_SWEEP,
         minimum=1,
+        maximum=3600,
         help="How long the lease on the repository holds without a sign of life.",
     )
 
@@ -181,13 +195,14 @@ class DeletionParameters(WalkParameters):
         except UnknownLocationError as error:
             raise ConfigurationError(f"`allow`: {error}") from error
 
-    def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is touched.
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
-        self.typed({field.name: getattr(self, field.name) for field in fields(self)})
+        WalkParameters.check(self, choice)
+        self.allowed(choice.rules())
         path = self.outcomes_to
         if path is None:
             return
@@ -267,13 +282,13 @@ class CollectionParameters(DeletionParameters):
         """How old a file has to be."""
         return AgeLimit(min_age=self.min_age, max_file_modification=self.max_file_modification)
 
-    def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is touched.
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
-        DeletionParameters.check(self)
+        DeletionParameters.check(self, choice)
         self.age.check(floor=not self.no_age_floor)
         if not 0 < self.fpp < 1:
             raise ConfigurationError(f"`fpp` must lie between 0 and 1, not {self.fpp}")
@@ -328,51 +343,3 @@ def part_of(parameters: ConnectorOptions, wanted: type[P], **more: object) -> P:
     """The parameters that another class has as well."""
     names = {field.name for field in fields(wanted)} & {field.name for field in fields(parameters)}
     return wanted(**{name: getattr(parameters, name) for name in names} | more)
-
-
-# ---- files that hold the id of a live set -------------------------------------------------------------
-def chosen_live_set(parameters: SweepParameters | DeferredDeletionParameters) -> UUID:
-    """The live set that a service works on.
-
-    Raises:
-        ConfigurationError: none is named, or two are, or what is named is no id.
-    """
-    text, file = parameters.live_set_id, parameters.read_live_set_id_from
-    if text is not None and file is not None:
-        raise ConfigurationError("`live_set_id` and `read_live_set_id_from` exclude each other")
-    if file is not None:
-        return _read_id(Path(file))
-    if text is None:
-        raise ConfigurationError("give the live set, with `live_set_id` or `read_live_set_id_from`")
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise ConfigurationError(f"`live_set_id` {text[:60]!r} is not the id of a live set") from error
-
-
-def _read_id(path: Path) -> UUID:
-    try:
-        with path.open(encoding="utf-8") as file:
-            line = file.readline().strip()
-        return UUID(line)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: it is not text in UTF-8") from error
-    except ValueError as error:
-        raise ConfigurationError(f"the first line of {path} is {line[:60]!r}, not the id of a live set") from error
-
-
-def write_id(path: str | None, id_: UUID | None) -> None:
-    """Writes the id of a live set to a file, or, before there is one, makes the file with its folders.
-
-    Raises:
-        NessieGcError: it cannot be made.
-    """
-    if path is None:
-        return
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text("" if id_ is None else f"{id_}\n", encoding="utf-8")
-    except OSError as error:
-        raise NessieGcError(f"cannot write `write_live_set_id_to` {path}: {error.strerror or error}") from error

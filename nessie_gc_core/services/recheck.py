@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-import pyarrow as pa
-
+from nessie_gc_core.algorithms.guard import SpareRows
 from nessie_gc_core.algorithms.moved import HeadsMoved, expand_moved, find_moved
 from nessie_gc_core.algorithms.subtract import with_owners
 from nessie_gc_core.algorithms.unread import UnreadContents
 from nessie_gc_core.connectors import VisitedDeduplicator
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
+from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
@@ -63,7 +61,7 @@ class Recheck:
             return verdicts
         keys = list(FILE_KEYS.names)
         dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
-        spared = dead.semi_join(self._newly_live, keys).flat_map(_Spare())
+        spared = dead.semi_join(self._newly_live, keys).flat_map(SpareRows(_BECAME_LIVE))
         rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
         return dead.anti_join(self._newly_live, keys).union(spared).union(rest)
 
@@ -92,16 +90,3 @@ class Recheck:
             self.spared_units[unit] = plan.why(unit)
         keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
-
-
-class _Spare:
-    """Turns verdicts into spared ones."""
-
-    schema = VERDICTS
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
-        spared: Iterator[Row] = (
-            tuple({**row, "verdict": Verdict.SPARED.value, "reason": _BECAME_LIVE}.values()) for row in rows
-        )
-        yield from to_batches(spared, self.schema)

@@ -37,6 +37,11 @@ class Tally:
         """As JSON shows it."""
         return {"files": self.files, "bytes": self.bytes}
 
+    def __str__(self) -> str:
+        return (
+            f"{self.files:,} file{'' if self.files == 1 else 's'}, {self.bytes:,} byte{'' if self.bytes == 1 else 's'}"
+        )
+
 
 @dataclass(slots=True)
 class NamedFile:
@@ -160,6 +165,12 @@ class GcReport:
             "warnings": self.warnings,
             "exit_code": self.exit_code,
         }
+
+    def __str__(self) -> str:
+        """One line."""
+        found = (f"{name.value.replace('_', ' ')}: {tally}" for name, tally in self.outcomes.items() if tally.files)
+        said = "; ".join([*found, *(f"{len(self.unknown)} unknown locations" for _ in [1] if self.unknown)])
+        return f"live set {self.live_set_id} of {self.address or self.repository}: {said or 'no garbage'}"
 
     def raise_for_status(self) -> None:
         """Does nothing where everything that should be done is done.

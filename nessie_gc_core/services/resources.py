@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from types import TracebackType
 from typing import Self, TypeVar
 
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.model.closing import Closing
 
 T = TypeVar("T")
 Opening = Callable[[], AbstractContextManager[T]]
 """Opens something that is closed by leaving it."""
 
 
-class Resources:
+class Resources(Closing):
     """A repository, a store and an engine: each is opened on first use, and all that are open are closed together."""
 
     def __init__(
@@ -28,6 +28,8 @@ class Resources:
         self._store: LiveSetStore | None = None
         self._engine: Engine | None = None
         self._stack = ExitStack()
+        self.opened = 1
+        """For the so-manieth time they are open, or will be; what was made with earlier ones is gone."""
 
     @classmethod
     def borrowed(cls, *, repository: RepositoryConnector, store: LiveSetStore, engine: Engine) -> Self:
@@ -62,12 +64,5 @@ class Resources:
     def close(self) -> None:
         """Closes what is open; the next use opens it again."""
         self._repository = self._store = self._engine = None
+        self.opened += 1
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

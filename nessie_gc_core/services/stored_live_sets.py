@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError
+from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetStateError
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.verdicts import Outcome
@@ -47,13 +47,14 @@ class LiveSetService:
         """All live sets, newest first."""
         return sorted(self.store.live_sets(), key=lambda live_set: (live_set.created, live_set.id), reverse=True)
 
-    def details(self, live_set_id: UUID) -> LiveSetDetails:
+    def details(self, live_set_id: UUID | str) -> LiveSetDetails:
         """One live set with its counts.
 
         Raises:
             LiveSetNotFoundError: there is none with this id.
         """
-        live_set = self.store.get(live_set_id)
+        live_set = self.store.get(as_id(live_set_id))
+        live_set_id = live_set.id
         versions, contents = self.store.count_content_versions(live_set_id)
         files, bytes_ = self._deferred(live_set_id)
         return LiveSetDetails(
@@ -78,26 +79,28 @@ class LiveSetService:
             by_attempt[attempt] = by_attempt.get(attempt, 0) + files
         return by_attempt[max(by_attempt)] if by_attempt else 0
 
-    def content_versions(self, live_set_id: UUID) -> Iterator[ContentVersion]:
+    def content_versions(self, live_set_id: UUID | str) -> Iterator[ContentVersion]:
         """The content versions, content by content."""
-        for content_id in sorted(self.store.content_ids(live_set_id)):
-            versions = self.store.content_versions(live_set_id, content_id)
+        id_ = as_id(live_set_id)
+        for content_id in sorted(self.store.content_ids(id_)):
+            versions = self.store.content_versions(id_, content_id)
             yield from sorted(versions, key=lambda v: (v.content_key, v.metadata_location or "", v.snapshot_id or 0))
 
-    def base_locations(self, live_set_id: UUID) -> list[tuple[str, str]]:
+    def base_locations(self, live_set_id: UUID | str) -> list[tuple[str, str]]:
         """The content ids with their base locations."""
-        return sorted(self.store.base_locations(live_set_id))
+        return sorted(self.store.base_locations(as_id(live_set_id)))
 
-    def deferred(self, live_set_id: UUID) -> Iterator[FileDeletion]:
+    def deferred(self, live_set_id: UUID | str) -> Iterator[FileDeletion]:
         """The files whose deletion was deferred.
 
         Raises:
             LiveSetNotFoundError, LiveSetStateError: there is no such live set, or it was not swept to its end.
         """
-        check_swept(self.store.get(live_set_id))
-        return self.store.file_deletions(live_set_id)
+        id_ = as_id(live_set_id)
+        check_swept(self.store.get(id_))
+        return self.store.file_deletions(id_)
 
-    def delete(self, live_set_id: UUID, *, discard_deferred: bool = False) -> LiveSet:
+    def delete(self, live_set_id: UUID | str, *, discard_deferred: bool = False) -> LiveSet:
         """Deletes the rows of a live set, and not one file; gives it as it was.
 
         One that says that it is being marked is deleted like any other: a mark holds no lease, and one that was killed
@@ -112,7 +115,8 @@ class LiveSetService:
             LiveSetStateError: it has deferred deletions that are not run yet.
             LeaseHeldError: somebody collects its repository, and may be working with it.
         """
-        live_set = self.store.get(live_set_id)
+        live_set = self.store.get(as_id(live_set_id))
+        live_set_id = live_set.id
         with ExitStack() as stack:
             if live_set.status not in _AT_REST or self._deferred(live_set_id) != (0, 0):
                 stack.enter_context(self._alone(live_set))
@@ -143,6 +147,18 @@ class LiveSetService:
         for deletion in self.store.file_deletions(live_set_id):
             files, bytes_ = files + 1, bytes_ + (deletion.size or 0)
         return files, bytes_
+
+
+def as_id(live_set_id: UUID | str) -> UUID:
+    """The id of a live set, as reports name it or as stores do.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+    try:
+        return live_set_id if isinstance(live_set_id, UUID) else UUID(live_set_id)
+    except ValueError as error:
+        raise ConfigurationError(f"{str(live_set_id)[:60]!r} is not the id of a live set") from error
 
 
 def as_plain(live_set: LiveSet) -> dict[str, Any]:

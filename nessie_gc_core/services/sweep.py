@@ -16,14 +16,15 @@ from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.clocks import store_ages, times_now
+from nessie_gc_core.model.verdicts import DeleteMode, Verdict
+from nessie_gc_core.services.begin import work_on_live_set
+from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion
-from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.needed import Needed, find_needed
-from nessie_gc_core.services.parameters import CollectionParameters, Membership, SweepParameters, chosen_live_set
-from nessie_gc_core.services.preconditions import check_live_set, check_marked
+from nessie_gc_core.services.parameters import CollectionParameters, Membership, SweepParameters
+from nessie_gc_core.services.preconditions import check_marked
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.sweep_records import SweepRecords
@@ -55,21 +56,11 @@ class SweepService(Service[Run]):
 
     def outcomes(self, run: Run) -> Dataset | None:
         """Sweeps, and gives the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
-        parameters = self.parameters
-        live_set_id = chosen_live_set(parameters)
-        run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
-        parameters.check()
-        run.engine.check()
-        identity = run.repository.identity()
-        live_set = run.store.get(live_set_id)
-        check_live_set(live_set, identity, max(times_now(run)), parameters.max_live_set_age)
-        run.report.begin(identity, run.repository.address(), live_set_id, run.engine.name, run.clock())
-        run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
-        with hold_lease(run.store, identity, parameters.lease, elapsed=run.elapsed) as lease:
-            check_marked(live_set, resume=parameters.resume)
-            outcomes = self._sweep(run.of(live_set, lease, parameters))
-        run.report.finished = run.clock()
-        return outcomes
+        with work_on_live_set(run, self.parameters, self._check_status) as sweep_run:
+            return self._sweep(sweep_run)
+
+    def _check_status(self, live_set: LiveSet) -> None:
+        check_marked(live_set, resume=self.parameters.resume)
 
     def _sweep(self, run: SweepRun) -> Dataset | None:
         """Sweeps under the lease; a dry run leaves the live set as it is."""
@@ -152,7 +143,8 @@ class _Sweep:
         if self._only is None:
             return verdicts
         mine = only_planned(verdicts, self._only).checkpoint()
-        left_out = self._only.where("sidecar", [False]).count() - mine.present("path").count()
+        dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
+        left_out = self._only.where("sidecar", [False]).count() - dead.count()
         if left_out:
             self._run.report.warn(f"{left_out:,} files of the plan are needed, changed or gone by now, and left out")
         return mine

@@ -66,10 +66,13 @@ class SweepRecords(OutcomeRecords):
             self._record(step, unit, SweepStepState.STARTED, kept)
         outcome_file.plan(rows.flat_map(PlanFiles(spared_units=spared)))
 
-    def settle(self, step: Step, outcomes: Dataset, by_unit: Mapping[str, Counts]) -> None:
-        """Closes the units of the step, or records their files for later."""
+    def remember(self, outcomes: Dataset) -> None:
+        """Records files for later."""
         if self._run.parameters.mode is DeleteMode.DEFER:
             record_deletions(outcomes.where("outcome", [Outcome.DEFERRED.value]), self._run)
+
+    def close(self, step: Step, by_unit: Mapping[str, Counts]) -> None:
+        """Closes the units of the step."""
         for unit in self._announced:
             self._record(step, unit, SweepStepState.DONE, by_unit.get(unit, {}))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from docs.pages import ROOT
+from docs.pages import ROOT, python_path
 from spark_defaults import write_spark_defaults
 
 from nessie_gc_core.demo.spark import check_requirements
@@ -27,7 +27,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **own,
         "PATH": str(Path(sys.executable).parent) + os.pathsep + own.get("PATH", ""),
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT / "examples/nessie-gc-tape/src")]),
+        "PYTHONPATH": python_path(ROOT / "tests", ROOT / "examples", *ROOT.glob("examples/*/src")),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYSPARK_PYTHON": sys.executable,
         "JAVA_HOME": str(find_java(JavaRole.SPARK).home),

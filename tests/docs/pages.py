@@ -14,6 +14,7 @@ A comment directly above a block says how it is treated:
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -66,6 +67,11 @@ class Block:
                 output += line + "\n"
         if command:
             yield command, output
+
+
+def python_path(*folders: Path) -> str:
+    """Some folders, and those that this Python has been given."""
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def pages() -> list[Path]:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from docs.pages import DOCS, ROOT
+from docs.pages import DOCS, ROOT, python_path
 from docs.servers import small_lake
+from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.cli.command import _known_options
 from nessie_gc_core.cli.main import cli
@@ -17,6 +22,42 @@ from nessie_gc_core.plugins import installed
 from nessie_gc_core.plugins.registry import KINDS
 
 EXAMPLES = ROOT / "examples"
+
+
+def test_the_plugin_with_a_service_brings_a_command_once_it_is_installed(tmp_path: Path) -> None:
+    _install(EXAMPLES / "stale_references.py", tmp_path / "site", name="stale")
+    lake = MemoryLake.named("a-lake-with-a-stale-branch")
+    lake.now = datetime(2020, 1, 1, tzinfo=UTC)
+    lake.commit("old", put(lake.table("db.t", location="memory://warehouse/db/t").append("a.parquet").version))
+    lake.now = datetime.now(UTC)
+    lake.commit("new", put(lake.table("db.u", location="memory://warehouse/db/u").append("b.parquet").version))
+    history = f"history_file={lake.write_to(tmp_path)}"
+    command = ["stale-references", "--older-than", "P30D", "--repository", "memory", "-r", history]
+    expected = {"references": [{"name": "old", "newest": "2020-01-01T00:00:00+00:00"}]}
+    assert expected == json.loads(_run_with(tmp_path / "site", *command, "--json"))
+    assert "references: [" in _run_with(tmp_path / "site", *command)
+    said = " ".join(_run_with(tmp_path / "site", "stale-references", "--help").split())
+    assert "List branches and tags whose newest commit is old" in said
+    assert "Age from which a newest commit is old." in said
+    assert "--engine" not in said
+
+
+def _install(module: Path, site: Path, *, name: str) -> None:
+    """Puts a module into a folder of packages, with the entry point of a plugin."""
+    described = site / f"{module.stem}-0.1.0.dist-info"
+    described.mkdir(parents=True)
+    shutil.copy(module, site)
+    (described / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module.stem}\nVersion: 0.1.0\n")
+    (described / "entry_points.txt").write_text(f"[nessie_gc]\n{name} = {module.stem}\n")
+
+
+def _run_with(site: Path, *arguments: str) -> str:
+    """What a command prints with a folder of packages on the path."""
+    command = [sys.executable, "-m", "nessie_gc_core", *arguments]
+    environment = {**os.environ, "PYTHONPATH": python_path(site), "COLUMNS": "200"}
+    done = subprocess.run(command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_the_example_configuration_has_only_options_that_exist() -> None:

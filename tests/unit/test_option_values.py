@@ -25,7 +25,7 @@ class StoreOptions(ConnectorOptions):
 _words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
 
 
-@given(st.dictionaries(_words, _words))
+@given(st.dictionaries(st.from_regex(r"[A-Za-z][A-Za-z0-9_.\-]{0,8}", fullmatch=True), _words))
 def test_pairs_come_back_from_their_text(pairs: dict[str, str]) -> None:
     text = ",".join(f"{key}={value}" for key, value in pairs.items())
     assert pairs == StoreOptions.from_mapping({"properties": text}).properties

@@ -157,7 +157,7 @@ class LocalDataset(Dataset):
 
     def union(self, other: Dataset) -> Dataset:
         """UNION ALL."""
-        return self._derive(f"SELECT * FROM ({self.query}) UNION ALL BY NAME SELECT * FROM ({_query(other)})")
+        return self._derive(f"SELECT * FROM ({self.query}) UNION ALL BY NAME SELECT * FROM ({self._query_of(other)})")
 
     def distinct(self, keys: Sequence[str]) -> Dataset:
         """DISTINCT ON."""
@@ -175,7 +175,9 @@ class LocalDataset(Dataset):
     def _join(self, kind: str, other: Dataset, keys: Sequence[str]) -> Dataset:
         columns = ", ".join(_name(key) for key in keys)
         names = ", ".join(f"l.{_name(name)}" for name in self.schema.names)
-        return self._derive(f"SELECT {names} FROM ({self.query}) l {kind} JOIN ({_query(other)}) r USING ({columns})")
+        return self._derive(
+            f"SELECT {names} FROM ({self.query}) l {kind} JOIN ({self._query_of(other)}) r USING ({columns})"
+        )
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """GROUP BY."""
@@ -219,14 +221,13 @@ class LocalDataset(Dataset):
             for batch in cursor.sql(query).to_arrow_reader(rows):
                 yield _cast(batch, self.schema)
 
+    def _query_of(self, other: Dataset) -> str:
+        if not isinstance(other, LocalDataset) or other._engine is not self._engine:
+            raise TypeError(f"{type(other).__name__} belongs to another engine")
+        return other.query
+
     def _derive(self, query: str) -> Dataset:
         return LocalDataset(self._engine, query, self.schema)
-
-
-def _query(dataset: Dataset) -> str:
-    if not isinstance(dataset, LocalDataset):
-        raise TypeError(f"{type(dataset).__name__} belongs to another engine")
-    return dataset.query
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

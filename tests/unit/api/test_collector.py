@@ -144,6 +144,53 @@ def test_an_empty_plan_has_no_rows(gc: Collector) -> None:
     assert {} == outcomes(plan.apply())
 
 
+def test_a_plan_ends_with_its_collector(lake: MemoryLake) -> None:
+    gc = Collector(**settings(lake))
+    plan = gc.plan(default_cutoff="1")
+    gc.close()
+    for use in (plan.apply, lambda: plan.files):
+        with pytest.raises(ConfigurationError, match="the collector was closed"):
+            use()
+    assert lake.paths() >= DEAD
+
+
+def test_a_dry_run_in_the_settings_is_never_overruled(lake: MemoryLake) -> None:
+    with Collector(**settings(lake), dry_run=True) as gc:
+        plan = gc.plan(default_cutoff="1")
+        for delete in (
+            plan.apply,
+            lambda: gc.collect(delete=True, default_cutoff="1"),
+            lambda: gc.sweep(plan.report.live_set_id, delete=True),
+            lambda: gc.run("gc", default_cutoff="1", dry_run=False),
+        ):
+            with pytest.raises(ConfigurationError, match="the settings say `dry_run`"):
+                delete()
+        assert 0 == gc.collect(delete=False).exit_code
+    assert lake.paths() >= DEAD
+
+
+def test_what_is_said_twice_is_refused(gc: Collector) -> None:
+    with pytest.raises(ConfigurationError, match="leave `dry_run` out"):
+        gc.plan(dry_run=False)
+    with pytest.raises(ConfigurationError, match="`cutoff` and `cutoffs` exclude each other"):
+        gc.plan(cutoff=["main=1"], cutoffs={"main": "2"})
+
+
+def test_a_service_that_is_run_by_name_deletes_only_when_that_is_said(gc: Collector, lake: MemoryLake) -> None:
+    assert 0 == gc.run("gc", default_cutoff="1").exit_code
+    assert lake.paths() >= DEAD
+    gc.run("gc", default_cutoff="1", dry_run=False)
+    assert DEAD.isdisjoint(lake.paths())
+
+
+def test_plans_reports_and_checks_print_as_lines(gc: Collector) -> None:
+    plan = gc.plan(default_cutoff="1")
+    said = f"{plan.would_delete.files} files, {plan.would_delete.bytes} bytes"
+    assert f"Plan(live set {plan.report.live_set_id}, would delete: {said})" == repr(plan)
+    assert str(plan.report).endswith(f": would delete: {said}")
+    assert "ok      repository: " in "\n".join(map(str, gc.check()))
+
+
 def test_cutoffs_are_given_by_pattern(gc: Collector, lake: MemoryLake) -> None:
     lake.commit("main", put(table(lake).overwrite("new.parquet").version))
     everything = gc.plan(default_cutoff="1", cutoffs={"mai.*": "NONE"})
@@ -194,11 +241,107 @@ def test_every_service_runs_by_the_name_of_its_command(gc: Collector, lake: Memo
         gc.run("gcc")
 
 
+def test_records_are_brought_under_another_identity(gc: Collector, lake: MemoryLake) -> None:
+    gc.mark()
+    identity = f"memory:{lake.name}"
+    counted = gc.move_records(identity, "lake-1", dry_run=True)
+    assert (1, counted) == (counted.live_sets, gc.move_records(identity, "lake-1", dry_run=False))
+    assert ["lake-1"] == [live_set.repository for live_set in gc.live_sets.all()]
+
+
+def test_plugins_are_named_with_what_they_bring(gc: Collector) -> None:
+    brought = {connector for plugin in gc.plugins for connector in plugin.connectors}
+    assert "repository memory" in brought
+
+
 def test_progress_is_told(lake: MemoryLake) -> None:
     told: list[str] = []
     with Collector(**settings(lake), progress=lambda phase, done, total: told.append(phase)) as gc:
         gc.plan(default_cutoff="1")
     assert ["mark", "expand", "list", "subtract", "delete"] == list(dict.fromkeys(told))
+
+
+@pytest.mark.parametrize("delete", ["False", 0, None, "yes"])
+def test_whether_files_are_deleted_is_a_word_and_no_text(gc: Collector, lake: MemoryLake, delete: object) -> None:
+    with pytest.raises(ConfigurationError, match="`delete` is True or False"):
+        gc.collect(delete=delete, default_cutoff="1")  # type: ignore[arg-type]  # that is the mistake
+    assert lake.paths() >= DEAD
+
+
+def test_text_that_says_no_is_no_dry_run_either(lake: MemoryLake) -> None:
+    with (
+        Collector(**settings(lake), dry_run=True) as gc,
+        pytest.raises(ConfigurationError, match="the settings say `dry_run`"),
+    ):
+        gc.run("gc", default_cutoff="1", dry_run="false")
+    assert lake.paths() >= DEAD
+
+
+@pytest.mark.parametrize("blank", ["", " ", ","])
+def test_an_allow_list_without_a_location_allows_nothing(
+    lake: MemoryLake, home: Path, blank: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigurationError, match="the keyword `allow` is empty"):
+        Collector(**settings(lake), allow=blank)
+    with Collector(**settings(lake)) as gc, pytest.raises(ConfigurationError, match="the parameter `allow` is empty"):
+        gc.plan(allow=blank)
+    (home / "nessie-gc.toml").write_text(f'allow = "{blank}"\n')
+    with pytest.raises(ConfigurationError, match="`allow` is empty"):
+        Collector.from_toml(**settings(lake))
+
+
+def test_nothing_given_in_a_call_lifts_no_limit_of_the_settings(lake: MemoryLake) -> None:
+    with Collector(**settings(lake), max_deletes=0) as gc:
+        report = gc.collect(delete=True, default_cutoff="1", max_deletes=None)
+    assert {"spared"} == set(outcomes(report))
+    assert lake.paths() >= DEAD
+
+
+def test_the_id_of_a_call_overrules_a_file_of_the_settings(lake: MemoryLake) -> None:
+    with Collector(**settings(lake)) as gc:
+        live_set = gc.mark(default_cutoff="1").live_set_id
+        assert gc.live_sets.details(str(live_set)).contents > 0
+        with pytest.raises(ConfigurationError, match="a live set has its cut-off policies already"):
+            gc.plan(live_set=live_set, default_cutoff="1")
+    with Collector(**settings(lake), read_live_set_id_from="nowhere") as gc:
+        marked = gc.mark(default_cutoff="1")
+        assert marked.live_set_id == gc.plan(live_set=marked.live_set_id).report.live_set_id
+
+
+def test_a_password_in_a_database_url_is_not_shown(lake: MemoryLake) -> None:
+    url = "postgresql://u:hunter2@h/d"
+    from nessie_gc_core.config.settings import StoreSettings
+
+    assert "hunter2" not in repr(StoreSettings(jdbc_url=url))
+    with pytest.raises(ConfigurationError) as raised:
+        Collector(**{**settings(lake), "jdbc_url": [url]})
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_plan_that_is_taken_up_reports_only_what_is_gone(lake: MemoryLake, home: Path) -> None:
+    """A file that was written again since the plan is spared, and not taken for one that an earlier attempt deleted."""
+    killed: list[str] = []
+
+    def kill(phase: str, done: int, total: int | None) -> None:
+        if phase == "delete" and killed == ["armed"]:
+            raise KeyboardInterrupt
+
+    with Collector(**settings(lake), progress=kill) as gc:
+        plan = gc.plan(default_cutoff="1")
+        killed.append("armed")
+        with pytest.raises(KeyboardInterrupt):
+            plan.apply(outcomes_to="audit.jsonl")
+        killed.clear()
+        again = min(DEAD)
+        lake.put(again, 7, modified=datetime(2026, 1, 2, tzinfo=UTC))
+        before = lake.paths()
+        report = plan.apply(outcomes_to="audit.jsonl", resume=True)
+    gone = before - lake.paths()
+    assert again in lake.paths()
+    assert len(gone) == report.outcomes[Outcome.DELETED].files
+    lines = [json.loads(line) for line in (home / "audit.jsonl").read_text().splitlines()]
+    assert gone == {row["location"] + row["path"] for row in lines if row["outcome"] == "deleted"}
+    assert [again] == [file.path for file in report.spared_files]
 
 
 # ---- settings -----------------------------------------------------------------------------------------
@@ -291,7 +434,7 @@ def test_check_names_everything_that_it_reached(lake: MemoryLake) -> None:
 def test_check_raises_what_is_not_right(lake: MemoryLake) -> None:
     with (
         Collector(**settings(lake), allow=["warp://wh/"], min_age="PT1M") as gc,
-        pytest.raises(ConfigurationError, match=r"configuration: .*`no_age_floor`.*; warp://wh/: "),
+        pytest.raises(ConfigurationError, match=r"configuration: `allow`: .*; warp://wh/: "),
     ):
         gc.check()
 

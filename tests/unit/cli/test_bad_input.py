@@ -50,6 +50,13 @@ BAD = {
     "list in memory": (("list", "--inmemory"), "it serves 'gc' and nothing else"),
     "no live set": (("sweep", *COLLECT), "give the live set"),
     "two live sets": (("sweep", *COLLECT, "-l", ID, "-L", "x"), "exclude each other"),
+    "misspelt deduplicator": (("mark", "--repository", "memory", "--visited", "exakt"), "'exakt'"),
+    "rare re-checks": ((*GC, "--recheck-interval", "P5D"), "at most PT5M"),
+    "relative warehouse": (("sweep", *COLLECT, "--allow", "wh/relative", "-l", ID), "--allow: "),
+    "check in memory, deferred": (
+        ("check", *COLLECT, "--inmemory", "--defer-deletes"),
+        "--inmemory and --defer-deletes exclude each other",
+    ),
     "bad live set": (("show", "-l", "17"), "--live-set-id '17' is not the id of a live set"),
     "no live-set file": (
         ("show", "-L", "nowhere"),

@@ -194,3 +194,17 @@ def test_many_rows_stream_in_batches_and_a_stream_may_end_early(engine: Engine) 
 
 def test_an_engine_that_can_work_passes_its_check(engine: Engine) -> None:
     engine.check()
+
+
+def test_relations_of_two_local_engines_are_never_taken_for_one_another() -> None:
+    """Each engine counts its relations from the first, so a join by name alone would meet the wrong rows."""
+    schema = pa.schema([pa.field("x", pa.string())])
+    with LocalEngine(workers=1) as one, LocalEngine(workers=1) as other:
+        mine, theirs = one.empty(schema), other.empty(schema)
+        for verb in (
+            lambda: mine.anti_join(theirs, ["x"]),
+            lambda: mine.semi_join(theirs, ["x"]),
+            lambda: mine.union(theirs),
+        ):
+            with pytest.raises(TypeError, match="another engine"):
+                verb()

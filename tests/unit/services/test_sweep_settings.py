@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -18,7 +19,7 @@ from nessie_gc_core.services.parameters import SweepParameters
 )
 def test_settings_that_make_no_sense_are_named(wrong: SweepParameters, named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
-        wrong.check()
+        wrong.check(ConnectorChoice())
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -36,9 +37,9 @@ def test_a_file_for_the_outcomes_that_cannot_be_made_is_refused(
     (tmp_path / f"folder{suffix}").mkdir()
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match=said):
-        SweepParameters(outcomes_to=f"{tmp_path}/{place}{suffix}").check()
+        SweepParameters(outcomes_to=f"{tmp_path}/{place}{suffix}").check(ConnectorChoice())
     assert {f"folder{suffix}", "file"} == {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_defaults_make_sense() -> None:
-    SweepParameters().check()
+    SweepParameters().check(ConnectorChoice())

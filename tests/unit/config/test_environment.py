@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_gc_core.config.environment import connector_options, variable_of
-from nessie_gc_core.config.key_values import merge, parse_key_values
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.key_values import merge, parse_key_values
 
 keys = st.from_regex(r"[A-Za-z][A-Za-z0-9_.\-]{0,10}", fullmatch=True)
 values = st.text(st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters=","), max_size=10)

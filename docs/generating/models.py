@@ -1,0 +1,81 @@
+"""The public data classes."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+from enum import Enum
+
+from generating.text import attribute_docs, cell, code, markdown, member_parts, table
+from nessie_gc_core import model
+
+_INTRO = """# Models
+
+What `nessie_gc_core.model` has: the data that the core and plugins exchange. The classes are frozen, take keywords
+only, and do nothing by themselves. The [glossary](../glossary.md) explains the words.
+
+Unless a field says otherwise: times are `datetime` with a time zone, in UTC, to the microsecond; sizes are bytes;
+paths and locations are *raw*, exactly the text that metadata or a listing gave. In relations and in files of outcomes
+the same times are whole numbers, [microseconds since the epoch](relations.md).
+
+"""
+GROUPS = {
+    "Repositories": ("repository", "What a [repository](contracts.md#repositoryconnector) is made of."),
+    "Files": ("files", "What readers, listers and deleters give."),
+    "Verdicts and outcomes": ("verdicts", "[What they mean](../explanation/verdicts-and-reports.md)."),
+    "Live sets": ("live_sets", "What a [store](contracts.md#livesetstore) keeps."),
+    "Cut-off policies": ("policies", "How far back commits stay live."),
+    "Limits": ("limits", "What keeps an unreferenced file from being deleted."),
+}
+"""Heading to the module below ``nessie_gc_core.model``, and what it holds."""
+
+
+def page() -> str:
+    """The page."""
+    parts = [_INTRO]
+    for heading, (name, text) in GROUPS.items():
+        parts.append(f"## {heading}\n\n{text}\n")
+        parts += [_entry(public) for public in names_of(name)]
+    missing = set(model.__all__) - {public for name, _ in GROUPS.values() for public in names_of(name)}
+    assert not missing, f"GROUPS in docs/generating/models.py has no module of {missing}"
+    return "\n".join(parts)
+
+
+def names_of(module: str) -> list[str]:
+    """The public names that a module of the model defines, in its order."""
+    found = importlib.import_module(f"nessie_gc_core.model.{module}")
+    own = [
+        name for name, value in vars(found).items() if getattr(value, "__module__", found.__name__) == found.__name__
+    ]
+    return [name for name in own if name in model.__all__]
+
+
+def rows_of(class_: type) -> list[tuple[str, str, str, str]]:
+    """The fields of a data class, or the members of an enumeration: name, type or value, default, meaning."""
+    texts = attribute_docs(class_)
+    if issubclass(class_, Enum):
+        return [(name, repr(member.value), "", texts.get(name, "")) for name, member in class_.__members__.items()]
+    return [(f.name, str(f.type), _default(f), texts.get(f.name, "")) for f in dataclasses.fields(class_)]
+
+
+def _entry(name: str) -> str:
+    value = getattr(model, name)
+    if not isinstance(value, type):
+        module = importlib.import_module("nessie_gc_core.model.repository")
+        return f"### {name}\n\n`{value!r}`. {attribute_docs(module)[name]}\n"
+    rows = rows_of(value)
+    if issubclass(value, Enum):
+        body = table(("member", "value", "meaning"), ((code(n), code(v), text) for n, v, _, text in rows))
+    else:
+        shown = ((code(n), code(type_), code(default) or "required", text) for n, type_, default, text in rows)
+        body = table(("field", "type", "default", "meaning"), shown)
+    return "\n".join([f"### {name}\n\n{markdown(inspect.getdoc(value))}\n", body, "", *member_parts(value, level=4)])
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return cell(repr(field.default_factory()))
+    if field.default is dataclasses.MISSING:
+        return ""
+    return f"{field.default}" if hasattr(field.default, "total_seconds") else repr(field.default)

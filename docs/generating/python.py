@@ -1,0 +1,139 @@
+"""The public face in Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+from generating.data import fields_of_report
+from generating.text import attribute_docs, code, markdown, member_parts, signature, table
+from nessie_gc_core.api import Collector, GcReport, Plan, Run
+from nessie_gc_core.config.settings import SETTINGS
+from nessie_gc_core.engines.local.frame import LocalFrame
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services import run as run_module
+from nessie_gc_core.services.check import CheckResult
+from nessie_gc_core.services.report import NamedFile, Tally
+from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
+
+CLASSES = (
+    Collector,
+    Plan,
+    GcReport,
+    Tally,
+    NamedFile,
+    CheckResult,
+    LiveSetService,
+    LiveSetDetails,
+    LocalFrame,
+    Run,
+)
+"""What a Python program meets, in the order of the page."""
+_INTRO = """# Python
+
+The public Python API. [How to use it](../how-to/python.md) has examples.
+
+<!-- not run: it shows what there is to import -->
+```python
+from nessie_gc_core import Collector
+from nessie_gc_core.api import GcReport, Plan, Run
+from nessie_gc_core.model import LiveSet, Outcome
+```
+
+The other classes on this page are what these return. [Models](models.md) has the data classes,
+[contracts](contracts.md#errors) has the errors, [services](services.md) has the parameters of each call.
+
+"""
+_SETTINGS = """#### Settings
+
+Every setting is a keyword of `Collector(...)`, by the name that it has in the configuration file, with underscores:
+`jdbc-url` in the file is `jdbc_url` here. [Configuration](configuration.md#keys-and-variables) lists them, and
+[the command line](command-line.md#options) says what each does. Values may be of the setting's type or text, which is
+read as on the command line. A keyword wins over `NESSIE_GC_...` in the environment, which wins over the file.
+"""
+_PARAMETERS = """
+The [parameters of a service](services.md), such as `min_age` or `allow`, may be given here as well. They are then the
+defaults of `plan`, `mark`, `sweep`, `collect` and `delete_deferred`, whose own keywords win.
+"""
+_PROGRESS = """## Progress
+
+`Collector(progress=...)` takes a function `{signature}`. {text}
+The phases are `mark` (which counts references), `expand`, `list` and `subtract` (which only say that they begin), and
+`delete` (which counts steps). An exception that it raises ends the run.
+"""
+_MORE: dict[str, dict[str, str]] = {
+    "GcReport": {
+        "outcomes": "Files and bytes for each `Outcome`.",
+        "lost_files": "The first of them.",
+        "failed_files": "The first files that could not be deleted, with reasons.",
+        "spared_files": "The first files that were spared, with reasons.",
+    },
+    "Tally": {"files": "How many files.", "bytes": "Their size in bytes."},
+    "NamedFile": {"path": "The file, as the listing or the metadata names it.", "reason": "One line."},
+    "CheckResult": {"name": "What was checked.", "passed": "Whether it is right."},
+    "LiveSetDetails": {
+        "live_set": "The live set.",
+        "content_versions": "Distinct states of contents.",
+        "contents": "Distinct content ids.",
+        "base_locations": "Pairs of a content id and a base location.",
+        "deferred_files": "Files whose deletion is deferred.",
+        "deferred_bytes": "Their size in bytes.",
+    },
+    "LiveSetService": {"store": "The live-set store."},
+    "Run": {
+        "report": "What the run finds, and fills in.",
+        "clock": "Gives the time now, UTC.",
+        "progress": "Told how far the run is.",
+    },
+}
+"""Fields whose code has no text of its own, because their name says it there."""
+
+
+def page() -> str:
+    """The page."""
+    parts = [_INTRO, _collector()]
+    parts += [_class(class_) for class_ in CLASSES if class_ is not Collector]
+    text = attribute_docs(run_module)["Progress"]
+    parts.append(_PROGRESS.format(signature="progress(phase: str, done: int, total: int | None)", text=text))
+    return "\n".join(parts)
+
+
+def _collector() -> str:
+    rows = ((_group(group), ", ".join(code(f.name) for f in dataclasses.fields(group))) for group in SETTINGS)
+    parts = [
+        f"## Collector\n\n{_text(Collector)}\n",
+        f"#### Collector()\n\n{signature('Collector', Collector.__init__)}\n\n{markdown(Collector.__init__.__doc__)}\n",
+        _SETTINGS,
+        table(("settings", "keywords"), rows),
+        _PARAMETERS,
+        "#### with\n\n`with Collector(...) as gc:` closes it at the end, as `close()` does.\n",
+        *member_parts(Collector, level=4),
+    ]
+    return "\n".join(parts)
+
+
+def _group(group: type[ConnectorOptions]) -> str:
+    return markdown(group.__doc__)
+
+
+def _class(class_: type) -> str:
+    parts = [f"## {class_.__name__}\n\n{_text(class_)}\n"]
+    rows = fields_of(class_)
+    if rows:
+        parts.append(table(("field", "type", "meaning"), ((code(n), code(t), text) for n, t, text in rows)) + "\n")
+    parts += member_parts(class_, level=4)
+    return "\n".join(parts)
+
+
+def fields_of(class_: type) -> list[tuple[str, str, str]]:
+    """The fields of a data class: name, type, meaning."""
+    if not dataclasses.is_dataclass(class_):
+        return []
+    texts = {**_MORE.get(class_.__name__, {}), **attribute_docs(class_)}
+    if class_ is GcReport:
+        texts = {**{name.strip("`"): text for name, text in fields_of_report()}, **texts}
+    return [(f.name, str(f.type).strip('"'), texts.get(f.name, "")) for f in dataclasses.fields(class_)]
+
+
+def _text(class_: type) -> str:
+    return markdown(inspect.getdoc(class_), not_run="a part of a docstring; the how-to page runs the same").strip()

@@ -1,0 +1,23 @@
+"""What has to be closed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+
+class Closing(ABC):
+    """Something that holds other things open; leaving it as a context closes it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Releases what it holds; may be called twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
