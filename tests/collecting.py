@@ -47,6 +47,10 @@ class LakeServices:
     choice: ConnectorChoice = field(default_factory=ConnectorChoice)
     elapsed: Elapsed = elapsed_seconds
 
+    def choosing(self, **changes: Any) -> LakeServices:
+        """The same with changes to the choice of connectors."""
+        return replace(self, choice=replace(self.choice, **changes))
+
     def run(self, report: GcReport | None = None, progress: Progress = no_progress) -> Run:
         """What a service works with."""
         resources = Resources.borrowed(repository=self.repository, store=self.store, engine=self.engine)

@@ -12,7 +12,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -221,7 +221,7 @@ class StoreLake(OddLake):
         services = in_memory(self.lake, engine)
         if not self.keeps_spellings:
             aliases = {"memory://gw/x": "memory://bridge/db", "memory://bridge": "memory://wh"}
-            services = replace(services, choice=replace(services.choice, path_aliases=aliases))
+            services = services.choosing(path_aliases=aliases)
         before = self.lake.paths()
         report = self.collect(services, lambda: self._respell_all(spelled))
         left = self.lake.paths()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from collected_scenes import CollectedScenes
@@ -13,7 +13,7 @@ from scenes import START
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import PluginRegistry
 
 BOTH = ("local", pytest.param("spark", marks=pytest.mark.spark))
 
@@ -46,17 +46,9 @@ def services(lake: MemoryLake) -> Iterator[LakeServices]:
 
 
 @pytest.fixture
-def register() -> Iterator[Callable[[object], None]]:
-    """Installs plugins in this process, until the test is over."""
-    registry, names = installed(), []
-
-    def install(plugin: object) -> None:
-        names.append(f"test-plugin-{uuid.uuid4()}")
-        registry.register(plugin, name=names[-1])
-
-    yield install
-    for name in names:
-        registry.unregister(name)
+def plugins() -> PluginRegistry:
+    """A registry of the test's own, with all that is installed: what it registers, nobody else has."""
+    return PluginRegistry.discover()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from nessie_gc_core import hookimpl
 from nessie_gc_core.connectors import FileDeleter, FileLister
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
+from nessie_gc_core.plugins import PluginRegistry
 
 _HOME = "memory://"
 
@@ -55,12 +56,12 @@ class Buckets:
 
 
 @pytest.fixture
-def buckets(lake: MemoryLake, services: LakeServices, register: Callable[[object], None]) -> LakeServices:
-    register(Buckets())
+def buckets(lake: MemoryLake, services: LakeServices, plugins: PluginRegistry) -> LakeServices:
+    plugins.register(Buckets(), name="buckets")
     own = {(kind, "buckets"): {"lake": lake.name} for kind in ("file-lister", "file-deleter")}
     aliases = {"bucketa": "memory", "bucketn": "memory", "bucket": "memory"}
-    choice = replace(services.choice, options={**services.choice.options, **own}, scheme_aliases=aliases)
-    return replace(services, choice=choice)
+    options = {**services.choice.options, **own}
+    return services.choosing(plugins=plugins, options=options, scheme_aliases=aliases)
 
 
 def test_s03_a_location_in_one_spelling_keeps_files_that_are_named_in_others(

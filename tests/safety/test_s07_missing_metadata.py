@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
-import pytest
 from collected_scenes import CollectedScenes
 from collecting import LakeServices
-from nessie_gc_memory import MemoryContentToFiles, MemoryLake, TableState, put
+from nessie_gc_memory import (
+    MemoryContentToFiles,
+    MemoryFileDeleter,
+    MemoryFileLister,
+    MemoryLake,
+    TableState,
+    put,
+)
 
-from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core import hookimpl
+from nessie_gc_core.connectors import ContentToFiles, FileDeleter, FileLister
 from nessie_gc_core.errors import MissingFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import PluginRegistry
 
 
 def test_s07_missing_metadata_of_the_head_is_unknown(collected: CollectedScenes) -> None:
@@ -112,7 +118,7 @@ def test_s07_metadata_that_cannot_be_read_for_another_reason_is_never_tolerated(
     assert 1 == report.exit_code
 
 
-class Respelling(MemoryContentToFiles):
+class RespellingReader(MemoryContentToFiles):
     """A reader whose errors spell paths in its own way."""
 
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
@@ -122,18 +128,31 @@ class Respelling(MemoryContentToFiles):
             raise MissingFileError("mem" + error.path.removeprefix("memory"), error.reason) from error
 
 
+class Respelling:
+    """A plugin in place of ``memory``, with that reader."""
+
+    @hookimpl
+    def nessie_gc_register_content_to_files(self) -> type[ContentToFiles]:
+        return RespellingReader
+
+    @hookimpl
+    def nessie_gc_register_file_lister(self) -> type[FileLister]:
+        return MemoryFileLister
+
+    @hookimpl
+    def nessie_gc_register_file_deleter(self) -> type[FileDeleter]:
+        return MemoryFileDeleter
+
+
 def test_s07_the_newest_version_is_never_tolerated_however_a_reader_spells_its_path(
-    lake: MemoryLake, services: LakeServices, monkeypatch: pytest.MonkeyPatch
+    lake: MemoryLake, services: LakeServices
 ) -> None:
     *_, third = versions(lake)
     lake.objects.delete(third.metadata_location)
     services.store.add_tombstones(services.repository.identity(), [third.metadata_location], at=lake.time)
-    claims = installed()._claims
-    claim = type(claims[ContentToFiles][0])(Respelling, "test")  # type: ignore[abstract]
-    others = [each for each in claims[ContentToFiles] if each.connector.name != "memory"]
-    monkeypatch.setitem(claims, ContentToFiles, [*others, claim])
-    choice = replace(services.choice, scheme_aliases={"mem": "memory"})
+    plugins = PluginRegistry.discover().without(["memory"])
+    plugins.register(Respelling(), name="respelling")
     before = lake.paths()
-    report = replace(services, choice=choice).collect("NONE")
+    report = services.choosing(plugins=plugins, scheme_aliases={"mem": "memory"}).collect("NONE")
     assert before == lake.paths()
     assert 1 == report.exit_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -12,10 +11,10 @@ from collecting import LakeServices
 from nessie_gc_memory import MemoryFileLister, MemoryLake, MemoryRepository, put
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import FileLister, SupportsSharedClock
 from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.limits import AgeLimit
+from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -121,18 +120,18 @@ class Plugin:
 
 
 def test_s08_every_store_has_a_limit_of_its_own_and_is_asked_once(
-    lake: MemoryLake, services: LakeServices, register: Callable[[object], None]
+    lake: MemoryLake, services: LakeServices, plugins: PluginRegistry
 ) -> None:
     """Which location of a unit sorts first is up to whoever commits."""
-    register(Plugin())
+    plugins.register(Plugin(), name="stores")
     TwoStores.asked.clear()
     locations = [f"twin://c@{store}/db/{name}/" for name, store in (("a", "fast"), ("b", "slow"), ("c", "fast"))]
-    choice = ConnectorChoice(options={("file-lister", "two-stores"): {"lake": lake.name}})
+    options = {("file-lister", "two-stores"): {"lake": lake.name}}
     ages = store_ages(
         locations,
         AgeLimit(),
         lake.time,
-        replace(services, choice=choice).run(),
+        services.choosing(plugins=plugins, options=options).run(),
     )
     assert {"twin://c@fast": lake.time, "twin://c@slow": lake.time - timedelta(days=2)} == {
         store: found.now for store, found in ages.items()

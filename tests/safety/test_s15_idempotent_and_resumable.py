@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,7 +26,7 @@ from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError, SafetyError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.options import ConnectorSpec
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
 
@@ -72,7 +72,7 @@ def write(lake: MemoryLake) -> set[str]:
 
 def dying(services: LakeServices) -> LakeServices:
     options = {**services.choice.options, ("file-deleter", "dying"): {"lake": _lake_of(services)}}
-    return replace(services, choice=replace(services.choice, options=options, deleter="dying"))
+    return services.choosing(options=options, deleter="dying")
 
 
 def _lake_of(services: LakeServices) -> str:
@@ -96,21 +96,17 @@ def settings() -> SweepParameters:
 
 
 @pytest.fixture
-def plugin(register: Callable[[object], None]) -> None:
-    register(DyingPlugin())
-
-
-@pytest.fixture
-def services(lake: MemoryLake) -> Iterator[LakeServices]:
+def services(lake: MemoryLake, plugins: PluginRegistry) -> Iterator[LakeServices]:
     """What deletes with the usual deleter, whatever else claims the scheme."""
+    plugins.register(DyingPlugin(), name="dying")
     services = in_memory(lake)
     with services.engine:
-        yield replace(services, choice=replace(services.choice, deleter="memory"))
+        yield services.choosing(deleter="memory", plugins=plugins)
 
 
 @pytest.mark.parametrize("files", range(9))
 def test_s15_a_sweep_that_dies_after_any_deletion_is_finished_and_reported_once(
-    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None, files: int
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters, files: int
 ) -> None:
     dead = write(lake)
     sizes = sum(stored.size for path, stored in lake.objects.below("memory://") if path in dead)
@@ -126,7 +122,7 @@ def test_s15_a_sweep_that_dies_after_any_deletion_is_finished_and_reported_once(
 
 
 def test_s15_a_sweep_may_die_again_and_again(
-    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters
 ) -> None:
     dead = write(lake)
     live_set = services.mark("1")
@@ -138,7 +134,7 @@ def test_s15_a_sweep_may_die_again_and_again(
 
 
 def test_s15_a_resumed_sweep_with_other_steps_counts_the_same(
-    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters
 ) -> None:
     dead = write(lake)
     live_set = services.mark("1")
@@ -148,7 +144,7 @@ def test_s15_a_resumed_sweep_with_other_steps_counts_the_same(
 
 
 def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_as_deleted(
-    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters
 ) -> None:
     dead = write(lake)
     live_set = services.mark("1")
@@ -168,8 +164,7 @@ def test_s15_a_file_that_a_veto_keeps_when_the_sweep_is_resumed_is_not_counted_a
     lake: MemoryLake,
     services: LakeServices,
     settings: SweepParameters,
-    plugin: None,
-    register: Callable[[object], None],
+    plugins: PluginRegistry,
 ) -> None:
     class Veto:
         @hookimpl
@@ -180,14 +175,14 @@ def test_s15_a_file_that_a_veto_keeps_when_the_sweep_is_resumed_is_not_counted_a
     live_set = services.mark("1")
     killed_after(services, live_set, 4, settings)
     left = dead & lake.paths()
-    register(Veto())
+    plugins.register(Veto(), name="veto")
     report = services.sweep(live_set, replace(settings, resume=True))
     assert left == dead & lake.paths()
     assert {"deleted": len(dead - left), "spared": len(left)} == {o: n for o, (n, _) in counts(report).items()}
 
 
 def test_s15_what_became_live_before_the_first_attempt_is_counted_once_as_spared(
-    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters
 ) -> None:
     old = lake.table("db.old", location="memory://wh/db/b").append("old.parquet")
     first = lake.commit("main", put(old.version))
@@ -207,15 +202,14 @@ def test_s15_a_file_that_a_veto_keeps_every_time_changes_no_count(
     lake: MemoryLake,
     services: LakeServices,
     settings: SweepParameters,
-    plugin: None,
-    register: Callable[[object], None],
+    plugins: PluginRegistry,
 ) -> None:
     class Veto:
         @hookimpl
         def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
             return {file.path: "legal hold" for file in files if "dead-0" in file.path}
 
-    register(Veto())
+    plugins.register(Veto(), name="veto")
     dead = write(lake)
     live_set = services.mark("1")
     killed_after(services, live_set, 4, settings)
@@ -224,7 +218,7 @@ def test_s15_a_file_that_a_veto_keeps_every_time_changes_no_count(
 
 
 def test_s15_a_deletion_that_failed_is_reported_and_tried_again_on_resume(
-    lake: MemoryLake, services: LakeServices, settings: SweepParameters, plugin: None
+    lake: MemoryLake, services: LakeServices, settings: SweepParameters
 ) -> None:
     dead = write(lake)
     stuck = "memory://wh/db/a/data/dead-0.parquet"

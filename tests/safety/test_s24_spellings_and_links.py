@@ -7,7 +7,6 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -262,7 +261,7 @@ def test_s24_an_alias_within_a_location_costs_no_file(lake: MemoryLake, services
         "memory://bridge": "memory://wh/db/t",
         "memory://wh/db/t/y": "memory://wh/db/t/data",
     }
-    report = replace(services, choice=replace(services.choice, path_aliases=aliases)).collect("1")
+    report = services.choosing(path_aliases=aliases).collect("1")
     assert first <= lake.paths()
     assert dead not in lake.paths()
     assert 0 == report.exit_code
@@ -333,7 +332,7 @@ def test_s24_a_path_alias_says_what_links_do_not(lake: MemoryLake, services: Lak
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     aliases = {"memory://gateway/share": "memory://wh/db"}
-    report = replace(services, choice=replace(services.choice, path_aliases=aliases)).collect("1")
+    report = services.choosing(path_aliases=aliases).collect("1")
     assert table.needed <= lake.paths()
     assert dead not in lake.paths()
     assert ({}, 0) == (report.unknown, report.lost.files)

@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +25,7 @@ from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.relations import VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome
-from nessie_gc_core.plugins import PluginInfo, PluginSet, installed
+from nessie_gc_core.plugins import PluginInfo, PluginRegistry, PluginSet, installed
 from nessie_gc_core.services.check import check_engine
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -64,12 +64,12 @@ def sent(choice: ConnectorChoice) -> ConnectorChoice:
 
 @pytest.mark.spark
 def test_s26_a_veto_that_only_the_driver_has_keeps_its_files_on_spark(
-    lake: MemoryLake, spark: SparkSession, register: Callable[[object], None], tmp_path: Path
+    lake: MemoryLake, spark: SparkSession, plugins: PluginRegistry, tmp_path: Path
 ) -> None:
     write(lake)
-    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
+    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark)).choosing(plugins=plugins)
     before = files_below(tmp_path)
-    register(LegalHold())
+    plugins.register(LegalHold(), name="hold")
     report = services.collect("1")
     assert before == files_below(tmp_path)
     assert report.unreferenced.files == report.outcomes[Outcome.SPARED].files > 0
@@ -80,15 +80,15 @@ def test_s26_a_veto_that_only_the_driver_has_keeps_its_files_on_spark(
 
 @pytest.mark.spark
 def test_s26_a_deferred_deletion_without_the_drivers_veto_keeps_its_files_on_spark(
-    lake: MemoryLake, spark: SparkSession, register: Callable[[object], None], tmp_path: Path
+    lake: MemoryLake, spark: SparkSession, plugins: PluginRegistry, tmp_path: Path
 ) -> None:
     write(lake)
-    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
+    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark)).choosing(plugins=plugins)
     live_set = services.mark("1")
     services.sweep(live_set, SweepParameters(defer_deletes=True))
     recorded = sorted(deletion.path for deletion in services.store.file_deletions(live_set))
     before = files_below(tmp_path)
-    register(LegalHold())
+    plugins.register(LegalHold(), name="hold")
     report = services.delete_deferred(live_set)
     assert before == files_below(tmp_path)
     assert recorded == sorted(deletion.path for deletion in services.store.file_deletions(live_set))
@@ -97,33 +97,33 @@ def test_s26_a_deferred_deletion_without_the_drivers_veto_keeps_its_files_on_spa
 
 @pytest.mark.spark
 def test_s26_a_veto_that_is_disabled_by_name_is_missed_by_no_worker(
-    lake: MemoryLake, spark: SparkSession, register: Callable[[object], None], tmp_path: Path
+    lake: MemoryLake, spark: SparkSession, plugins: PluginRegistry, tmp_path: Path
 ) -> None:
     write(lake)
-    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark))
-    register(LegalHold())
-    (veto,) = [plugin.name for plugin in installed().plugins if plugin.has_veto]
-    choice = replace(services.choice, disabled_plugins=(veto,))
-    report = replace(services, choice=choice).collect("1")
+    services = on_disk(lake, tmp_path / "a" / "lake", spark_engine(spark)).choosing(plugins=plugins)
+    plugins.register(LegalHold(), name="hold")
+    assert ["hold"] == [plugin.name for plugin in plugins.plugins if plugin.has_veto]
+    report = services.choosing(disabled_plugins=("hold",)).collect("1")
     assert report.unreferenced.files == report.outcomes[Outcome.DELETED].files > 0
     assert not any(path.endswith(HELD) for path in files_below(tmp_path))
 
 
 @pytest.mark.spark
-def test_s26_check_asks_the_workers_the_same(spark: SparkSession, register: Callable[[object], None]) -> None:
+def test_s26_check_asks_the_workers_the_same(spark: SparkSession, plugins: PluginRegistry) -> None:
     engine = spark_engine(spark)
-    assert "its workers have the same plugins" in check_engine(engine, ConnectorChoice())
-    register(LegalHold())
+    choice = ConnectorChoice(plugins=plugins)
+    assert "its workers have the same plugins" in check_engine(engine, choice)
+    plugins.register(LegalHold(), name="hold")
     with pytest.raises(PluginError, match="does not have the plugin"):
-        check_engine(engine, ConnectorChoice())
+        check_engine(engine, choice)
 
 
-def test_s26_a_choice_travels_with_the_plugins_of_its_process(register: Callable[[object], None]) -> None:
-    register(LegalHold())
-    arrived = sent(ConnectorChoice())
-    assert arrived.sent_with == installed().plugin_set()
-    assert arrived.lacking_plugin() is None
-    assert arrived.sent_with == sent(arrived).sent_with
+def test_s26_a_choice_travels_with_the_plugins_of_its_process(plugins: PluginRegistry) -> None:
+    plugins.register(LegalHold(), name="hold")
+    arrived = sent(ConnectorChoice(plugins=plugins))
+    assert plugins.plugin_set() == arrived.sent_with == sent(arrived).sent_with
+    assert "does not have the plugin 'hold'" in (arrived.lacking_plugin() or "")
+    assert replace(arrived, plugins=plugins).lacking_plugin() is None
 
 
 HOLD = PluginInfo(name="hold", distribution="nessie-gc-hold", version="1", has_veto=True)
@@ -189,65 +189,70 @@ def test_s26_a_worker_that_lacks_a_plugin_deletes_nothing(lake: MemoryLake) -> N
 
 
 # ---- plugins that cannot be loaded --------------------------------------------------------------------
-@pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The name of a plugin of this process that cannot be loaded."""
-    monkeypatch.setitem(
-        installed()._found, "hold", replace(HOLD, has_veto=False, error="ModuleNotFoundError: No module named 'x'")
-    )
-    yield "hold"
+def install_broken(site: Path) -> None:
+    """Installs the plugin ``hold``, which cannot be loaded."""
+    info = site / "nessie_gc_hold-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: nessie-gc-hold\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[nessie_gc]\nhold = nessie_gc_hold\n")
+    (site / "nessie_gc_hold.py").write_text("import a_library_that_is_missing\n")
 
 
 @pytest.fixture
 def local(lake: MemoryLake, services: LakeServices) -> LakeServices:
+    """Services of a lake with garbage."""
     write(lake)
     return services
 
 
-def test_s26_a_broken_plugin_stops_a_run_before_anything_is_read(
-    lake: MemoryLake, local: LakeServices, broken: str
-) -> None:
+@pytest.fixture
+def with_broken(local: LakeServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LakeServices:
+    """The same where a plugin is installed that cannot be loaded."""
+    install_broken(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return local.choosing(plugins=PluginRegistry.discover())
+
+
+def test_s26_a_broken_plugin_stops_a_run_before_anything_is_read(lake: MemoryLake, with_broken: LakeServices) -> None:
     before = lake.paths()
     with pytest.raises(PluginError, match=r"'hold' .nessie-gc-hold 1. is broken .*`disable_plugin` 'hold'"):
-        local.collect("1")
+        with_broken.collect("1")
     assert before == lake.paths()
-    assert [] == list(local.store.live_sets())
+    assert [] == list(with_broken.store.live_sets())
 
 
-def test_s26_a_broken_plugin_stops_a_sweep(lake: MemoryLake, local: LakeServices, broken: str) -> None:
+def test_s26_a_broken_plugin_stops_a_sweep(lake: MemoryLake, with_broken: LakeServices) -> None:
     before = lake.paths()
+    live_set = with_broken.mark("1")
     with pytest.raises(PluginError, match="nothing is deleted while it may have a veto"):
-        local.sweep(local.mark("1"))
+        with_broken.sweep(live_set)
     assert before == lake.paths()
 
 
 def test_s26_a_broken_plugin_stops_deferred_deletions_which_may_be_recorded(
-    lake: MemoryLake, local: LakeServices, broken: str
+    lake: MemoryLake, with_broken: LakeServices
 ) -> None:
-    live_set = local.mark("1")
-    report = local.sweep(live_set, SweepParameters(defer_deletes=True))
+    live_set = with_broken.mark("1")
+    report = with_broken.sweep(live_set, SweepParameters(defer_deletes=True))
     assert any("'hold' is broken" in warning for warning in report.warnings)
     before = lake.paths()
     with pytest.raises(PluginError, match="`disable_plugin` 'hold'"):
-        local.delete_deferred(live_set)
+        with_broken.delete_deferred(live_set)
     assert before == lake.paths()
-    assert list(local.store.file_deletions(live_set))
+    assert list(with_broken.store.file_deletions(live_set))
 
 
-def test_s26_a_dry_run_goes_on_with_a_broken_plugin_and_says_so(
-    lake: MemoryLake, local: LakeServices, broken: str
-) -> None:
-    report = local.collect("1", sweep=SweepParameters(dry_run=True))
+def test_s26_a_dry_run_goes_on_with_a_broken_plugin_and_says_so(lake: MemoryLake, with_broken: LakeServices) -> None:
+    report = with_broken.collect("1", sweep=SweepParameters(dry_run=True))
     assert report.outcomes[Outcome.WOULD_DELETE].files > 0
     assert any("'hold' is broken" in warning for warning in report.warnings)
 
 
 @pytest.mark.parametrize("name", ["hold", "nessie-gc-hold", "nessie_gc_hold"])
 def test_s26_a_broken_plugin_is_left_out_by_its_name_or_distribution(
-    lake: MemoryLake, local: LakeServices, broken: str, name: str
+    lake: MemoryLake, with_broken: LakeServices, name: str
 ) -> None:
-    choice = replace(local.choice, disabled_plugins=(name,))
-    report = replace(local, choice=choice).collect("1")
+    report = with_broken.choosing(disabled_plugins=(name,)).collect("1")
     assert report.unreferenced.files == report.outcomes[Outcome.DELETED].files > 0
 
 
@@ -269,26 +274,20 @@ def test_s26_a_name_of_a_disabled_plugin_that_is_not_installed_is_refused() -> N
 
 @pytest.mark.parametrize("name", ["legal-hold", "nessie-gc-memry"])
 def test_s26_a_required_plugin_that_is_not_installed_stops_every_run(local: LakeServices, name: str) -> None:
-    choice = replace(local.choice, required_plugins=(name,))
     with pytest.raises(PluginError, match=f"`required_plugins` {name}: no plugin of this name is installed"):
-        replace(local, choice=choice).collect("1", sweep=SweepParameters(dry_run=True))
+        local.choosing(required_plugins=(name,)).collect("1", sweep=SweepParameters(dry_run=True))
     assert [] == list(local.store.live_sets())
 
 
-def test_s26_a_required_plugin_has_to_work(local: LakeServices, broken: str) -> None:
-    choice = replace(local.choice, required_plugins=("memory", "hold"))
+def test_s26_a_required_plugin_has_to_work(with_broken: LakeServices) -> None:
     with pytest.raises(PluginError, match="`required_plugins` hold: it is broken"):
-        replace(local, choice=choice).collect("1", sweep=SweepParameters(dry_run=True))
+        with_broken.choosing(required_plugins=("memory", "hold")).collect("1", sweep=SweepParameters(dry_run=True))
 
 
 def test_s26_the_program_deletes_nothing_while_a_plugin_is_broken(tmp_path: Path) -> None:
     site, work = tmp_path / "site", tmp_path / "work"
-    info = site / "nessie_gc_hold-1.dist-info"
-    info.mkdir(parents=True)
+    install_broken(site)
     work.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: nessie-gc-hold\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[nessie_gc]\nhold = nessie_gc_hold\n")
-    (site / "nessie_gc_hold.py").write_text("import a_library_that_is_missing\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:

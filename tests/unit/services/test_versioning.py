@@ -12,7 +12,7 @@ from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import FileLister, SupportsVersioning
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.resources import Resources
 from nessie_gc_core.services.run import Run
@@ -48,12 +48,11 @@ class Plugin:
         return [ShelfLister, SlateLister]
 
 
-@pytest.fixture(autouse=True)
-def plugin() -> Iterator[None]:
-    registry, found = installed(), Plugin()
-    registry.register(found, name="shelf")
-    yield
-    registry.unregister("shelf")
+@pytest.fixture
+def plugins() -> Iterator[PluginRegistry]:
+    registry = PluginRegistry()
+    registry.register(Plugin(), name="shelf")
+    yield registry
     ShelfLister.asked.clear()
 
 
@@ -65,7 +64,7 @@ def unit(location: str) -> SweepUnit:
     return SweepUnit(root=location, locations=(location,))
 
 
-def test_each_bucket_is_asked_once_and_those_that_keep_versions_are_named() -> None:
+def test_each_bucket_is_asked_once_and_those_that_keep_versions_are_named(plugins: PluginRegistry) -> None:
     report = GcReport()
     names = (
         "shelf://old/a/",
@@ -76,7 +75,7 @@ def test_each_bucket_is_asked_once_and_those_that_keep_versions_are_named() -> N
         "slate://x/a/",
     )
     resources = Resources(repository=_none, store=_none, engine=_none)
-    warn_of_versions(map(unit, names), Run(resources=resources, choice=ConnectorChoice(), report=report))
+    warn_of_versions(map(unit, names), Run(resources=resources, choice=ConnectorChoice(plugins=plugins), report=report))
     assert [name for name in names[:-1] if name != "shelf://old/b/"] == ShelfLister.asked
     (warning,) = report.warnings
     assert warning.startswith("shelf://old keeps noncurrent versions")
