@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import Connector, FileDeleter
+from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
 from nessie_gc_core.testing.demands import demands, not_defined, possible
@@ -44,14 +45,11 @@ class FileDeleterContract(FileStoreFixtures):
         those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
     """
 
+    opener: ClassVar[str] = "open_deleter"
+
     @pytest.fixture
     def open_deleter(self) -> Callable[[], FileDeleter]:
         raise not_defined("open_deleter")
-
-    @pytest.fixture
-    def connector_class(self, open_deleter: Callable[[], FileDeleter]) -> type[Connector]:
-        with open_deleter() as opened:
-            return type(opened)
 
     @pytest.fixture
     def stored_paths(self) -> Callable[[str], Iterable[str]]:

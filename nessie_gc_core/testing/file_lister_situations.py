@@ -11,7 +11,6 @@ from typing import ClassVar
 import pytest
 
 from nessie_gc_core.connectors import (
-    Connector,
     FileLister,
     SupportsLeftAlone,
     SupportsSplitListing,
@@ -36,14 +35,11 @@ class ListerSituationTests(FileStoreFixtures):
     part_counts: ClassVar[Sequence[int]] = (1, 2, 7, 64)
     """How many parts are wished of a lister that splits."""
 
+    opener: ClassVar[str] = "open_lister"
+
     @pytest.fixture
     def open_lister(self) -> Callable[[], FileLister]:
         raise not_defined("open_lister")
-
-    @pytest.fixture
-    def connector_class(self, open_lister: Callable[[], FileLister]) -> type[Connector]:
-        with open_lister() as opened:
-            return type(opened)
 
     @pytest.fixture
     def unlistable(self) -> Callable[[str], str] | NotPossible:
