@@ -10,15 +10,33 @@ from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS
 from nessie_gc_core.plugins import installed
 
 _SETTING = re.compile(r"`([a-z][a-z0-9_]*)`")
+_CALL = re.compile(r"`([a-z][a-z_]*)\(((?:[a-z_]+=[A-Za-z0-9-]+(?:, )?)*)\)`")
 
 
 def with_flags(text: str) -> str:
-    """The text with every setting, which the core writes as `` `min_age` ``, as the option that it is here."""
-    return _SETTING.sub(_flag, text) if "`" in text else text
+    """The text in the words of the command line.
+
+    The core writes a setting as `` `min_age` ``, and what to do next as `` `sweep(resume=True, live_set_id=...)` ``:
+    here these are ``--min-age`` and ``'nessie-gc sweep --resume --live-set-id ...'``.
+    """
+    return _CALL.sub(_command, _SETTING.sub(_flag, text)) if "`" in text else text
+
+
+def _command(found: re.Match[str]) -> str:
+    words = ["nessie-gc", found[1].replace("_", "-")]
+    for name, _, value in (part.partition("=") for part in found[2].split(", ") if part):
+        if name not in _settings():
+            return found[0]
+        words += [_long(name)] if value == "True" else [_long(name), value]
+    return f"'{' '.join(words)}'"
+
+
+def _long(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _flag(found: re.Match[str]) -> str:
-    return "--" + found[1].replace("_", "-") if found[1] in _settings() else found[0]
+    return _long(found[1]) if found[1] in _settings() else found[0]
 
 
 @functools.cache

@@ -32,15 +32,15 @@ class LiveSetStatus(StrEnum):
 
 
 def next_step(live_set_id: uuid.UUID, status: LiveSetStatus) -> str:
-    """What to do with a live set of this status, as part of an error."""
-    resume = f"'nessie-gc sweep --resume --live-set-id {live_set_id}'"
+    """What to do with a live set of this status, as part of an error; calls stand as `` `mark()` ``."""
+    resume = f"`sweep(resume=True, live_set_id={live_set_id})`"
     steps = {
-        LiveSetStatus.IDENTIFY_IN_PROGRESS: "wait for its mark to end; if its process is gone, run 'nessie-gc mark' "
-        f"for a new one, and 'nessie-gc delete --live-set-id {live_set_id}'",
-        LiveSetStatus.IDENTIFY_SUCCESS: f"sweep it with 'nessie-gc sweep --live-set-id {live_set_id}'",
-        LiveSetStatus.IDENTIFY_FAILED: "its mark failed; run 'nessie-gc mark' for a new one",
+        LiveSetStatus.IDENTIFY_IN_PROGRESS: "wait for its mark to end; if its process is gone, run `mark()` "
+        f"for a new one, and `delete(live_set_id={live_set_id})`",
+        LiveSetStatus.IDENTIFY_SUCCESS: f"sweep it with `sweep(live_set_id={live_set_id})`",
+        LiveSetStatus.IDENTIFY_FAILED: "its mark failed; run `mark()` for a new one",
         LiveSetStatus.EXPIRY_IN_PROGRESS: f"wait for its sweep to end; if its process is gone, run {resume}",
-        LiveSetStatus.EXPIRY_SUCCESS: "it is swept; run 'nessie-gc mark' for a new one",
+        LiveSetStatus.EXPIRY_SUCCESS: "it is swept; run `mark()` for a new one",
         LiveSetStatus.EXPIRY_FAILED: f"finish its sweep with {resume}",
     }
     return steps[status]

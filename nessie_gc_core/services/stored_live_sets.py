@@ -124,7 +124,7 @@ class LiveSetService:
             if files and not discard_deferred:
                 raise LiveSetStateError(
                     f"live set {live_set_id} has {files:,} deferred deletions ({bytes_:,} bytes) that are not run yet: "
-                    f"run 'nessie-gc deferred-deletes --live-set-id {live_set_id}' first, or add `discard_deferred`, "
+                    f"run `deferred_deletes(live_set_id={live_set_id})` first, or add `discard_deferred`, "
                     "and the next sweep finds the files again"
                 )
             self.store.delete(live_set_id)

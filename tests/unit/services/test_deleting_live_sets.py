@@ -106,7 +106,7 @@ def test_deferred_deletions_are_named_and_need_a_word(services: LakeServices, se
     with pytest.raises(LiveSetStateError) as raised:
         service.delete(live_set)
     assert f"has {len(pending)} deferred deletions" in str(raised.value)
-    assert f"nessie-gc deferred-deletes --live-set-id {live_set}" in str(raised.value)
+    assert f"`deferred_deletes(live_set_id={live_set})`" in str(raised.value)
     assert "`discard_deferred`" in str(raised.value)
     assert pending == list(services.store.file_deletions(live_set))
     service.delete(live_set, discard_deferred=True)
