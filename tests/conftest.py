@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from collected_scenes import CollectedScenes, collect_scenes
 from collecting import spark_engine
-from spark_defaults import write_spark_defaults
+from spark_defaults import FEW_TASKS, write_spark_defaults
 
 from nessie_gc_core.demo.spark import iceberg_session
 from nessie_gc_core.engines.local import LocalEngine
@@ -47,7 +47,7 @@ def postgres() -> Iterator[PostgresServer]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only Spark session of the test process: hand it to engines, and never stop it."""
     with skip_or_fail():
-        session = iceberg_session(log=tmp_path_factory.mktemp("spark") / "spark.log")
+        session = iceberg_session(log=tmp_path_factory.mktemp("spark") / "spark.log", settings=FEW_TASKS)
     yield session
     session.stop()
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from nessie_gc_core.testing.servers.java import SHORT_LIVED
 
+FEW_TASKS = {"spark.default.parallelism": "1", "spark.sql.shuffle.partitions": "2"}
+"""Rows are dealt over four tasks, on two cores; a task of Python costs more than what the tests have for it."""
 DEFAULTS = {
+    **FEW_TASKS,
     "spark.driver.extraJavaOptions": SHORT_LIVED,
     "spark.executor.extraJavaOptions": SHORT_LIVED,
-    "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
 }
 
