@@ -51,9 +51,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def thorough(session: nox.Session) -> None:
-    """The random tests, long: 10,000 odd lakes. Arguments go to pytest."""
+    """The random tests, long, and every combination of parameters. Arguments go to pytest."""
     _install_everything(session, "test")
-    session.run("pytest", "tests/property/test_odd_lakes.py", *session.posargs, env={"ODD_LAKES": "10000"})
+    folders = ("tests/property", "tests/safety", "tests/integration")
+    session.run("pytest", *folders, *session.posargs, env={"NESSIE_GC_THOROUGH": "1"})
 
 
 @nox.session

@@ -9,6 +9,7 @@ import pytest
 from collected_scenes import CollectedScenes, collect_scenes
 from collecting import spark_engine
 from spark_defaults import FEW_TASKS, write_spark_defaults
+from thoroughness import MARKER, leave_out_combinations
 
 from nessie_gc_core.demo.spark import iceberg_session
 from nessie_gc_core.engines.local import LocalEngine
@@ -18,6 +19,14 @@ from nessie_gc_core.testing.servers.spark_connect import SparkConnectServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    leave_out_combinations(config, items)
 
 
 @pytest.fixture(scope="session", autouse=True)

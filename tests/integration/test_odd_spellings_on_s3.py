@@ -33,6 +33,7 @@ def respell(catalog: Catalog, bucket: Any, name: str, *, location: str) -> set[s
 @pytest.mark.server
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
 @pytest.mark.parametrize("location", [CLEAN, ODD])
+@pytest.mark.thorough(engine="spark", location=CLEAN)
 def test_s24_files_that_are_live_by_an_odd_spelling_stay(
     s3: S3Server, bucket: Any, catalog: Catalog, tmp_path: Path, engine: str, location: str
 ) -> None:

@@ -1,6 +1,6 @@
 """Whole lakes with odd spellings, links and names: nothing live is lost (S1 to S4, S9, S24).
 
-300 lakes in every run, each by its seed; ODD_LAKES says how many, and ``nox -s thorough`` takes 10,000.
+Each lake has its seed: 150 in every run, 10,000 in ``nox -s thorough``; ODD_LAKES says how many otherwise.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from nessie_gc_memory import MemoryLake
 from odd_lakes import DiskLake, OddLake, StoreLake
+from thoroughness import THOROUGH
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 
-LAKES = int(os.environ.get("ODD_LAKES", "300"))
+LAKES = int(os.environ.get("ODD_LAKES", "10000" if THOROUGH else "150"))
 GROUP = 25
 """Lakes of one test, which share an engine; a failure names its seed."""
 FIRST = int(os.environ.get("FIRST_ODD_LAKE", "0"))

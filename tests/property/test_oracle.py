@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nessie_gc_memory import MemoryLake
 from oracle import deletable, live_versions
+from thoroughness import examples
 
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.parameters import Membership, SweepParameters
 
-slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slow = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 DAY = timedelta(days=1)
 
 

@@ -53,6 +53,8 @@ def named(file: Path) -> list[tuple[str, str]]:
     return [(row["location"].removeprefix("file://") + row["path"], row["outcome"]) for row in rows]
 
 
+@pytest.mark.thorough(engine="spark", suffix=".jsonl", files_per_step=100)
+@pytest.mark.thorough(engine="spark", suffix=".parquet", files_per_step=3)
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 @pytest.mark.parametrize("files_per_step", [3, 100])
 def test_s15_what_an_attempt_deleted_and_did_not_write_is_named_by_the_next(
@@ -79,6 +81,7 @@ def test_s15_what_an_attempt_deleted_and_did_not_write_is_named_by_the_next(
     assert len(gone) == report.outcomes["deleted"].files
 
 
+@pytest.mark.thorough(engine="spark", suffix=".jsonl")
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_s15_a_second_run_of_deferred_deletions_erases_no_line(
     lake: MemoryLake, engine: Engine, tmp_path: Path, suffix: str

@@ -151,6 +151,7 @@ def second_path(request: pytest.FixtureRequest) -> Callable[[Path, Path], object
     return request.param  # type: ignore[no-any-return]
 
 
+@pytest.mark.thorough(engine="spark", second_path=mounted)
 def test_s24_one_folder_by_two_paths_is_one_location(
     tmp_path: Path, engine: Engine, second_path: Callable[[Path, Path], Iterator[None]]
 ) -> None:
@@ -172,6 +173,7 @@ def test_s24_one_folder_by_two_paths_is_one_location(
     assert ({}, 0, 1) == (report.unknown, report.lost.files, report.locations)
 
 
+@pytest.mark.thorough(engine="spark", second_path=mounted)
 def test_s24_files_that_are_named_by_a_second_path_of_a_swept_folder_stay(
     tmp_path: Path, engine: Engine, second_path: Callable[[Path, Path], Iterator[None]]
 ) -> None:
