@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
@@ -46,6 +46,13 @@ class LakeServices:
     clock: Clock
     choice: ConnectorChoice = field(default_factory=ConnectorChoice)
     elapsed: Elapsed = elapsed_seconds
+
+    def __enter__(self) -> Self:
+        self.engine.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.engine.__exit__(*error)
 
     def choosing(self, **changes: Any) -> LakeServices:
         """The same with changes to the choice of connectors."""

@@ -13,7 +13,7 @@ from spark_defaults import write_spark_defaults
 from nessie_gc_core.demo.spark import iceberg_session
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.services.parameters import SweepParameters
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers import NessieServer, PostgresServer, running, skip_or_fail
 from nessie_gc_core.testing.servers.spark_connect import SparkConnectServer
 
 if TYPE_CHECKING:
@@ -31,11 +31,16 @@ def small_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def nessie(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NessieServer]:
     """A server for tests that leave alone what others have put there."""
-    server = NessieServer(log=tmp_path_factory.mktemp("nessie") / "nessie.log")
-    with skip_or_fail():
-        server.start()
-    yield server
-    server.stop()
+    log = tmp_path_factory.mktemp("nessie") / "nessie.log"
+    with running(lambda: NessieServer(log=log)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; make databases of your own."""
+    with running(PostgresServer) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +55,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkConnectServer]:
     """A Spark Connect server, whose Spark runs in a process of its own."""
-    with skip_or_fail():
-        server = SparkConnectServer(tmp_path_factory.mktemp("connect") / "connect.log")
-    with server:
+    log = tmp_path_factory.mktemp("connect") / "connect.log"
+    with running(lambda: SparkConnectServer(log)) as server:
         yield server
 
 

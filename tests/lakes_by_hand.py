@@ -3,9 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 
-from nessie_gc_memory import MemoryLake
+from nessie_gc_memory import MemoryLake, TableState, put
+
+
+@contextmanager
+def lake_at(now: datetime, name: str | None = None) -> Iterator[MemoryLake]:
+    """An empty lake, with a name of its own unless one is given, whose clock stands."""
+    name = name or f"lake-{uuid.uuid4()}"
+    MemoryLake.forget(name)
+    lake = MemoryLake.named(name)
+    lake.now = now
+    yield lake
+    MemoryLake.forget(lake.name)
+
+
+def commit_and_let_age(lake: MemoryLake, *states: TableState) -> None:
+    """Commits the states an hour after each other; days later their files are old enough."""
+    for state in states:
+        lake.advance(timedelta(hours=1))
+        lake.commit("main", put(state.version))
+    lake.advance(timedelta(days=3))
 
 
 def respell(lake: MemoryLake, path: str, change: Callable[[str], str]) -> None:

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import Connector, ContentToFiles
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
@@ -49,14 +50,11 @@ class ContentToFilesContract(OptionsTests):
         ``unreadable_files``: expandable files that exist and make no sense (empty, cut off, garbage).
     """
 
+    opener: ClassVar[str] = "open_reader"
+
     @pytest.fixture
     def open_reader(self) -> Callable[[], ContentToFiles]:
         raise not_defined("open_reader")
-
-    @pytest.fixture
-    def connector_class(self, open_reader: Callable[[], ContentToFiles]) -> type[Connector]:
-        with open_reader() as opened:
-            return type(opened)
 
     @pytest.fixture
     def contents(self) -> Sequence[WrittenContent]:

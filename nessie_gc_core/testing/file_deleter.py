@@ -5,21 +5,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import Connector, FileDeleter
+from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
 from nessie_gc_core.testing.demands import demands, not_defined, possible
+from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
-from nessie_gc_core.testing.options import OptionsTests
-from nessie_gc_core.testing.paths import ODD_PATHS, HasDirectory, PutDirectory, PutFile, PutLink
+from nessie_gc_core.testing.paths import HasDirectory, PutDirectory, PutFile, PutLink
 
 _GONE = frozenset({DeleteStatus.DELETED, DeleteStatus.ALREADY_GONE})
 
 
-class FileDeleterContract(OptionsTests):
+class FileDeleterContract(FileStoreFixtures):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -44,38 +45,19 @@ class FileDeleterContract(OptionsTests):
         those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
     """
 
+    opener: ClassVar[str] = "open_deleter"
+
     @pytest.fixture
     def open_deleter(self) -> Callable[[], FileDeleter]:
         raise not_defined("open_deleter")
-
-    @pytest.fixture
-    def connector_class(self, open_deleter: Callable[[], FileDeleter]) -> type[Connector]:
-        with open_deleter() as opened:
-            return type(opened)
-
-    @pytest.fixture
-    def location(self) -> str:
-        raise not_defined("location")
-
-    @pytest.fixture
-    def put_file(self) -> PutFile:
-        raise not_defined("put_file")
 
     @pytest.fixture
     def stored_paths(self) -> Callable[[str], Iterable[str]]:
         raise not_defined("stored_paths")
 
     @pytest.fixture
-    def odd_paths(self) -> Sequence[str]:
-        return ODD_PATHS
-
-    @pytest.fixture
     def undeletable(self) -> Callable[[str], str] | NotPossible:
         raise not_defined("undeletable", situation=True)
-
-    @pytest.fixture
-    def put_directory(self) -> PutDirectory | NotPossible:
-        raise not_defined("put_directory", situation=True)
 
     @pytest.fixture
     def has_directory(self) -> HasDirectory | NotPossible:
@@ -84,10 +66,6 @@ class FileDeleterContract(OptionsTests):
     @pytest.fixture
     def name_of_directory(self) -> Callable[[str], str] | NotPossible:
         raise not_defined("name_of_directory", situation=True)
-
-    @pytest.fixture
-    def put_link(self) -> PutLink | NotPossible:
-        raise not_defined("put_link", situation=True)
 
     @pytest.fixture
     def deleter(self, open_deleter: Callable[[], FileDeleter]) -> Iterator[FileDeleter]:

@@ -11,7 +11,6 @@ from typing import ClassVar
 import pytest
 
 from nessie_gc_core.connectors import (
-    Connector,
     FileLister,
     SupportsLeftAlone,
     SupportsSplitListing,
@@ -21,49 +20,26 @@ from nessie_gc_core.connectors import (
 from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavailableError
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_without
+from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
-from nessie_gc_core.testing.options import OptionsTests
-from nessie_gc_core.testing.paths import ODD_PATHS, PutDirectory, PutFile, PutLink
+from nessie_gc_core.testing.paths import PutDirectory, PutFile, PutLink
 
 NEARLY_NOW = timedelta(minutes=15)
 """How far the clock of a store under test may be from this machine's: less than time zones differ."""
 _LISTING_ERRORS = (ListingError, ServiceUnavailableError, AccessDeniedError)
 
 
-class ListerSituationTests(OptionsTests):
+class ListerSituationTests(FileStoreFixtures):
     """The fixtures are described at ``FileListerContract``."""
 
     part_counts: ClassVar[Sequence[int]] = (1, 2, 7, 64)
     """How many parts are wished of a lister that splits."""
 
+    opener: ClassVar[str] = "open_lister"
+
     @pytest.fixture
     def open_lister(self) -> Callable[[], FileLister]:
         raise not_defined("open_lister")
-
-    @pytest.fixture
-    def connector_class(self, open_lister: Callable[[], FileLister]) -> type[Connector]:
-        with open_lister() as opened:
-            return type(opened)
-
-    @pytest.fixture
-    def location(self) -> str:
-        raise not_defined("location")
-
-    @pytest.fixture
-    def put_file(self) -> PutFile:
-        raise not_defined("put_file")
-
-    @pytest.fixture
-    def odd_paths(self) -> Sequence[str]:
-        return ODD_PATHS
-
-    @pytest.fixture
-    def put_directory(self) -> PutDirectory | NotPossible:
-        raise not_defined("put_directory", situation=True)
-
-    @pytest.fixture
-    def put_link(self) -> PutLink | NotPossible:
-        raise not_defined("put_link", situation=True)
 
     @pytest.fixture
     def unlistable(self) -> Callable[[str], str] | NotPossible:

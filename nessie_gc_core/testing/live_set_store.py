@@ -1,13 +1,9 @@
 """What every live-set store has to do (:class:`nessie_gc_core.connectors.LiveSetStore`)."""
 
-# ruff: noqa: D102 - the name of a fixture says what it is
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import ClassVar
 
-import pytest
-
-from nessie_gc_core.connectors import Connector, LiveSetStore
 from nessie_gc_core.testing.live_set_lifecycle import LifecycleTests
 from nessie_gc_core.testing.live_set_machine import MachineTests
 from nessie_gc_core.testing.live_set_registers import RegisterTests
@@ -30,7 +26,4 @@ class LiveSetStoreContract(LifecycleTests, RowTests, RegisterTests, StoreSituati
     Set ``outlives_processes = False`` for a store that is gone when its last opening is closed.
     """
 
-    @pytest.fixture
-    def connector_class(self, open_store: Callable[[], LiveSetStore]) -> type[Connector]:
-        with open_store() as opened:
-            return type(opened)
+    opener: ClassVar[str] = "open_store"

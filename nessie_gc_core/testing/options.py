@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -19,9 +19,13 @@ _NO_VALUE: Any = [90210]
 class OptionsTests:
     """Part of the class of every contract."""
 
+    opener: ClassVar[str]
+    """Name of the contract's fixture that opens connectors."""
+
     @pytest.fixture
-    def connector_class(self) -> type[Connector]:
-        raise NotImplementedError("the class of the contract defines the fixture connector_class")
+    def connector_class(self, request: pytest.FixtureRequest) -> type[Connector]:
+        with request.getfixturevalue(self.opener)() as opened:
+            return type(opened)
 
     @demands("Every option has help, which the reference shows: write option(default, help='...').")
     def test_every_option_has_help(self, connector_class: type[Connector]) -> None:

@@ -14,7 +14,6 @@ from typing import ClassVar
 import pytest
 
 from nessie_gc_core.connectors import (
-    Connector,
     RepositoryConnector,
     SupportsFormerIdentities,
     SupportsSharedClock,
@@ -42,14 +41,11 @@ class RepositorySituationTests(OptionsTests):
     """Whether ``contents`` at a commit is what its history put there. ``False`` for a catalog without a history,
     whose log names every state and whose ``contents`` are empty."""
 
+    opener: ClassVar[str] = "open_repository"
+
     @pytest.fixture
     def open_repository(self) -> OpenRepository:
         raise not_defined("open_repository")
-
-    @pytest.fixture
-    def connector_class(self, open_repository: OpenRepository) -> type[Connector]:
-        with open_repository() as opened:
-            return type(opened)
 
     @pytest.fixture
     def expected_references(self) -> Mapping[str, ReferenceKind]:

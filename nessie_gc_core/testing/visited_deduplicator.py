@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nessie_gc_core.connectors import Connector, VisitedDeduplicator
+from nessie_gc_core.connectors import VisitedDeduplicator
 from nessie_gc_core.model.policies import Reach
 from nessie_gc_core.testing.demands import demands, not_defined
 from nessie_gc_core.testing.options import OptionsTests
@@ -42,14 +42,11 @@ class VisitedDeduplicatorContract(OptionsTests):
 
     remembers: ClassVar[bool] = True
 
+    opener: ClassVar[str] = "open_deduplicator"
+
     @pytest.fixture
     def open_deduplicator(self) -> Callable[[], VisitedDeduplicator]:
         raise not_defined("open_deduplicator")
-
-    @pytest.fixture
-    def connector_class(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> type[Connector]:
-        with open_deduplicator() as opened:
-            return type(opened)
 
     @demands("S16: a commit that was not seen has to be walked. Answer True.")
     def test_a_new_commit_has_to_be_walked(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from faulty import fault
+from faulty.disk import DiskTests, on_disk
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.model import DeleteOutcome, DeleteStatus, FileReference
 from nessie_gc_core.testing.file_deleter import FileDeleterContract
@@ -44,25 +45,12 @@ class GoodDeleter(FileDeleter):
         os.unlink(path)  # noqa: PTH108 - pathlib would tidy the path
 
 
-class DeleterTests(FileDeleterContract):
+class DeleterTests(DiskTests, FileDeleterContract):
     connector: type[FileDeleter]
 
     @pytest.fixture
     def open_deleter(self):
         return lambda: self.connector.from_options({})
-
-    @pytest.fixture
-    def location(self, tmp_path):
-        return f"file://{tmp_path}/t/"
-
-    @pytest.fixture
-    def put_file(self):
-        def put(location, path, data):
-            file = Path((location + path).removeprefix("file://"))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-
-        return put
 
     @pytest.fixture
     def stored_paths(self):
@@ -78,22 +66,12 @@ class DeleterTests(FileDeleterContract):
         return lambda location: "m" * 300
 
     @pytest.fixture
-    def put_directory(self):
-        return lambda location, path: Path((location + path).removeprefix("file://")).mkdir(parents=True)
-
-    @pytest.fixture
     def has_directory(self):
-        return lambda location, path: Path((location + path).removeprefix("file://")).is_dir()
+        return lambda location, path: on_disk(location + path).is_dir()
 
     @pytest.fixture
     def name_of_directory(self):
         return str
-
-    @pytest.fixture
-    def put_link(self):
-        return lambda location, path, target: Path((location + path).removeprefix("file://")).symlink_to(
-            target.removeprefix("file://")
-        )
 
 
 class TestGood(DeleterTests):

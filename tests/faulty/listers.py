@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 import pytest
 
 from faulty import fault
+from faulty.disk import DiskTests
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import ListingError
@@ -71,35 +72,12 @@ class GoodLister(FileLister):
         return False
 
 
-class ListerTests(FileListerContract):
+class ListerTests(DiskTests, FileListerContract):
     connector: type[FileLister]
 
     @pytest.fixture
     def open_lister(self):
         return lambda: self.connector.from_options({})
-
-    @pytest.fixture
-    def location(self, tmp_path):
-        return f"file://{tmp_path}/lake/t/"
-
-    @pytest.fixture
-    def put_file(self):
-        def put(location, path, data):
-            file = Path((location + path).removeprefix("file://"))
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-
-        return put
-
-    @pytest.fixture
-    def put_directory(self):
-        return lambda location, path: Path((location + path).removeprefix("file://")).mkdir(parents=True)
-
-    @pytest.fixture
-    def put_link(self):
-        return lambda location, path, target: Path((location + path).removeprefix("file://")).symlink_to(
-            target.removeprefix("file://")
-        )
 
     @pytest.fixture
     def unlistable(self, put_file):

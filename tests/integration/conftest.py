@@ -14,7 +14,7 @@ from spark_lakes import write_every_format
 from nessie_gc_core.demo.lake import Lake, write_lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers import NessieServer, running
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 if TYPE_CHECKING:
@@ -34,11 +34,8 @@ def written_lake(spark: SparkSession, nessie: NessieServer, tmp_path_factory: py
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3Server]:
-    with skip_or_fail():
-        server = S3Server()
-        server.start()
-    yield server
-    server.stop()
+    with running(S3Server) as server:
+        yield server
 
 
 @pytest.fixture

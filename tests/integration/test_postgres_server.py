@@ -3,18 +3,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from nessie_gc_core.testing.servers import PostgresServer, ServerStartError, skip_or_fail
+from nessie_gc_core.testing.servers import PostgresServer, ServerStartError, running
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    with skip_or_fail():
-        server = PostgresServer()
-        server.start()
-    yield server
-    server.stop()
 
 
 def test_it_takes_its_own_password_and_no_other(postgres):
@@ -33,13 +24,10 @@ def test_databases_can_be_created(postgres):
 
 
 def test_a_stopped_server_is_gone_with_its_files():
-    with skip_or_fail():
-        server = PostgresServer()
-        server.start()
-    folder, port = server._folder, server.port
-    assert folder is not None and folder.exists()
-    server.stop()
-    server.stop()
+    with running(PostgresServer) as server:
+        folder, port = server._folder, server.port
+        assert folder is not None and folder.exists()
+        server.stop()
     assert not folder.exists()
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(f"postgresql://postgres:x@127.0.0.1:{port}/postgres")

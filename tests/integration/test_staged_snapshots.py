@@ -15,7 +15,7 @@ from nessie_gc_core.demo.spark import use_catalog
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers import NessieServer, running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,13 +27,10 @@ CATALOG = "staging"
 @pytest.fixture(scope="module")
 def staging(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NessieServer]:
     """A server of its own: what is collected here is written by others elsewhere."""
-    server = NessieServer()
-    with skip_or_fail():
-        server.start()
-    use_catalog(spark, server.uri, tmp_path_factory.mktemp("staging") / "warehouse", name=CATALOG)
-    spark.sql(f"CREATE NAMESPACE {CATALOG}.db")
-    yield server
-    server.stop()
+    with running(NessieServer) as server:
+        use_catalog(spark, server.uri, tmp_path_factory.mktemp("staging") / "warehouse", name=CATALOG)
+        spark.sql(f"CREATE NAMESPACE {CATALOG}.db")
+        yield server
 
 
 def write(spark: SparkSession, table: str) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.testing.servers import skip_or_fail
+from nessie_gc_core.testing.servers import running
 from nessie_gc_core.testing.servers.spark_cluster import SparkCluster
 
 
@@ -34,10 +34,7 @@ def test_a_cluster_collects_what_one_process_would(tmp_path: Path) -> None:
         *("--repository", "memory", "-r", f"history_file={history_file}"),
     ]
     local = subprocess.run([*command, "--engine", "local", "--dry-run"], capture_output=True, text=True, check=False)
-    with skip_or_fail():
-        cluster = SparkCluster(tmp_path)
-        cluster.start()
-    try:
+    with running(lambda: SparkCluster(tmp_path)) as cluster:
         conf = [part for key, value in cluster.driver_conf.items() for part in ("--spark-conf", f"{key}={value}")]
         on_cluster = subprocess.run(
             [*command, "--engine", "spark", "--spark-master", cluster.master_uri, *conf],
@@ -45,8 +42,6 @@ def test_a_cluster_collects_what_one_process_would(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-    finally:
-        cluster.stop()
     assert (on_cluster.returncode, local.returncode) == (0, 0), on_cluster.stderr[-2000:]
     report = json.loads(on_cluster.stdout)
     assert report["deleted"] == json.loads(local.stdout)["would_delete"]

@@ -12,21 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Identity, live_versions
 
+from nessie_gc_core import model
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.visited import ExactVisited, ExactVisitedOptions, NoneVisited
 from nessie_gc_core.algorithms.walk import CommitWalker
 from nessie_gc_core.connectors import RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.model.repository import (
-    ICEBERG_TABLE,
-    ContentVersion,
-    LogEntry,
-    Operation,
-    OperationKind,
-    Reference,
-    ReferenceKind,
-)
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -55,33 +47,33 @@ class History(RepositoryConnector):
     def identity(self) -> str:
         return "history"
 
-    def references(self) -> Iterator[Reference]:
+    def references(self) -> Iterator[model.Reference]:
         for number, head in enumerate(self.heads):
             commit_id = None if head is None else str(head)
-            yield Reference(name=f"r{number}", kind=ReferenceKind.BRANCH, commit_id=commit_id)
+            yield model.Reference(name=f"r{number}", kind=model.ReferenceKind.BRANCH, commit_id=commit_id)
 
-    def version(self, key: str, commit: int) -> ContentVersion:
-        return ContentVersion(
+    def version(self, key: str, commit: int) -> model.ContentVersion:
+        return model.ContentVersion(
             content_id=key,
-            content_type=ICEBERG_TABLE,
+            content_type=model.ICEBERG_TABLE,
             metadata_location=f"s3://b/{key}/{commit}.metadata.json",
             snapshot_id=commit,
             content_key=key,
             commit_id=str(commit),
         )
 
-    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+    def commit_log(self, reference: model.Reference) -> Iterator[model.LogEntry]:
         number = None if reference.commit_id is None else int(reference.commit_id)
         while number is not None:
             commit = self.commits[number]
             with self._lock:
                 self.fetched.append(number)
             puts = [
-                Operation(kind=OperationKind.PUT, content_key=key, content=self.version(key, number))
+                model.Operation(kind=model.OperationKind.PUT, content_key=key, content=self.version(key, number))
                 for key in commit.puts
             ]
-            drops = [Operation(kind=OperationKind.DELETE, content_key=key) for key in commit.drops]
-            yield LogEntry(
+            drops = [model.Operation(kind=model.OperationKind.DELETE, content_key=key) for key in commit.drops]
+            yield model.LogEntry(
                 commit_id=str(number),
                 parent_id=None if commit.parent is None else str(commit.parent),
                 commit_time=EPOCH + timedelta(hours=commit.hour),
@@ -89,7 +81,7 @@ class History(RepositoryConnector):
             )
             number = commit.parent
 
-    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+    def contents(self, reference: model.Reference) -> Iterator[model.ContentVersion]:
         assert reference.commit_id is not None
         chain: list[int] = []
         number: int | None = int(reference.commit_id)
@@ -142,7 +134,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def marked(history: History, deduplicator: VisitedDeduplicator, parallelism: int) -> set[Identity]:
-    found: list[ContentVersion] = []
+    found: list[model.ContentVersion] = []
     batches = BatchingContents(found.extend, batch_size=3)
     mark(
         history,
@@ -183,7 +175,7 @@ def test_s16_a_deduplicator_that_is_full_misses_nothing(history: History, capaci
 @given(histories(), st.integers(0, 6))
 @settings(max_examples=200, deadline=None)
 def test_s16_a_full_commit_graph_misses_nothing(history: History, capacity: int) -> None:
-    found: list[ContentVersion] = []
+    found: list[model.ContentVersion] = []
     walker = CommitWalker(history, exact(), found.extend, graph_capacity=capacity)
     policies = history.reference_policies()
     for reference in history.references():

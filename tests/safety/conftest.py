@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
 from collected_scenes import CollectedScenes
 from collecting import LakeServices, in_memory, spark_engine
+from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake
 from scenes import START
 
@@ -31,17 +31,14 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 @pytest.fixture
 def lake() -> Iterator[MemoryLake]:
     """A lake in memory; its clock stands."""
-    lake = MemoryLake.named(f"safety-{uuid.uuid4()}")
-    lake.now = START
-    yield lake
-    MemoryLake.forget(lake.name)
+    with lake_at(START) as lake:
+        yield lake
 
 
 @pytest.fixture
 def services(lake: MemoryLake) -> Iterator[LakeServices]:
     """What collects the lake in memory, on the local engine."""
-    services = in_memory(lake)
-    with services.engine:
+    with in_memory(lake) as services:
         yield services
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from collected_scenes import CollectedScenes
 from collecting import LakeServices
+from lakes_by_hand import commit_and_let_age
 from nessie_gc_memory import (
     MemoryContentToFiles,
     MemoryFileDeleter,
@@ -43,10 +44,7 @@ def versions(lake: MemoryLake) -> tuple[TableState, ...]:
     first = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     second = first.overwrite("b.parquet")
     third = second.overwrite("c.parquet")
-    for state in (first, second, third):
-        lake.advance(timedelta(hours=1))
-        lake.commit("main", put(state.version))
-    lake.advance(timedelta(days=3))
+    commit_and_let_age(lake, first, second, third)
     return first, second, third
 
 

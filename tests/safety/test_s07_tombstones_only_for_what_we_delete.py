@@ -7,7 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from collecting import on_disk
-from nessie_gc_memory import MemoryLake, put
+from lakes_by_hand import commit_and_let_age
+from nessie_gc_memory import MemoryLake
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.services.parameters import SweepParameters
@@ -18,10 +19,7 @@ def test_s07_a_sidecar_whose_metadata_file_somebody_else_deleted_is_no_proof_tha
 ) -> None:
     first = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     second = first.overwrite("b.parquet")
-    for state in (first, second):
-        lake.advance(timedelta(hours=1))
-        lake.commit("main", put(state.version))
-    lake.advance(timedelta(days=3))
+    commit_and_let_age(lake, first, second)
     services = on_disk(lake, tmp_path / "lake", engine)
     name = first.metadata_location.rpartition("/")[2]
     (metadata,) = (tmp_path / "lake").rglob(name)

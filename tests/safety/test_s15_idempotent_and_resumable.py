@@ -86,6 +86,13 @@ def killed_after(services: LakeServices, live_set: UUID, files: int, settings: S
         dying(replace(services, engine=engine)).sweep(live_set, settings)
 
 
+def marked_and_killed_after(services: LakeServices, files: int, settings: SweepParameters) -> UUID:
+    """A live set whose sweep ended after so many deletions."""
+    live_set = services.mark("1")
+    killed_after(services, live_set, files, settings)
+    return live_set
+
+
 def counts(report: GcReport) -> dict[str, tuple[int, int]]:
     return {outcome.value: (tally.files, tally.bytes) for outcome, tally in report.outcomes.items() if tally.files}
 
@@ -99,8 +106,7 @@ def settings() -> SweepParameters:
 def services(lake: MemoryLake, plugins: PluginRegistry) -> Iterator[LakeServices]:
     """What deletes with the usual deleter, whatever else claims the scheme."""
     plugins.register(DyingPlugin(), name="dying")
-    services = in_memory(lake)
-    with services.engine:
+    with in_memory(lake) as services:
         yield services.choosing(deleter="memory", plugins=plugins)
 
 
@@ -111,8 +117,7 @@ def test_s15_a_sweep_that_dies_after_any_deletion_is_finished_and_reported_once(
     dead = write(lake)
     sizes = sum(stored.size for path, stored in lake.objects.below("memory://") if path in dead)
     live = lake.paths() - dead
-    live_set = services.mark("1")
-    killed_after(services, live_set, files, settings)
+    live_set = marked_and_killed_after(services, files, settings)
     assert len(dead) - files == len(dead & lake.paths())
     assert LiveSetStatus.EXPIRY_FAILED is services.store.get(live_set).status
     report = services.sweep(live_set, replace(settings, resume=True))
@@ -137,8 +142,7 @@ def test_s15_a_resumed_sweep_with_other_steps_counts_the_same(
     lake: MemoryLake, services: LakeServices, settings: SweepParameters
 ) -> None:
     dead = write(lake)
-    live_set = services.mark("1")
-    killed_after(services, live_set, 4, settings)
+    live_set = marked_and_killed_after(services, 4, settings)
     report = services.sweep(live_set, SweepParameters(resume=True))
     assert {"deleted": len(dead)} == {outcome: files for outcome, (files, _) in counts(report).items()}
 
@@ -147,8 +151,7 @@ def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_
     lake: MemoryLake, services: LakeServices, settings: SweepParameters
 ) -> None:
     dead = write(lake)
-    live_set = services.mark("1")
-    killed_after(services, live_set, 4, settings)
+    live_set = marked_and_killed_after(services, 4, settings)
     gone = dead - lake.paths()
     metadata = next(path for path in sorted(lake.paths() - dead) if path.startswith("memory://wh/db/b/metadata/"))
     lake.faults.reading[metadata] = UnreadableFileError(metadata, "no answer")
@@ -172,8 +175,7 @@ def test_s15_a_file_that_a_veto_keeps_when_the_sweep_is_resumed_is_not_counted_a
             return {file.path: "legal hold" for file in files}
 
     dead = write(lake)
-    live_set = services.mark("1")
-    killed_after(services, live_set, 4, settings)
+    live_set = marked_and_killed_after(services, 4, settings)
     left = dead & lake.paths()
     plugins.register(Veto(), name="veto")
     report = services.sweep(live_set, replace(settings, resume=True))
@@ -211,8 +213,7 @@ def test_s15_a_file_that_a_veto_keeps_every_time_changes_no_count(
 
     plugins.register(Veto(), name="veto")
     dead = write(lake)
-    live_set = services.mark("1")
-    killed_after(services, live_set, 4, settings)
+    live_set = marked_and_killed_after(services, 4, settings)
     report = services.sweep(live_set, replace(settings, resume=True))
     assert {"deleted": len(dead) - 2, "spared": 2} == {o: n for o, (n, _) in counts(report).items()}
 
@@ -223,8 +224,7 @@ def test_s15_a_deletion_that_failed_is_reported_and_tried_again_on_resume(
     dead = write(lake)
     stuck = "memory://wh/db/a/data/dead-0.parquet"
     lake.faults.deleting[stuck] = "access denied"
-    live_set = services.mark("1")
-    killed_after(services, live_set, 5, settings)
+    live_set = marked_and_killed_after(services, 5, settings)
     report = services.sweep(live_set, replace(settings, resume=True))
     assert {"deleted": len(dead) - 1, "failed": 1} == {o: n for o, (n, _) in counts(report).items()}
     assert [(stuck, "access denied")] == [(file.path, file.reason) for file in report.failed_files]

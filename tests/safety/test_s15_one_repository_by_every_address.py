@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from collecting import LakeServices
-from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, put
+from lakes_by_hand import commit_and_let_age
+from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
 from nessie_gc_nessie import NessieConnector
 
 from nessie_gc_core.engines.local import LocalEngine
@@ -85,10 +86,7 @@ def test_s15_records_left_behind_are_named_with_the_command_that_brings_them_and
 ) -> None:
     first = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     second = first.overwrite("b.parquet")
-    for state in (first, second):
-        lake.advance(timedelta(hours=1))
-        lake.commit("main", put(state.version))
-    lake.advance(timedelta(days=3))
+    commit_and_let_age(lake, first, second)
     services.collect("1")
     assert first.metadata_location not in lake.paths()
     assert [] == warnings_of_a_mark(services)

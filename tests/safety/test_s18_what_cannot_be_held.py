@@ -17,7 +17,7 @@ from nessie_gc_core.algorithms.storable import storable, storable_text
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.testing.servers import PostgresServer, skip_or_fail
+from nessie_gc_core.testing.servers import PostgresServer
 
 UNTIL_NOW = NOW - START
 """The clock of a database is compared with the lake's."""
@@ -45,15 +45,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveSetSto
         url = server.uri(server.create_database(f"s18_{uuid4().hex}"))
     with JdbcLiveSetStore.from_options({"url": url, "schema": "CREATE_IF_NOT_EXISTS"}) as store:
         yield store
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with skip_or_fail():
-        server = PostgresServer()
-        server.start()
-    yield server
-    server.stop()
 
 
 def write(lake: MemoryLake, odd: str) -> tuple[str, set[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -11,7 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from cli_runs import go_home
 from click.testing import CliRunner, Result
+from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import ConnectorOptions, hookimpl, option, options, secret
@@ -30,26 +31,19 @@ GC_NOW = (*GC, "--no-age-floor")
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, and none of the user's settings."""
-    for name in [name for name in os.environ if name.startswith("NESSIE_GC_") and name != "NESSIE_GC_REQUIRE_SERVERS"]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    """An empty working directory, a data folder of its own, and none of the user's settings."""
+    return go_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def dead_lake() -> Iterator[MemoryLake]:
     """The lake that the memory connectors use where no other is named; one of its files is dead."""
-    MemoryLake.forget("default")
-    lake = MemoryLake.named("default")
-    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
-    table = lake.table("db.t", location="memory://warehouse/db/t").append("a.parquet")
-    lake.commit("main", put(table.version))
-    lake.put("memory://warehouse/db/t/data/dead.parquet")
-    lake.now = None
-    yield lake
-    MemoryLake.forget("default")
+    with lake_at(datetime(2026, 1, 1, tzinfo=UTC), "default") as lake:
+        table = lake.table("db.t", location="memory://warehouse/db/t").append("a.parquet")
+        lake.commit("main", put(table.version))
+        lake.put("memory://warehouse/db/t/data/dead.parquet")
+        lake.now = None
+        yield lake
 
 
 def run(*arguments: str, env: dict[str, str] | None = None) -> Result:

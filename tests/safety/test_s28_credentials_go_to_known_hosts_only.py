@@ -7,7 +7,6 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import pytest
 from collecting import LakeServices, in_memory
 from nessie_gc_memory import MemoryLake, content, put
 
-from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.model.live_sets import FileDeletion
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -59,10 +57,9 @@ def services(lake: MemoryLake) -> Iterator[LakeServices]:
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
     lake.commit("main", put(table.version))
     lake.put("memory://wh/db/t/data/nobody.parquet")
-    services = in_memory(lake)
     properties = {"adls.sas-token": f"sv=1&sig={SECRET}", "adls.account-name": "ouraccount"}
-    with services.engine:
-        yield replace(services, choice=ConnectorChoice(options=services.choice.options, properties=properties))
+    with in_memory(lake) as services:
+        yield services.choosing(properties=properties)
 
 
 def test_s28_metadata_at_a_host_of_a_committer_is_unknown_and_not_asked_for(

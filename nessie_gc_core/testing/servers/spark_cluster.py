@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, free_ports
 from nessie_gc_core.testing.servers.spark_wheel import spark_environment, spark_program
+from nessie_gc_core.testing.servers.startable import Startable
 
 _CLASSES = {"master": "org.apache.spark.deploy.master.Master", "worker": "org.apache.spark.deploy.worker.Worker"}
 
 
-class SparkCluster:
+class SparkCluster(Startable):
     """A master and a worker with two cores; ``master_uri`` is what ``--spark-master`` takes.
 
     Example::
@@ -48,10 +47,13 @@ class SparkCluster:
             ServerStartError: one of them does not become ready in time.
         """
         listen = ["--host", LOOPBACK, "--webui-port", "0"]
-        self._run("master", [*listen, "--port", str(self._port)], "I have been elected leader")
         worker = ["--cores", str(self._cores), "--memory", self._memory, "--work-dir", str(self._folder / "work")]
         options = [*listen, "--port", str(self._worker_port), *worker, self.master_uri]
-        self._run("worker", options, "Successfully registered with master")
+        with ExitStack() as started:
+            started.callback(self.stop)
+            self._run("master", [*listen, "--port", str(self._port)], "I have been elected leader")
+            self._run("worker", options, "Successfully registered with master")
+            started.pop_all()
 
     def stop(self) -> None:
         """Stops both; may be called twice."""
@@ -68,16 +70,3 @@ class SparkCluster:
         )
         server.start()
         self._stack.callback(server.stop)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()

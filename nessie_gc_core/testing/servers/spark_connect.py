@@ -6,12 +6,12 @@ import importlib.util
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, ServerStartError, free_ports
 from nessie_gc_core.testing.servers.spark_wheel import spark_environment, spark_program
+from nessie_gc_core.testing.servers.startable import Startable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
-class SparkConnectServer:
+class SparkConnectServer(Startable):
     """A server whose Spark runs in its own process on local cores; ``uri`` is what a client connects to.
 
     Example::
@@ -97,12 +97,3 @@ class SparkConnectServer:
         except OSError:
             return False
         return True
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()

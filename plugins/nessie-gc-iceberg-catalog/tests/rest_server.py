@@ -50,7 +50,7 @@ class RestServer:
                 pass
 
         with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-            thread = threading.Thread(target=http.serve_forever, daemon=True)
+            thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
             thread.start()
             self.uri = f"http://127.0.0.1:{http.server_port}"
             yield self

@@ -1,14 +1,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from emulators import azurite
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
+from nessie_gc_core.testing.servers import S3Server, running, skip_or_fail
 
 Put = Callable[[str, bytes], str]
+
+
+@pytest.fixture(scope="session")
+def seaweed_server() -> Iterator[S3Server]:
+    """A real S3 server with the empty bucket ``lake``; each test has a prefix of its own."""
+    with running(S3Server) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azurite_connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The connection string of a blob service; make containers of your own."""
+    with ExitStack() as stack:
+        with skip_or_fail():
+            connection_string = stack.enter_context(azurite(tmp_path_factory.mktemp("azurite")))
+        yield connection_string
 
 
 @pytest.fixture

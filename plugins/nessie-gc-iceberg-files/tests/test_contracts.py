@@ -14,7 +14,7 @@ import boto3
 import pytest
 import requests
 from azure.storage.blob import BlobServiceClient
-from emulators import azurite, gcs_emulator
+from emulators import gcs_emulator
 from iceberg_lake import DELETED, Entry, Snapshot, Table, manifest_bytes, manifest_list_bytes, view_bytes
 from moto.server import ThreadedMotoServer
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
@@ -26,7 +26,6 @@ from nessie_gc_core.testing.content_to_files import ContentToFilesContract, Writ
 from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.paths import OBJECT_STORE_PATHS, ODD_PATHS
-from nessie_gc_core.testing.servers import S3Server, skip_or_fail
 
 _NUMBERS = itertools.count()
 WITHOUT_BACKSLASH = [path for path in ODD_PATHS if "\\" not in path]
@@ -79,7 +78,7 @@ class OnAStore:
     @pytest.fixture
     def unlistable(self, store):
         """A bucket that does not exist."""
-        return lambda location: location.replace("//lake", "//no-such-lake")
+        return lambda location: location.replace("://", "://no-such-", 1)
 
     @pytest.fixture
     def odd_paths(self, store):
@@ -176,14 +175,10 @@ def s3_store(endpoint, properties, odd_paths):
 
 
 @pytest.fixture(scope="module")
-def seaweed():
-    with skip_or_fail():
-        server = S3Server()
-        server.start()
-    store = s3_store(server.endpoint, server.properties, WITHOUT_BACKSLASH)
+def seaweed(seaweed_server):
+    store = s3_store(seaweed_server.endpoint, seaweed_server.properties, WITHOUT_BACKSLASH)
     yield store
     store.client.close()
-    server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -273,20 +268,17 @@ class OnGcs(OnAStore):
 
 
 @pytest.fixture(scope="module")
-def azure(tmp_path_factory):
-    with skip_or_fail():
-        running = azurite(tmp_path_factory.mktemp("azurite"))
-        connection_string = running.__enter__()
-    with BlobServiceClient.from_connection_string(connection_string) as service:
-        container = service.create_container("lake")
+def azure(azurite_connection):
+    with BlobServiceClient.from_connection_string(azurite_connection) as service:
+        container = service.create_container("kit")
 
         def put_directory(key):
             # As accounts with a hierarchical namespace list their directories.
             container.upload_blob(key, b"", metadata={"hdi_isfolder": "true"})
 
         yield SimpleNamespace(
-            properties={"adls.connection-string": connection_string},
-            root="abfss://lake@devstoreaccount1.dfs.core.windows.net/",
+            properties={"adls.connection-string": azurite_connection},
+            root="abfss://kit@devstoreaccount1.dfs.core.windows.net/",
             put=lambda key, data: container.upload_blob(key, data, overwrite=True),
             keys=lambda prefix: [blob.name for blob in container.list_blobs(name_starts_with=prefix)],
             put_directory=put_directory,
@@ -294,7 +286,6 @@ def azure(tmp_path_factory):
             name_of_directory=str,
             odd_paths=WITHOUT_BACKSLASH,
         )
-    running.__exit__(None, None, None)
 
 
 class OnAzure(OnAStore):

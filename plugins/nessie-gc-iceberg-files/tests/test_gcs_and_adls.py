@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerSasPermissions, generate_container_sas
-from emulators import AZURE_ACCOUNT, AZURE_KEY, azurite, gcs_emulator, gcs_in_pages
+from emulators import AZURE_ACCOUNT, AZURE_KEY, gcs_emulator, gcs_in_pages
 from iceberg_lake import Table
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 from nessie_gc_iceberg_files.adls_account import account_properties
@@ -19,7 +19,6 @@ from nessie_gc_core.errors import (
     UnreadableFileError,
 )
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.testing.servers import skip_or_fail
 
 pytestmark = pytest.mark.server
 
@@ -29,14 +28,10 @@ def paths(files):
 
 
 @pytest.fixture(scope="module")
-def connection_string(tmp_path_factory):
-    with skip_or_fail():
-        running = azurite(tmp_path_factory.mktemp("azurite"))
-        found = running.__enter__()
-    with BlobServiceClient.from_connection_string(found) as service:
+def connection_string(azurite_connection):
+    with BlobServiceClient.from_connection_string(azurite_connection) as service:
         service.create_container("lake")
-    yield found
-    running.__exit__(None, None, None)
+    return azurite_connection
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from nessie_gc_core.errors import (
     UnreadableFileError,
 )
 from nessie_gc_core.model.files import FileReference, ReachableFile
-from nessie_gc_core.testing.servers import S3Server, free_ports, skip_or_fail
+from nessie_gc_core.testing.servers import free_ports
 
 pytestmark = pytest.mark.server
 ODD = [
@@ -50,12 +50,8 @@ def client(endpoint, access_key="k", secret_key="s"):
 
 
 @pytest.fixture(scope="module")
-def server():
-    with skip_or_fail():
-        started = S3Server()
-        started.start()
-    yield started
-    started.stop()
+def server(seaweed_server):
+    return seaweed_server
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,13 @@ from uuid import uuid4
 import pytest
 from nessie_gc_jdbc import JdbcLiveSetStore
 
-from nessie_gc_core.testing.servers import PostgresServer, skip_or_fail
+from nessie_gc_core.testing.servers import PostgresServer, running
 
 
 @pytest.fixture(scope="session")
 def postgres():
-    with skip_or_fail():
-        server = PostgresServer()
-        server.start()
-    yield server
-    server.stop()
+    with running(PostgresServer) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

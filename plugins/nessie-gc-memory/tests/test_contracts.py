@@ -27,15 +27,13 @@ from nessie_gc_core.model.repository import ReferenceKind
 from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 from nessie_gc_core.testing.file_deleter import FileDeleterContract
+from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.paths import ODD_PATHS
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
 
-NO_LINKS = NotPossible("a simulated store has no links")
 NEVER_DOWN = NotPossible("it reads the memory of its own process, which is never down")
-OBJECT_PATHS = (*ODD_PATHS, "doubled//slash.parquet", "a/./b.parquet", "/leading.parquet")
-LOCATION = "memory://bucket/base/"
 
 
 @pytest.fixture
@@ -45,14 +43,12 @@ def lake():
     MemoryLake.forget(name)
 
 
-class TestMemoryFileLister(FileListerContract):
-    @pytest.fixture
-    def open_lister(self, lake):
-        return lambda: MemoryFileLister.from_options({"lake": lake.name})
+class InMemory(FileStoreFixtures):
+    """The back doors of a simulated store."""
 
     @pytest.fixture
     def location(self):
-        return LOCATION
+        return "memory://bucket/base/"
 
     @pytest.fixture
     def put_file(self, lake):
@@ -64,7 +60,17 @@ class TestMemoryFileLister(FileListerContract):
 
     @pytest.fixture
     def put_link(self):
-        return NO_LINKS
+        return NotPossible("a simulated store has no links")
+
+    @pytest.fixture
+    def odd_paths(self):
+        return *ODD_PATHS, "doubled//slash.parquet", "a/./b.parquet", "/leading.parquet"
+
+
+class TestMemoryFileLister(InMemory, FileListerContract):
+    @pytest.fixture
+    def open_lister(self, lake):
+        return lambda: MemoryFileLister.from_options({"lake": lake.name})
 
     @pytest.fixture
     def unlistable(self, lake):
@@ -74,31 +80,15 @@ class TestMemoryFileLister(FileListerContract):
 
         return make
 
-    @pytest.fixture
-    def odd_paths(self):
-        return OBJECT_PATHS
 
-
-class TestMemoryFileDeleter(FileDeleterContract):
+class TestMemoryFileDeleter(InMemory, FileDeleterContract):
     @pytest.fixture
     def open_deleter(self, lake):
         return lambda: MemoryFileDeleter.from_options({"lake": lake.name})
 
     @pytest.fixture
-    def location(self):
-        return LOCATION
-
-    @pytest.fixture
-    def put_file(self, lake):
-        return lambda location, path, data: lake.put(location + path, data)
-
-    @pytest.fixture
     def stored_paths(self, lake):
         return lambda location: {path.removeprefix(location) for path, _ in lake.objects.below(location)}
-
-    @pytest.fixture
-    def odd_paths(self):
-        return OBJECT_PATHS
 
     @pytest.fixture
     def undeletable(self, lake):
@@ -109,20 +99,12 @@ class TestMemoryFileDeleter(FileDeleterContract):
         return make
 
     @pytest.fixture
-    def put_directory(self, lake):
-        return lambda location, path: lake.put(f"{location}{path}/", b"")
-
-    @pytest.fixture
     def has_directory(self, lake):
         return lambda location, path: lake.objects.get(f"{location}{path}/") is not None
 
     @pytest.fixture
     def name_of_directory(self):
         return "{}/".format
-
-    @pytest.fixture
-    def put_link(self):
-        return NO_LINKS
 
 
 def build_history(lake):

@@ -1,21 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 
 import pytest
 from nessie_gc_nessie import NessieConnector
 from nessie_writer import NessieWriter
 
-from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
+from nessie_gc_core.testing.servers import NessieServer, running
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[NessieServer]:
     """One Nessie for all tests; each works on branches of its own."""
-    with ExitStack() as stack:
-        with skip_or_fail():
-            nessie = stack.enter_context(NessieServer())
+    with running(NessieServer) as nessie:
         yield nessie
 
 

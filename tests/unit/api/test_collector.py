@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cli_runs import go_home
+from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, TableState, put
 
 from nessie_gc_core import Collector
@@ -20,25 +22,19 @@ DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, and a data folder of its own."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+    """An empty working directory, a data folder of its own, and none of the user's settings."""
+    return go_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def lake() -> Iterator[MemoryLake]:
     """One table with a live file, and three files that nobody needs; all are old, and its clock is the real one."""
-    lake = MemoryLake.named(f"api-{uuid.uuid4()}")
-    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
-    lake.commit("main", put(table(lake).version))
-    for path in DEAD:
-        lake.put(path)
-    lake.now = None
-    yield lake
-    MemoryLake.forget(lake.name)
+    with lake_at(datetime(2026, 1, 1, tzinfo=UTC)) as lake:
+        lake.commit("main", put(table(lake).version))
+        for path in DEAD:
+            lake.put(path)
+        lake.now = None
+        yield lake
 
 
 def table(lake: MemoryLake) -> TableState:

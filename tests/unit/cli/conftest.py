@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from cli_runs import Run
+from cli_runs import Run, go_home
 from click.testing import CliRunner, Result
+from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.cli.main import cli
@@ -16,13 +16,7 @@ from nessie_gc_core.cli.main import cli
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory, a data folder of its own, and none of the user's settings."""
-    for name in [name for name in os.environ if name.startswith("NESSIE_GC_") and name != "NESSIE_GC_REQUIRE_SERVERS"]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
+    return go_home(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -38,15 +32,12 @@ def run() -> Run:
 @pytest.fixture
 def lake() -> Iterator[MemoryLake]:
     """The lake that the memory connectors use where no other is named: three commits, one orphan."""
-    MemoryLake.forget("default")
-    lake = MemoryLake.named("default")
-    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
-    empty = lake.table("db.t", location="memory://warehouse/db/t")
-    first = empty.append("a.parquet")
-    lake.commit("main", put(empty.version))
-    lake.commit("main", put(first.version))
-    lake.commit("main", put(first.overwrite("b.parquet").version))
-    lake.put("memory://warehouse/db/t/data/orphan.parquet")
-    lake.now = None
-    yield lake
-    MemoryLake.forget("default")
+    with lake_at(datetime(2026, 1, 1, tzinfo=UTC), "default") as lake:
+        empty = lake.table("db.t", location="memory://warehouse/db/t")
+        first = empty.append("a.parquet")
+        lake.commit("main", put(empty.version))
+        lake.commit("main", put(first.version))
+        lake.commit("main", put(first.overwrite("b.parquet").version))
+        lake.put("memory://warehouse/db/t/data/orphan.parquet")
+        lake.now = None
+        yield lake

@@ -19,15 +19,8 @@ from uuid import uuid4
 import pytest
 from nessie_gc_memory import MemoryLiveSetStore
 
-from nessie_gc_core.connectors import (
-    Connector,
-    ContentToFiles,
-    FileDeleter,
-    FileLister,
-    LiveSetStore,
-    RepositoryConnector,
-    VisitedDeduplicator,
-)
+from nessie_gc_core import connectors
+from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import (
     LiveSetNotFoundError,
     MissingFileError,
@@ -85,8 +78,8 @@ def test_the_lister_lists(tmp_path: Path, opened: Opened) -> None:
     (tmp_path / "t" / "data").mkdir(parents=True)
     (tmp_path / "t" / "data" / "a b.parquet").write_bytes(b"abc")
     (tmp_path / "t" / "link").symlink_to(tmp_path)
-    lister = opened(FileLister)
-    assert isinstance(lister, FileLister)
+    lister = opened(connectors.FileLister)
+    assert isinstance(lister, connectors.FileLister)
     (found,) = lister.list_files(f"disk://{tmp_path}/t/")
     assert ("data/a b.parquet", 3) == (found.path, found.size)
     assert found.modified is not None
@@ -109,8 +102,8 @@ def test_the_deleter_deletes(opened: Opened) -> None:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}).start()
-        deleter, location = opened(FileDeleter), f"web://127.0.0.1:{server.server_port}/t/"
-        assert isinstance(deleter, FileDeleter)
+        deleter, location = opened(connectors.FileDeleter), f"web://127.0.0.1:{server.server_port}/t/"
+        assert isinstance(deleter, connectors.FileDeleter)
         files = [FileReference(location=location, path=path) for path in ("a b", "gone", "stuck")]
         found = {outcome.path: outcome.status for outcome in deleter.delete_files(location, files)}
         server.shutdown()
@@ -121,21 +114,21 @@ def test_the_deleter_deletes(opened: Opened) -> None:
 
 def test_the_repository_is_read(tmp_path: Path, opened: Opened) -> None:
     (tmp_path / "c.json").write_text('{"db.t": "s3://b/t/1.json"}')
-    repository = opened(RepositoryConnector, file=str(tmp_path / "c.json"))
-    assert isinstance(repository, RepositoryConnector)
+    repository = opened(connectors.RepositoryConnector, file=str(tmp_path / "c.json"))
+    assert isinstance(repository, connectors.RepositoryConnector)
     (reference,) = repository.references()
     (entry,) = repository.commit_log(reference)
     assert entry.operations is not None and entry.operations[0].content is not None
     assert "s3://b/t/1.json" == entry.operations[0].content.metadata_location
-    missing = opened(RepositoryConnector, file=str(tmp_path / "none.json"))
-    assert isinstance(missing, RepositoryConnector)
+    missing = opened(connectors.RepositoryConnector, file=str(tmp_path / "none.json"))
+    assert isinstance(missing, connectors.RepositoryConnector)
     with pytest.raises(RepositoryError):
         list(missing.references())
 
 
 def test_the_reader_reads(tmp_path: Path, opened: Opened) -> None:
-    reader = opened(ContentToFiles)
-    assert isinstance(reader, ContentToFiles)
+    reader = opened(connectors.ContentToFiles)
+    assert isinstance(reader, connectors.ContentToFiles)
 
     def version(name: str, text: str | None) -> ContentVersion:
         if text is not None:
@@ -157,8 +150,8 @@ def test_the_store_passes_every_verb_on(tmp_path: Path, opened: Opened) -> None:
     with MemoryLiveSetStore.from_options({}) as inner, Listener(path, "AF_UNIX") as listener:
         server = threading.Thread(target=_serve, args=(listener, inner, calls))
         server.start()
-        store, live_set_id = opened(LiveSetStore, socket=path), uuid4()
-        assert isinstance(store, LiveSetStore)
+        store, live_set_id = opened(connectors.LiveSetStore, socket=path), uuid4()
+        assert isinstance(store, connectors.LiveSetStore)
         store.start_identify(live_set_id, repository="r", created=datetime(2026, 1, 1, tzinfo=UTC))
         assert [live_set_id] == [live_set.id for live_set in store.live_sets()]
         with pytest.raises(LiveSetNotFoundError):
@@ -166,7 +159,7 @@ def test_the_store_passes_every_verb_on(tmp_path: Path, opened: Opened) -> None:
         server.join()
 
 
-def _serve(listener: Listener, store: LiveSetStore, calls: int) -> None:
+def _serve(listener: Listener, store: connectors.LiveSetStore, calls: int) -> None:
     for _ in range(calls):
         with listener.accept() as connection:
             verb, args, named = connection.recv()
@@ -179,7 +172,7 @@ def _serve(listener: Listener, store: LiveSetStore, calls: int) -> None:
 
 
 def test_the_deduplicator_remembers(opened: Opened) -> None:
-    visited = opened(VisitedDeduplicator)
-    assert isinstance(visited, VisitedDeduplicator)
+    visited = opened(connectors.VisitedDeduplicator)
+    assert isinstance(visited, connectors.VisitedDeduplicator)
     asked = [Reach(commits=2), Reach(commits=1), Reach(everything=True)]
     assert [True, False, True] == [visited.should_walk(bytes(16), reach) for reach in asked]

@@ -6,19 +6,13 @@ from importlib import metadata
 import pytest
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.connectors import (
-    ContentToFiles,
-    FileDeleter,
-    FileLister,
-    LiveSetStore,
-    RepositoryConnector,
-    VisitedDeduplicator,
-)
+from nessie_gc_core.connectors import ContentToFiles, FileLister, VisitedDeduplicator
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference, ReachableFile
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.plugins.registry import KINDS
 
 
 class TapeLister(FileLister):
@@ -123,19 +117,18 @@ def test_a_hook_that_gives_no_connector_is_an_error_and_leaves_nothing_behind() 
 
 
 @pytest.mark.parametrize(
-    ("contract", "name", "distribution"),
+    ("kind", "name", "distribution"),
     [
-        (RepositoryConnector, "nessie", "nessie-gc-nessie"),
-        (RepositoryConnector, "iceberg-catalog", "nessie-gc-iceberg-catalog"),
-        (ContentToFiles, "iceberg", "nessie-gc-iceberg-files"),
-        (FileDeleter, "iceberg-files", "nessie-gc-iceberg-files"),
-        (LiveSetStore, "jdbc", "nessie-gc-jdbc"),
-        (LiveSetStore, "memory", "nessie-gc-memory"),
+        ("repository", "nessie", "nessie-gc-nessie"),
+        ("repository", "iceberg-catalog", "nessie-gc-iceberg-catalog"),
+        ("content-to-files", "iceberg", "nessie-gc-iceberg-files"),
+        ("file-deleter", "iceberg-files", "nessie-gc-iceberg-files"),
+        ("live-set-store", "jdbc", "nessie-gc-jdbc"),
+        ("live-set-store", "memory", "nessie-gc-memory"),
     ],
 )
-def test_a_known_connector_that_is_missing_says_what_to_install(
-    contract: type[FileLister], name: str, distribution: str
-) -> None:
+def test_a_known_connector_that_is_missing_says_what_to_install(kind: str, name: str, distribution: str) -> None:
+    (contract,) = [contract for contract, (known, _) in KINDS.items() if known == kind]
     with pytest.raises(PluginError, match=f"pip install {distribution}"):
         registry().connector_class(contract, name)
 

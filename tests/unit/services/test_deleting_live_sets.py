@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from collecting import LakeServices, in_memory
+from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
@@ -23,21 +24,18 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def lake() -> Iterator[MemoryLake]:
-    lake = MemoryLake.named(f"deleting-{uuid.uuid4()}")
-    lake.now = START
-    table = lake.table("db.t", location="memory://wh/db/t").append("live.parquet")
-    lake.commit("main", put(table.version))
-    for number in range(3):
-        lake.put(f"memory://wh/db/t/data/dead-{number}.parquet")
-    lake.advance(timedelta(days=3))
-    yield lake
-    MemoryLake.forget(lake.name)
+    with lake_at(START) as lake:
+        table = lake.table("db.t", location="memory://wh/db/t").append("live.parquet")
+        lake.commit("main", put(table.version))
+        for number in range(3):
+            lake.put(f"memory://wh/db/t/data/dead-{number}.parquet")
+        lake.advance(timedelta(days=3))
+        yield lake
 
 
 @pytest.fixture
 def services(lake: MemoryLake) -> Iterator[LakeServices]:
-    services = in_memory(lake)
-    with services.engine:
+    with in_memory(lake) as services:
         yield services
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from collecting import LakeServices, in_memory
+from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, TableState, put
 from pyarrow import parquet
 
@@ -24,17 +24,14 @@ Change = Callable[[dict[str, Any]], object]
 
 @pytest.fixture
 def lake() -> Iterator[MemoryLake]:
-    lake = MemoryLake.named(f"odd-{uuid.uuid4()}")
-    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
-    yield lake
-    MemoryLake.forget(lake.name)
+    with lake_at(datetime(2026, 1, 1, tzinfo=UTC)) as lake:
+        yield lake
 
 
 @pytest.fixture
 def services(lake: MemoryLake) -> Iterator[LakeServices]:
-    services = in_memory(lake)
-    yield services
-    services.engine.close()
+    with in_memory(lake) as services:
+        yield services
 
 
 def table(lake: MemoryLake, name: str) -> TableState:

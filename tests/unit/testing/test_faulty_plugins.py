@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from functools import cache
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,15 +39,42 @@ FAULTS = {name: import_module(f"faulty.{name}").FAULTS for name in MODULES}
 del sys.path[:2]
 
 
-@cache
-def results(name: str) -> dict[tuple[str, str], list[str]]:
-    """What the kit says of a module's suites: suite and test to messages of failures; the good suite runs whole."""
+Results = dict[tuple[str, str], list[str]]
+"""What the kit says of a module's suites: suite and test to messages of failures; the good suite runs whole."""
+
+
+@pytest.fixture(scope="module")
+def results() -> Callable[[str], Results]:
+    """The results of a module, which runs once."""
+    found: dict[str, Results] = {}
+
+    def of(name: str) -> Results:
+        if name not in found:
+            found[name] = run_kit(name)
+        return found[name]
+
+    return of
+
+
+def run_kit(name: str) -> Results:
+    """Runs the kit on a module in a pytest of its own."""
     file = ROOT / "tests" / "faulty" / f"{name}.py"
     tests = dict.fromkeys(f"{file}::{fault.suite}::{fault.test}" for fault in FAULTS[name])
     paths = [ROOT / "tests", EXAMPLE / "src", EXAMPLE / "tests", *filter(None, [os.environ.get("PYTHONPATH")])]
     with TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--rootdir", folder, f"--junitxml={report}"]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:randomly",
+            "-p",
+            "faulty.quickly",
+            "--rootdir",
+            folder,
+            f"--junitxml={report}",
+        ]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
@@ -57,7 +84,7 @@ def results(name: str) -> dict[tuple[str, str], list[str]]:
         command = [sys.executable, "-m", "pytest", "-c", os.devnull, *options, f"{file}::TestGood", *tests]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert report.exists(), done.stdout + done.stderr
-        found: dict[tuple[str, str], list[str]] = {}
+        found: Results = {}
         for case in ElementTree.parse(report).iter("testcase"):
             key = (case.attrib["classname"].rpartition(".")[2], case.attrib["name"].partition("[")[0])
             failures = [each.attrib["message"] for each in case if each.tag in ("failure", "error")]
@@ -66,7 +93,7 @@ def results(name: str) -> dict[tuple[str, str], list[str]]:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_good_plugin_passes_the_kit(name: str) -> None:
+def test_a_good_plugin_passes_the_kit(name: str, results: Callable[[str], Results]) -> None:
     good = {test: failures for (suite, test), failures in results(name).items() if suite == "TestGood"}
     assert good
     assert {} == {test: failures for test, failures in good.items() if failures}
@@ -80,7 +107,9 @@ def test_a_good_plugin_passes_the_kit(name: str) -> None:
         for fault in faults
     ],
 )
-def test_a_faulty_plugin_fails_with_the_rule_that_it_breaks(name: str, fault: Fault) -> None:
+def test_a_faulty_plugin_fails_with_the_rule_that_it_breaks(
+    name: str, fault: Fault, results: Callable[[str], Results]
+) -> None:
     failures = results(name)[fault.suite, fault.test]
     assert failures, "the kit passes it"
     assert [] == [failure for failure in failures if not failure.startswith(f"AssertionError: {fault.says}")]
