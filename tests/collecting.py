@@ -18,13 +18,8 @@ from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
-from nessie_gc_core.services.parameters import (
-    DeferredDeletionParameters,
-    GcParameters,
-    MarkParameters,
-    SweepParameters,
-    part_of,
-)
+from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters, part_of
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.resources import Resources
 from nessie_gc_core.services.run import Progress, Run, no_progress

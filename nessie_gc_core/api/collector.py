@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
 
+from nessie_gc_core.api.calls import refuse_marking, told
 from nessie_gc_core.api.checks import run_checks
 from nessie_gc_core.api.opening import open_choice, open_resources
 from nessie_gc_core.api.plan import Plan, refuse_dry_run
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
-from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
+from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile, keys_of
 from nessie_gc_core.config.given import EXCLUSIVE, Given, refuse_blank
 from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSettings, PluginSettings
 from nessie_gc_core.connectors import Report
@@ -30,13 +31,8 @@ from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
-from nessie_gc_core.services.parameters import (
-    DeferredDeletionParameters,
-    GcParameters,
-    MarkParameters,
-    SweepParameters,
-    part_of,
-)
+from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters, part_of
 from nessie_gc_core.services.records import RecordsService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
@@ -89,7 +85,7 @@ class Collector(Closing):
         groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services.by_name().values())]
         known = {field.name for group in groups for field in fields(group)} | COMMAND_LINE_ONLY
         check_settings_in(os.environ, known, self._plugins)
-        file = ConfigFile() if config is None else ConfigFile.read(Path(config), known_keys(known))
+        file = ConfigFile() if config is None else ConfigFile.read(Path(config), keys_of(known))
         given = Given.read(groups, settings, file=file, environment=os.environ)
         self._set_up(given, spark, progress)
         _ = self._choice  # what is wrong with it is said at once
@@ -171,9 +167,9 @@ class Collector(Closing):
             NessieGcError: a parameter makes no sense, or something could not be read; the message says what to do.
         """
         run = self.new_run()
-        given = {**self._told(parameters, cutoffs), "dry_run": True}
+        given = {**told(parameters, cutoffs), "dry_run": True}
         if live_set is not None:
-            _refuse_marking(given)
+            refuse_marking(given)
             sweep = self._parameters(SweepParameters, {**given, "live_set_id": str(live_set)})
             outcomes = SweepService(sweep).outcomes(run)
         else:
@@ -188,7 +184,7 @@ class Collector(Closing):
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Finds out what is live, and stores it as a live set, which the report names."""
-        return MarkService(self._parameters(MarkParameters, self._told(parameters, cutoffs))).run(self.new_run())
+        return MarkService(self._parameters(MarkParameters, told(parameters, cutoffs))).run(self.new_run())
 
     def sweep(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
         """Sweeps a live set that was marked before.
@@ -198,7 +194,7 @@ class Collector(Closing):
             delete: whether files are deleted (or, with ``defer_deletes``, recorded for later); else it is a dry run.
             parameters: those of ``nessie-gc sweep``.
         """
-        given = {**self._told(parameters), "live_set_id": str(live_set)}
+        given = {**told(parameters), "live_set_id": str(live_set)}
         return SweepService(self._deleting(SweepParameters, given, delete=delete)).run(self.new_run())
 
     def collect(self, *, delete: bool, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
@@ -209,7 +205,7 @@ class Collector(Closing):
             cutoffs: patterns of reference names, each with its cut-off policy.
             parameters: those of ``nessie-gc gc``.
         """
-        given = self._told(parameters, cutoffs)
+        given = told(parameters, cutoffs)
         return GcService(self._deleting(GcParameters, given, delete=delete)).run(self.new_run())
 
     def delete_deferred(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
@@ -220,7 +216,7 @@ class Collector(Closing):
             delete: whether files are deleted; else it is a dry run.
             parameters: those of ``nessie-gc deferred-deletes``.
         """
-        given = {**self._told(parameters), "live_set_id": str(live_set)}
+        given = {**told(parameters), "live_set_id": str(live_set)}
         found = self._deleting(DeferredDeletionParameters, given, delete=delete)
         return DeferredDeletionService(found).run(self.new_run())
 
@@ -296,18 +292,6 @@ class Collector(Closing):
             refuse_dry_run(self._parameters(wanted, given))
         return self._parameters(wanted, {**given, "dry_run": not delete})
 
-    def _told(self, parameters: Mapping[str, Any], cutoffs: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """The parameters of one call.
-
-        Raises:
-            ConfigurationError: one is said twice, or in a way that could be misread.
-        """
-        if "dry_run" in parameters:
-            raise ConfigurationError("leave `dry_run` out: plan() never deletes, and `delete` says whether others do")
-        if cutoffs is not None and "cutoff" in parameters:
-            raise ConfigurationError("`cutoff` and `cutoffs` exclude each other")
-        return {**parameters, **_cutoff(cutoffs)}
-
     @property
     def _registry(self) -> PluginRegistry:
         return self._choice.registry()
@@ -325,35 +309,3 @@ class Collector(Closing):
     def close(self) -> None:
         """Closes what is open: the repository, the store, and the engine; a Spark session of yours stays open."""
         self._resources.close()
-
-
-def known_keys(names: Iterable[str]) -> set[str]:
-    """The keys of a configuration file for some settings."""
-    return {name.replace("_", "-") for name in names if name != "config"}
-
-
-def _cutoff(cutoffs: Mapping[str, str] | None) -> dict[str, list[str]]:
-    """Patterns with their policies as the parameter has them.
-
-    Raises:
-        ConfigurationError: a pattern has a character that parts two of them.
-    """
-    if cutoffs is None:
-        return {}
-    for pattern in cutoffs:
-        if "," in pattern or "=" in pattern:
-            raise ConfigurationError(
-                f"the pattern {pattern!r} in `cutoffs` has a comma or '=' in it, which part entries"
-            )
-    return {"cutoff": [f"{pattern}={policy}" for pattern, policy in cutoffs.items()]}
-
-
-def _refuse_marking(given: Mapping[str, Any]) -> None:
-    """Refuses what only a mark can take.
-
-    Raises:
-        ConfigurationError: the message names it.
-    """
-    marking = {field.name for field in fields(MarkParameters)} - {field.name for field in fields(SweepParameters)}
-    for name in marking & set(given):
-        raise ConfigurationError(f"a live set has its cut-off policies already; leave out `{name}`")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+import shlex
 
 from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS
 from nessie_gc_core.plugins import installed
 
 _SETTING = re.compile(r"`([a-z][a-z0-9_]*)`")
-_CALL = re.compile(r"`([a-z][a-z_]*)\(((?:[a-z_]+=[A-Za-z0-9-]+(?:, )?)*)\)`")
+_ARGUMENT = r"([a-z_]+)=('[^'`]*'|[A-Za-z0-9-]+)"
+_CALL = re.compile(rf"`([a-z][a-z_]*)\(((?:{_ARGUMENT}(?:, )?)*)\)`")
+_OTHERWISE = {"source": "from", "target": "to"}
+"""Arguments that the command line calls otherwise."""
 
 
 def with_flags(text: str) -> str:
@@ -24,11 +28,18 @@ def with_flags(text: str) -> str:
 
 def _command(found: re.Match[str]) -> str:
     words = ["nessie-gc", found[1].replace("_", "-")]
-    for name, _, value in (part.partition("=") for part in found[2].split(", ") if part):
-        if name not in _settings():
+    for name, value in re.findall(_ARGUMENT, found[2]):
+        if name not in _settings() and name not in _OTHERWISE:
             return found[0]
-        words += [_long(name)] if value == "True" else [_long(name), value]
+        words += _words(_long(_OTHERWISE.get(name, name)), value)
     return f"'{' '.join(words)}'"
+
+
+def _words(flag: str, value: str) -> list[str]:
+    """An argument as a command has it; what is not so is left out."""
+    if value in ("True", "False"):
+        return [flag] if value == "True" else []
+    return [flag, shlex.quote(value.strip("'"))]
 
 
 def _long(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.plugins import installed
+
+log = logging.getLogger(__name__)
 
 
 class Program(click.Group):
@@ -42,6 +45,8 @@ class Program(click.Group):
         if self._all is None:
             services = service_commands(installed().services.by_name().values())
             self._all = {**{command.name or "": command for command in services}, **self._own}
+            for name in sorted({command.name or "" for command in services} & set(self._own)):
+                log.warning("the service %r has the name of a command, which hides it; run it from Python", name)
         return self._all
 
     @commands.setter

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.key_values import KEY, parse_key_values
-from nessie_gc_core.model.policies import parse_duration, parse_instant
+from nessie_gc_core.model.option_values import option_type
+from nessie_gc_core.model.policies import parse_instant
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[Any]
@@ -27,19 +28,20 @@ class _Whole(ParamType):
         return [rv]
 
 
+_DURATION = option_type(timedelta)
+
+
 class Duration(_Whole):
-    """An ISO duration."""
+    """An ISO duration, or a number of seconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
         """Reads it."""
-        if isinstance(value, timedelta):
-            return value
         try:
-            return parse_duration(str(value))
-        except ConfigurationError as error:
-            self.fail(str(error), param, ctx)
+            return cast(timedelta, _DURATION.read(value))
+        except (ValueError, OverflowError):
+            self.fail(f"{str(value)!r} is no duration; give {_DURATION.words}", param, ctx)
 
 
 class Instant(_Whole):

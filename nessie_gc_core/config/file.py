@@ -63,6 +63,11 @@ class ConfigFile:
         )
 
 
+def keys_of(names: Iterable[str]) -> set[str]:
+    """The keys of a configuration file for some settings."""
+    return {name.replace("_", "-") for name in names if name != "config"}
+
+
 def _where(error: tomllib.TOMLDecodeError | UnicodeDecodeError) -> str:
     """Where it went wrong, without the text, which may be a secret."""
     if isinstance(error, UnicodeDecodeError):

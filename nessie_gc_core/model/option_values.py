@@ -106,8 +106,9 @@ def _form(declared: object, key: str, whole: bool) -> _Form | None:
     if origin in (Sequence, tuple, list) and arguments in ((str,), (str, ...)):
         return _Form("a list of texts", tuple[str, ...], partial(_texts, whole))
     if isinstance(declared, type) and issubclass(declared, Enum):
-        members = {str(member.value): member for member in declared}
-        return _Form(f"one of {', '.join(members)}", declared, lambda value: _member(members, value))
+        words = ", ".join(str(member.value) for member in declared)
+        members = {str(member.value).casefold(): member for member in declared}
+        return _Form(f"one of {words}", declared, lambda value: _member(members, value))
     return _SCALARS.get(declared) if isinstance(declared, type) else None
 
 
@@ -159,7 +160,7 @@ def _instant(value: object) -> object:
 
 
 def _member(members: Mapping[str, Enum], value: object) -> object:
-    return value if isinstance(value, bool) else members.get(str(value), value)
+    return value if isinstance(value, bool) else members.get(str(value).casefold(), value)
 
 
 def _texts(whole: bool, value: object) -> object:

@@ -10,7 +10,8 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.mark import MarkService
-from nessie_gc_core.services.parameters import GcParameters, MarkParameters, SweepParameters, part_of
+from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.parameters import GcParameters, SweepParameters, part_of
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import SweepService

@@ -15,7 +15,7 @@ from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.live_set_ids import write_id
-from nessie_gc_core.services.parameters import MarkParameters
+from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run

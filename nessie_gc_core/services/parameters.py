@@ -11,17 +11,23 @@ from typing import TypeVar
 
 from nessie_gc_core.algorithms.units import allowed_locations
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.connectors import VisitedDeduplicator
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.verdicts import DeleteMode
+from nessie_gc_core.services.mark_parameters import (
+    MarkParameters,
+    WalkParameters,
+    cutoff_option,
+    cutoff_ref_time_option,
+    default_cutoff_option,
+    write_live_set_id_to_option,
+)
 
 P = TypeVar("P", bound=ConnectorOptions)
 
-_MARK = "Mark"
 _SWEEP = "Sweep"
 _GUARD = "What keeps files"
 _LIVE_SET = "Live set"
@@ -32,85 +38,6 @@ class Membership(StrEnum):
 
     EXACT = "exact"
     BLOOM = "bloom"
-
-
-@options
-class WalkParameters(ConnectorOptions):
-    """How references are walked, by a mark and by a re-check."""
-
-    identify_parallelism: int = option(
-        4, section=_MARK, minimum=1, help="How many references are walked at once, on both engines."
-    )
-    visited: str = option(
-        "exact", section=_MARK, metavar="NAME", help="How walked commits are remembered: exact or none."
-    )
-
-    def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
-
-        Raises:
-            ConfigurationError: the message names the parameter.
-        """
-        self.typed({field.name: getattr(self, field.name) for field in fields(self)})
-        choice.registry().connector_class(VisitedDeduplicator, self.visited)
-
-
-def _default_cutoff() -> str:
-    return option(
-        "NONE",
-        section=_MARK,
-        flag="-c",
-        metavar="POLICY",
-        help="How far back commits stay live: NONE (all), a number of commits, an ISO duration (P30D), or an instant.",
-    )
-
-
-def _cutoff() -> Sequence[str]:
-    return option(
-        (),
-        section=_MARK,
-        flag="-C",
-        metavar="PATTERN=POLICY,...",
-        whole=True,
-        help="The policy of references whose whole name matches a regular expression; the first match wins.",
-    )
-
-
-def _cutoff_ref_time() -> datetime | None:
-    return option(
-        None,
-        section=_MARK,
-        flag="-R",
-        metavar="INSTANT",
-        help="The time from which durations count back; now where nothing is said.",
-    )
-
-
-def _write_live_set_id_to() -> str | None:
-    return option(
-        None,
-        section=_MARK,
-        metavar="FILE",
-        help="File that receives the live set's id; made, with its folders, before anything else.",
-    )
-
-
-@options
-class MarkParameters(WalkParameters):
-    """What a mark keeps."""
-
-    default_cutoff: str = _default_cutoff()
-    cutoff: Sequence[str] = _cutoff()
-    cutoff_ref_time: datetime | None = _cutoff_ref_time()
-    write_live_set_id_to: str | None = _write_live_set_id_to()
-
-    def policies(self, now: datetime) -> ReferencePolicies:
-        """The cut-off policies; durations count back from ``cutoff_ref_time``, or from now.
-
-        Raises:
-            ConfigurationError: a policy or a pattern makes no sense.
-        """
-        return ReferencePolicies.parse(self.default_cutoff, self.cutoff, reference_time=self.cutoff_ref_time or now)
 
 
 @options
@@ -329,10 +256,10 @@ class DeferredDeletionParameters(DeletionParameters):
 class GcParameters(CollectionParameters):
     """A mark, and the sweep of its live set."""
 
-    default_cutoff: str = _default_cutoff()
-    cutoff: Sequence[str] = _cutoff()
-    cutoff_ref_time: datetime | None = _cutoff_ref_time()
-    write_live_set_id_to: str | None = _write_live_set_id_to()
+    default_cutoff: str = default_cutoff_option()
+    cutoff: Sequence[str] = cutoff_option()
+    cutoff_ref_time: datetime | None = cutoff_ref_time_option()
+    write_live_set_id_to: str | None = write_live_set_id_to_option()
 
     def policies(self, now: datetime) -> ReferencePolicies:
         """The cut-off policies of the mark."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsFormerIdentities
@@ -29,8 +28,7 @@ class RecordsService:
         found = self.store.count_records(source)
         if not found.any:
             raise ConfigurationError(
-                f"the store has no records under {source!r}; "
-                "'nessie-gc list --json' names the repository of each live set"
+                f"the store has no records under {source!r}; its live sets say which repository each is of"
             )
         if not dry_run:
             return self.store.move_records(source, target)
@@ -56,7 +54,7 @@ def left_behind(repository: RepositoryConnector, identity: str, store: LiveSetSt
         if found.tombstones or found.seen_contents:
             return (
                 f"the store keeps {found.tombstones} tombstones and {found.seen_contents} contents of this repository "
-                f"under its former identity; bring them over with: nessie-gc move-records --from {shlex.quote(former)} "
-                f"--to {shlex.quote(identity)}"
+                f"under its former identity; bring them over with "
+                f"`move_records(source={former!r}, target={identity!r}, dry_run=False)`"
             )
     return None

@@ -16,7 +16,8 @@ from nessie_gc_nessie import NessieConnector
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.services.mark import MarkService
-from nessie_gc_core.services.parameters import MarkParameters, SweepParameters
+from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.records import RecordsService
 from nessie_gc_core.testing.servers import NessieServer
 

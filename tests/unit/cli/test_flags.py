@@ -12,6 +12,10 @@ from nessie_gc_core.cli.flags import with_flags
         ("use `engine` local", "use --engine local"),
         ("run `mark()` for a new one", "run 'nessie-gc mark' for a new one"),
         ("`sweep(resume=True, live_set_id=7-a)`", "'nessie-gc sweep --resume --live-set-id 7-a'"),
+        (
+            "`move_records(source='nessie:http://a/api/v2', target='b', dry_run=False)`",
+            "'nessie-gc move-records --from nessie:http://a/api/v2 --to b'",
+        ),
         ("a file `x`.parquet, and `no_setting`", "a file `x`.parquet, and `no_setting`"),
         ("a reference `drop(tables=True)`", "a reference `drop(tables=True)`"),
         ("plain text", "plain text"),

@@ -14,6 +14,7 @@ from nessie_gc_memory import MemoryLake
 
 from nessie_gc_core import ConnectorOptions, hookimpl, option, options
 from nessie_gc_core.api import Run as ServiceRun
+from nessie_gc_core.cli.command import GcCommand
 from nessie_gc_core.cli.main import Program
 from nessie_gc_core.connectors import AnyService, Service
 from nessie_gc_core.errors import PluginError
@@ -160,6 +161,16 @@ def test_a_service_that_is_claimed_twice_stops_nobody_else(program: Program, lak
         assert 0 == invoke(again, "mark", "--help")[0]
     finally:
         installed().unregister("counting too")
+
+
+def test_a_service_with_the_name_of_a_command_is_said_to_be_hidden(
+    program: Program, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = GcCommand("count-references", lambda call: 0, (), help="The program's own.")
+    assert "The program's own." in invoke(Program([own]), "count-references", "--help")[1]
+    assert ["the service 'count-references' has the name of a command, which hides it; run it from Python"] == [
+        record.getMessage() for record in caplog.records
+    ]
 
 
 def test_the_services_of_the_core_come_by_the_same_hook(run: Run) -> None:

@@ -164,7 +164,7 @@ def _live_set(row: Row[Any], known: tuple[ReferenceHead, ...]) -> LiveSet:
 
 
 def _not_found(live_set_id: UUID) -> LiveSetNotFoundError:
-    return LiveSetNotFoundError(f"there is no live set {live_set_id}; nessie-gc list shows those there are")
+    return LiveSetNotFoundError(f"there is no live set {live_set_id}; `list()` shows those there are")
 
 
 def _wrong_status(live_set_id: UUID, found: LiveSetStatus, expected: Sequence[LiveSetStatus]) -> LiveSetStateError:

@@ -214,9 +214,7 @@ class MemoryLiveSetStore(RegisterVerbs):
         with self._data.lock:
             rows = self._data.live_sets.get(live_set_id)
             if rows is None:
-                raise LiveSetNotFoundError(
-                    f"there is no live set {live_set_id}; the command list shows those there are"
-                )
+                raise LiveSetNotFoundError(f"there is no live set {live_set_id}; `list()` shows those there are")
             if expected and rows.live_set.status not in expected:
                 raise LiveSetStateError(_wrong_status(rows.live_set, expected))
             yield rows
