@@ -13,6 +13,7 @@ from lakes_by_hand import commit_and_let_age
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
 from nessie_gc_nessie import NessieConnector
 
+from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.services.mark import MarkService
@@ -94,8 +95,8 @@ def test_s15_records_left_behind_are_named_with_the_command_that_brings_them_and
 
     renamed = replace(services, repository=Renamed.from_options({"lake": lake.name}))
     (warning,) = warnings_of_a_mark(renamed)
-    _, command = warning.split("nessie-gc move-records ")
-    _, source, _, target = shlex.split(command)
+    _, command = with_flags(warning).split("'nessie-gc move-records ")
+    _, source, _, target = shlex.split(command.removesuffix("'"))
     assert (services.repository.identity(), "lake-1") == (source, target)
     assert 1 == renamed.collect("NONE").exit_code
 
@@ -104,5 +105,5 @@ def test_s15_records_left_behind_are_named_with_the_command_that_brings_them_and
     assert (1, 0, []) == (
         report.tolerated_missing,
         report.exit_code,
-        [text for text in report.warnings if "move-records" in text],
+        [text for text in report.warnings if "move_records" in text],
     )
