@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-THOROUGH = os.environ.get("NESSIE_GC_THOROUGH", "") not in ("", "0")
+THOROUGH = os.environ.get("THOROUGH_TESTS", "") not in ("", "0")
 MARKER = "thorough: this combination of parameters, such as engine='spark', is run by `nox -s thorough` only"
 
 
