@@ -43,6 +43,12 @@ def test_a_file_that_climbs_out_stops_the_listing(path: str) -> None:
         key("file:///wh/db/t/", path, "file:///wh/db/t/")
 
 
+@pytest.mark.parametrize("path", [".", "./.", "//."])
+def test_an_object_whose_key_means_the_location_itself_stops_the_listing(path: str) -> None:
+    with pytest.raises(NessieGcError, match="not below it"):
+        key("s3://b/db/t/", path, "s3://b/db/t/")
+
+
 def test_a_backslash_in_the_name_of_a_blob_is_a_slash() -> None:
     here = "abfss://c@a.dfs.core.windows.net/t/"
     assert RULES.canonical(here + "a\\b/c") == "abfs://c/t/" + key(here, "a\\b/c", "abfs://c/t/")
