@@ -16,8 +16,15 @@ import pyarrow as pa
 
 from nessie_gc_core.model.closing import Closing
 
+MANY_VALUES = 1000
+"""A filter by more values than this is a join with them: they would make a query of their own weight."""
 task_attempt: ContextVar[int] = ContextVar("task_attempt", default=0)
 """Which attempt of its task a function runs in; after a failed attempt some of its work may already be done."""
+
+
+def values_batch(field: pa.Field, values: Sequence[str | int | bool]) -> pa.RecordBatch:
+    """The distinct values of a filter as a batch with one column."""
+    return pa.record_batch([pa.array(list(dict.fromkeys(values)), field.type)], schema=pa.schema([field]))
 
 
 class BatchFunction(Protocol):

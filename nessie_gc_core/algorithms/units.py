@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.algorithms.disk import FILE
@@ -30,6 +32,7 @@ class SweepPlan:
     """The units to sweep, and everything that stays out with the reason why."""
 
     units: list[SweepUnit] = field(default_factory=list)
+    """Sorted by their roots, none of which lies in another."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the reason why nothing can be said about it (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
@@ -46,9 +49,19 @@ class SweepPlan:
         frozen = self.unread if unread else self.unknown
         spellings = Spellings(self.rules)
         for form in {form for prefix in set(prefixes) for form in self._forms(prefix, spellings)}:
-            for unit in [u for u in self.units if u.root.startswith(form) or form.startswith(u.root)]:
-                self.units.remove(unit)
-                frozen[unit.root] = reason
+            start, end = self._overlapping(form)
+            frozen.update((unit.root, reason) for unit in self.units[start:end])
+            del self.units[start:end]
+
+    def _overlapping(self, form: str) -> tuple[int, int]:
+        """Which units lie in a canonical prefix, or hold it: roots are sorted, and none lies in another."""
+        start = bisect.bisect_left(self.units, form, key=_root)
+        if start and form.startswith(self.units[start - 1].root):
+            return start - 1, start
+        end = start
+        while end < len(self.units) and self.units[end].root.startswith(form):
+            end += 1
+        return start, end
 
     def _forms(self, prefix: str, spellings: Spellings) -> Iterator[str]:
         """All spellings of a canonical prefix; the whole disk for a local one that cannot be resolved."""
@@ -74,6 +87,10 @@ class SweepPlan:
     def roots(self) -> tuple[str, ...]:
         """Canonical roots of the units that are left."""
         return tuple(unit.root for unit in self.units)
+
+
+def _root(unit: SweepUnit) -> str:
+    return unit.root
 
 
 def allowed_locations(
@@ -112,10 +129,20 @@ def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedL
     linked = [place for found in places.values() for place in found if place.written != place.canonical]
     links = dict(_link(place.written, place.canonical, spellings) for place in linked)
     plan.rules = replace(rules, path_aliases={**links, **rules.path_aliases})
-    for root in outermost(places):
-        inside = [place for canonical, found in places.items() if canonical.startswith(root) for place in found]
+    for root, inside in _by_root(places):
         plan.units.append(SweepUnit(root=root, locations=_spellings(inside, rules)))
     return plan
+
+
+def _by_root(places: Mapping[str, Sequence[_Place]]) -> Iterator[tuple[str, list[_Place]]]:
+    """The outermost canonical locations, in order, each with all places in it (S1)."""
+    roots = outermost(places)
+    in_order = deque(sorted(places))
+    for root in roots:
+        inside: list[_Place] = []
+        while in_order and in_order[0].startswith(root):
+            inside.extend(places[in_order.popleft()])
+        yield root, inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.local.workers import map_in_threads
 from nessie_gc_core.errors import ConfigurationError
@@ -140,8 +140,11 @@ class LocalDataset(Dataset):
         return self
 
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
-        """A WHERE clause."""
-        among = ", ".join(_literal(value) for value in values)
+        """A WHERE clause; many values come from a table."""
+        among = ", ".join(_literal(value) for value in values[:MANY_VALUES])
+        if len(values) > MANY_VALUES:
+            batch = values_batch(self.schema.field(column), values)
+            among = self._query_of(self._engine.dataset([batch], batch.schema))
         test = f"{_name(column)} IN ({among})" if values else "false"
         condition = f"NOT coalesce({test}, false)" if negate else test
         return self._derive(f"SELECT * FROM ({self.query}) WHERE {condition}")

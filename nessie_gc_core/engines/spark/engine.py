@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
 from nessie_gc_core.engines.spark.session import check_session, functions_of, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
 from nessie_gc_core.engines.spark.workers import check_workers
@@ -106,8 +106,13 @@ class SparkDataset(Dataset):
         return self._derive(self.frame.repartition(self._engine.tasks, *keys))
 
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
-        """A filter."""
+        """A filter; by many values a join."""
         f = functions_of(self.frame)
+        if len(values) > MANY_VALUES:
+            batch = values_batch(self.schema.field(column), values)
+            among = self._engine.dataset([batch], batch.schema)
+            kind = "left_anti" if negate else "left_semi"
+            return self._derive(self.frame.join(_frame(among).hint("broadcast"), [column], kind), ordered=True)
         test = f.coalesce(f.col(column).isin(list(values)), f.lit(False)) if values else f.lit(False)
         return self._derive(self.frame.where(~test if negate else test))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from collecting import spark_engine
 
-from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.batches import Row, to_batches
 
@@ -91,6 +91,14 @@ def test_where_takes_null_for_none_of_the_values(files: Dataset) -> None:
     assert ["a", "c"] == paths(files.where("bucket", [0]))
     assert ([], len(ROWS)) == (paths(files.where("unit", [])), files.where("unit", [], negate=True).count())
     assert [ROWS[-1][0]] == paths(files.where("path", [str(ROWS[-1][0])]))
+
+
+def test_where_takes_many_values_as_few(files: Dataset) -> None:
+    units, buckets = [f"no unit {n}" for n in range(MANY_VALUES)], [*range(5, MANY_VALUES + 5)]
+    assert ["a", "b", "c"] == paths(files.where("unit", [*units, "u", "v", "u"]))
+    assert ["d", "d", ROWS[-1][0]] == paths(files.where("unit", [*units, "u", "v"], negate=True))
+    assert ["a", "c"] == paths(files.where("bucket", [0, *buckets]))
+    assert FILES == files.where("unit", [*units, "u"]).schema == files.where("unit", [*units, "u"]).summary().schema
 
 
 def test_present_and_select_keep_rows_and_columns(files: Dataset) -> None:
