@@ -128,8 +128,8 @@ class LiveSetStore(Connector):
         """How many versions, and how many distinct content ids."""
 
     @abstractmethod
-    def add_base_locations(self, live_set_id: UUID, content_id: str, locations: Iterable[str]) -> int:
-        """Remembers raw base locations of a content; how many were new."""
+    def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
+        """Remembers (content id, raw base location) of a stream; how many were new."""
 
     @abstractmethod
     def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
@@ -137,8 +137,11 @@ class LiveSetStore(Connector):
 
     # ---- sweep ----------------------------------------------------------------------------------------
     @abstractmethod
-    def record_step(self, live_set_id: UUID, step: SweepStep) -> None:
-        """Records (or replaces) the progress of one part of one sweep unit, durably, while EXPIRY_IN_PROGRESS."""
+    def record_steps(self, live_set_id: UUID, steps: Iterable[SweepStep]) -> None:
+        """Records (or replaces) the progress of parts of sweep units, durably, while EXPIRY_IN_PROGRESS.
+
+        There may be one for each of a hundred thousand tables; all are recorded when it returns.
+        """
 
     @abstractmethod
     def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:

@@ -17,7 +17,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import to_rows, version_rows
 from nessie_gc_core.model.live_sets import SeenContent
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.locations import LocationRules, scheme_of
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.hints import warn_of_missing_metadata
@@ -25,6 +25,8 @@ from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
 
+_REMEMBERED_AT_ONCE = 10_000
+"""How many contents and locations are handed to the live-set store at once."""
 _HOMES = pa.schema([pa.field(name, pa.string()) for name in ("content_id", "content_type", "location")])
 
 
@@ -91,34 +93,37 @@ def _plan(version_files: Dataset, unread: UnreadContents, run: SweepRun) -> Swee
     if not allowed.prefixes:
         run.report.warn("no allowed locations are configured (`allow`): any location that is deep enough is swept")
     unread.freeze(plan)
-    for unit in list(plan.units):
-        problem = _no_connector(unit.locations, run)
-        if problem is not None:
-            plan.freeze([unit.root], problem)
+    _freeze_unusable(plan, run)
     return plan
 
 
-def _no_connector(locations: tuple[str, ...], run: SweepRun) -> str | None:
-    """Why locations cannot be listed or deleted from; a connector that the engine cannot use ends the run."""
+def _freeze_unusable(plan: SweepPlan, run: SweepRun) -> None:
+    """Takes out units that nobody can list or delete from; a connector that the engine cannot use ends the run."""
+    problems = {}
     with OpenConnectors(run.choice) as connectors:
-        for location in locations:
+        for scheme, location in {scheme_of(at): at for unit in plan.units for at in unit.locations}.items():
             try:
                 lister, deleter = connectors.lister(location), connectors.deleter(location)
             except ConfigurationError as error:
-                return str(error)
+                problems[scheme] = str(error)
+                continue
             check_executors(run.engine, type(lister), type(deleter))
-    return None
+    if problems:
+        for unit in list(plan.units):
+            problem = next((problems[s] for s in map(scheme_of, unit.locations) if s in problems), None)
+            if problem is not None:
+                plan.freeze([unit.root], problem)
 
 
 def _remember(homes: pa.Table, rules: LocationRules, run: SweepRun) -> None:
     """Records base locations in the live set, and contents in the register that outlives it."""
     now = run.clock()
-    for batch in homes.to_batches(max_chunksize=1000):
-        seen = []
+    for batch in homes.to_batches(max_chunksize=_REMEMBERED_AT_ONCE):
+        seen, found = [], []
         for content_id, type_, location in to_rows(batch, *_HOMES.names):
             if location is None:
                 continue
-            run.store.add_base_locations(run.live_set.id, str(content_id), [str(location)])
+            found.append((str(content_id), str(location)))
             canonical = _canonical_or_raw(rules, str(location))
             seen.append(
                 SeenContent(
@@ -129,6 +134,7 @@ def _remember(homes: pa.Table, rules: LocationRules, run: SweepRun) -> None:
                     last_seen=now,
                 )
             )
+        run.store.add_base_locations(run.live_set.id, found)
         run.store.register_contents(run.live_set.repository, seen)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nessie_gc_core.algorithms.count import count_verdicts
@@ -35,10 +35,10 @@ class Step:
         return mine.where("bucket", [b for b in range(BUCKETS) if b % self.parts == self.part - 1])
 
 
-def step_of(unit: str, name: str) -> Step:
-    """The step of one unit that was recorded under a name."""
+def step_of(units: Sequence[str], name: str) -> Step:
+    """The step of some units that was recorded under a name."""
     part, _, parts = name.partition("/")
-    return Step((unit,), int(part), int(parts))
+    return Step(tuple(units), int(part), int(parts))
 
 
 def judged(verdicts: Dataset) -> Judged:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nessie_gc_core.algorithms.planned import PlanFiles
@@ -15,7 +16,7 @@ from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
-from nessie_gc_core.services.steps import Step, judged, step_of
+from nessie_gc_core.services.steps import Judged, Step, judged, step_of
 
 _SPARED = Verdict.SPARED.value
 
@@ -35,25 +36,25 @@ class SweepRecords(OutcomeRecords):
         A finished step says it. An unfinished one says what it was about to delete: what is not there any more
         was deleted by it. Of a unit that is not swept this time nothing can be said.
         """
-        for step in list(self._run.store.steps(self._run.live_set.id)):
-            attempt, _, part = step.part.partition(":")
-            self._attempt = max(self._attempt, int(attempt) + 1)
-            self._carry_over(step, part, verdicts)
+        earlier = list(self._run.store.steps(self._run.live_set.id))
+        self._attempt = max((int(_attempt(step)) + 1 for step in earlier), default=1)
+        self._carry_over(earlier, verdicts)
         stored = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))
         listed = sorted({location for unit in self._scope.plan.units for location in unit.locations})
         outcome_file.name_earlier(stored, listed, self._run.engine)
 
-    def _carry_over(self, step: SweepStep, part: str, verdicts: Dataset) -> None:
-        report, outcomes = self._run.report, step.outcomes
-        if step.state is SweepStepState.STARTED:
-            if step.unit not in self._scope.plan.roots:
+    def _carry_over(self, earlier: Sequence[SweepStep], verdicts: Dataset) -> None:
+        report, swept = self._run.report, set(self._scope.plan.roots)
+        unfinished = [step for step in earlier if step.state is SweepStepState.STARTED]
+        known = [step for step in unfinished if step.unit in swept]
+        for step in unfinished:
+            if step.unit not in swept:
                 report.warn(f"what an earlier attempt deleted in {step.unit} is not known, and not counted")
-                return
-            outcomes = {Outcome.DELETED.value: _gone_since(step, part, verdicts)}
-            closed = replace(step, state=SweepStepState.DONE, outcomes=outcomes)
-            self._run.store.record_step(self._run.live_set.id, closed)
-        for outcome in (Outcome.DELETED, Outcome.ALREADY_GONE):
-            report.outcomes[outcome].add(*outcomes.get(outcome.value, (0, 0)))
+        closed = _closed(known, verdicts)
+        self._run.store.record_steps(self._run.live_set.id, closed)
+        for step in (*closed, *(step for step in earlier if step.state is SweepStepState.DONE)):
+            for outcome in (Outcome.DELETED, Outcome.ALREADY_GONE):
+                report.outcomes[outcome].add(*step.outcomes.get(outcome.value, (0, 0)))
 
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
         """Records each unit of the step, and names its files in the outcome file's plan."""
@@ -61,9 +62,8 @@ class SweepRecords(OutcomeRecords):
         self._announced = {
             unit: counts for (unit, verdict), counts in found.items() if verdict == DEAD and unit not in spared
         }
-        for unit in self._announced:
-            kept = {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0))}
-            self._record(step, unit, SweepStepState.STARTED, kept)
+        kept = {unit: {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0))} for unit in self._announced}
+        self._record(step, SweepStepState.STARTED, kept)
         outcome_file.plan(rows.flat_map(PlanFiles(spared_units=spared)))
 
     def remember(self, outcomes: Dataset) -> None:
@@ -73,28 +73,48 @@ class SweepRecords(OutcomeRecords):
 
     def close(self, step: Step, by_unit: Mapping[str, Counts]) -> None:
         """Closes the units of the step."""
-        for unit in self._announced:
-            self._record(step, unit, SweepStepState.DONE, by_unit.get(unit, {}))
+        self._record(step, SweepStepState.DONE, by_unit)
 
-    def _record(self, step: Step, unit: str, state: SweepStepState, outcomes: Counts) -> None:
-        files, bytes_ = self._announced[unit]
-        recorded = SweepStep(
-            unit=unit,
-            part=f"{self._attempt}:{step.name}",
-            state=state,
-            planned_files=files,
-            planned_bytes=bytes_,
-            outcomes=outcomes,
+    def _record(self, step: Step, state: SweepStepState, outcomes: Mapping[str, Counts]) -> None:
+        recorded = (
+            SweepStep(
+                unit=unit,
+                part=f"{self._attempt}:{step.name}",
+                state=state,
+                planned_files=files,
+                planned_bytes=bytes_,
+                outcomes=outcomes.get(unit, {}),
+            )
+            for unit, (files, bytes_) in self._announced.items()
         )
-        self._run.store.record_step(self._run.live_set.id, recorded)
+        self._run.store.record_steps(self._run.live_set.id, recorded)
 
 
-def _gone_since(step: SweepStep, part: str, verdicts: Dataset) -> tuple[int, int]:
+def _attempt(step: SweepStep) -> str:
+    return step.part.partition(":")[0]
+
+
+def _part(step: SweepStep) -> str:
+    return step.part.partition(":")[2]
+
+
+def _closed(steps: Sequence[SweepStep], verdicts: Dataset) -> list[SweepStep]:
+    """Unfinished steps, closed: what they were about to delete and is not there any more was deleted by them."""
+    closed = []
+    for part, some in itertools.groupby(sorted(steps, key=_part), key=_part):
+        together = list(some)
+        left = judged(step_of([step.unit for step in together], part).of(verdicts))
+        for step in together:
+            outcomes = {Outcome.DELETED.value: _gone_since(step, left)}
+            closed.append(replace(step, state=SweepStepState.DONE, outcomes=outcomes))
+    return closed
+
+
+def _gone_since(step: SweepStep, left: Judged) -> tuple[int, int]:
     """Files and bytes that an unfinished step had announced and that are not there any more.
 
     Whether a file is spared may have changed since, so those count on both sides.
     """
-    left = judged(step_of(step.unit, part).of(verdicts))
     kept_files, kept_bytes = step.outcomes.get(Outcome.SPARED.value, (0, 0))
     files, bytes_ = step.planned_files + kept_files, step.planned_bytes + kept_bytes
     for verdict in (DEAD, _SPARED):

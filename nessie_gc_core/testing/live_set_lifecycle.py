@@ -49,8 +49,8 @@ ACTS: Mapping[str, tuple[Act, frozenset[LiveSetStatus]]] = {
         lambda store, found: store.start_expire(found, at=NOON, resume=True),
         frozenset({LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED}),
     ),
-    "record_step": (
-        lambda store, found: store.record_step(found, STEP),
+    "record_steps": (
+        lambda store, found: store.record_steps(found, [STEP]),
         frozenset({LiveSetStatus.EXPIRY_IN_PROGRESS}),
     ),
     "add_file_deletions": (
@@ -71,7 +71,7 @@ ACTS: Mapping[str, tuple[Act, frozenset[LiveSetStatus]]] = {
 ANY_STATUS: Mapping[str, Act] = {
     "get": lambda store, found: store.get(found),
     "delete": lambda store, found: store.delete(found),
-    "add_base_locations": lambda store, found: store.add_base_locations(found, "content", ["s3://bucket/t"]),
+    "add_base_locations": lambda store, found: store.add_base_locations(found, [("content", "s3://bucket/t")]),
     "remove_file_deletions": lambda store, found: store.remove_file_deletions(found, [deletion(1)]),
 }
 """Verbs that take a live set in every status, but have to have one."""
@@ -234,8 +234,8 @@ class LifecycleTests(StoreFixtures):
     ) -> None:
         other = start(store, repository)
         store.add_content_versions(other, [version(1)])
-        store.add_base_locations(expiring, "content", ["s3://bucket/t"])
-        store.record_step(expiring, STEP)
+        store.add_base_locations(expiring, [("content", "s3://bucket/t")])
+        store.record_steps(expiring, [STEP])
         store.add_file_deletions(expiring, [deletion(1)])
         store.delete(expiring)
         with pytest.raises(LiveSetNotFoundError):

@@ -126,8 +126,9 @@ class LiveSetStoreMachine(RuleBasedStateMachine):
         if live_set_id not in self.model:
             return
         known = self.model[live_set_id].locations
-        new = {(content_id, location) for location in added} - known
-        assert len(new) == self.store.add_base_locations(live_set_id, content_id, added)
+        pairs = [(content_id, location) for location in added]
+        new = {*pairs} - known
+        assert len(new) == self.store.add_base_locations(live_set_id, pairs)
         known |= new
 
     @rule(live_set_id=ids, added=st.lists(deletions, min_size=1, max_size=5))

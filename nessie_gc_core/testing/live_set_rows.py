@@ -86,7 +86,7 @@ class RowTests(StoreFixtures):
         assert sorted(NEAR_TEXTS) == sorted(store.content_ids(identifying))
         for text in NEAR_TEXTS:
             assert [text] == [found.content_id for found in store.content_versions(identifying, text)]
-            store.add_base_locations(identifying, text, [f"s3://bucket/{text}"])
+            store.add_base_locations(identifying, [(text, f"s3://bucket/{text}")])
             assert [(text, f"s3://bucket/{text}")] == list(store.base_locations(identifying, text))
 
     @demands("S17: nothing is cut. Texts of any length come back whole, and are compared whole.")
@@ -108,7 +108,7 @@ class RowTests(StoreFixtures):
         mine, theirs = [version(n) for n in range(5)], [version(n) for n in range(15)]
         store.add_content_versions(identifying, mine)
         store.add_content_versions(other, theirs)
-        store.add_base_locations(other, "content-1", ["s3://bucket/theirs"])
+        store.add_base_locations(other, [("content-1", "s3://bucket/theirs")])
         assert (store.count_content_versions(identifying), store.count_content_versions(other)) == ((5, 5), (15, 15))
         assert _keyed(mine) == _keyed(store.content_versions(identifying))
         assert _keyed(theirs) == _keyed(store.content_versions(other))
@@ -133,7 +133,7 @@ class RowTests(StoreFixtures):
         for found in store.content_versions(identifying):
             read += 1
             if read % 500 == 0:
-                store.add_base_locations(identifying, found.content_id, ["s3://bucket/t"])
+                store.add_base_locations(identifying, [(found.content_id, "s3://bucket/t")])
         assert read == 2500
         assert len(list(store.base_locations(identifying))) == 5
 
@@ -173,9 +173,9 @@ class RowTests(StoreFixtures):
     @demands("S1: raw base locations are kept once for each content, as they were given.")
     def test_base_locations_are_kept_once_for_each_content(self, store: LiveSetStore, identifying: UUID) -> None:
         one, two, long = "s3://bucket/t", "s3://bucket/t/", "s3://bucket/" + LONG_TEXT
-        assert store.add_base_locations(identifying, "a", [one, two, one]) == 2
-        assert store.add_base_locations(identifying, "a", [one, long]) == 1
-        assert store.add_base_locations(identifying, "b", iter([one])) == 1
+        assert store.add_base_locations(identifying, [("a", one), ("a", two), ("a", one)]) == 2
+        assert store.add_base_locations(identifying, [("a", one), ("a", long)]) == 1
+        assert store.add_base_locations(identifying, iter([("b", one), ("a", two)])) == 1
         assert sorted([("a", one), ("a", two), ("a", long), ("b", one)]) == sorted(store.base_locations(identifying))
         assert [("b", one)] == list(store.base_locations(identifying, "b"))
         assert list(store.base_locations(identifying, "c")) == []
@@ -190,9 +190,18 @@ class RowTests(StoreFixtures):
         done = replace(
             started, state=SweepStepState.DONE, outcomes={"deleted": (2**40 - 1, 2**60 - 7), "failed": (1, 7)}
         )
-        for step in (started, other, done, done):
-            store.record_step(expiring, step)
+        for steps in ([started, other], [done], iter([done]), []):
+            store.record_steps(expiring, steps)
         assert [done, other] == sorted(store.steps(expiring), key=lambda step: step.part)
+
+    @demands("S15: every step of a long stream is recorded when record_steps returns, of those with one name the last.")
+    def test_many_steps_are_recorded_at_once(self, store: LiveSetStore, expiring: UUID) -> None:
+        first = SweepStep(unit="u", part="1:1/1", state=SweepStepState.STARTED, planned_files=1, planned_bytes=1)
+        many = [replace(first, unit=f"s3://bucket/t{n}/") for n in range(2345)]
+        last = replace(many[7], state=SweepStepState.DONE)
+        store.record_steps(expiring, iter([*many, last]))
+        found = {step.unit: step for step in store.steps(expiring)}
+        assert {**{step.unit: step for step in many}, last.unit: last} == found
 
     # ---- deferred deletions ---------------------------------------------------------------------------
     @demands("S15: deferred deletions are kept once for each location and path, and come ordered by location.")

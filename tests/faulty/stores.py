@@ -299,15 +299,22 @@ class Unordered(LedgerStore):
 
 @fault(StoreTests, "test_a_step_that_is_recorded_again_replaces_itself", "S15: a step that is recorded again replaces")
 class FirstStepStays(LedgerStore):
-    def record_step(self, live_set_id, step):
+    def record_steps(self, live_set_id, steps):
         with self._rows.transaction() as rows:
-            rows.add("step", str(live_set_id), step.unit, step.part, step)
+            for step in steps:
+                rows.add("step", str(live_set_id), step.unit, step.part, step)
+
+
+@fault(StoreTests, "test_many_steps_are_recorded_at_once", "S15: every step of a long stream is recorded")
+class FirstBatchOfSteps(LedgerStore):
+    def record_steps(self, live_set_id, steps):
+        super().record_steps(live_set_id, list(steps)[:1000])
 
 
 @fault(StoreTests, "test_it_behaves_like_a_plain_model_of_itself", "S17: a store does what a plain model of it does")
 class ForgetsBaseLocations(LedgerStore):
-    def add_base_locations(self, live_set_id, content_id, locations):
-        return super().add_base_locations(live_set_id, content_id, list(locations)[:1])
+    def add_base_locations(self, live_set_id, locations):
+        return super().add_base_locations(live_set_id, list(locations)[:1])
 
 
 @fault(StoreTests, "test_the_shared_clock_is_aware_utc_or_not_known", "S8: the clock of the store is aware")

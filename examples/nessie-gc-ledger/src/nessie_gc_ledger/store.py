@@ -121,14 +121,14 @@ class LedgerStore(Registers):
         with self._rows.transaction() as rows:
             return rows.count("version", str(live_set_id)), len(rows.parts("version", str(live_set_id)))
 
-    def add_base_locations(self, live_set_id: UUID, content_id: str, locations: Iterable[str]) -> int:
+    def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
         """Remembers base locations."""
-        kept = list(locations)
-        with self._rows.transaction() as rows:
-            _live_set(rows, live_set_id)
-            return sum(
-                rows.add("location", str(live_set_id), content_id, each, {"pair": [content_id, each]}) for each in kept
-            )
+        new = 0
+        for some in _in_batches(locations):
+            with self._rows.transaction() as rows:
+                _live_set(rows, live_set_id)
+                new += sum(rows.add("location", str(live_set_id), *pair, {"pair": pair}) for pair in some)
+        return new
 
     def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
         """Content ids and base locations."""
@@ -137,11 +137,13 @@ class LedgerStore(Registers):
             yield found, location
 
     # ---- sweep ----------------------------------------------------------------------------------------
-    def record_step(self, live_set_id: UUID, step: SweepStep) -> None:
-        """Records or replaces a step."""
-        with self._rows.transaction() as rows:
-            _live_set(rows, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
-            rows.put("step", str(live_set_id), step.unit, step.part, step)
+    def record_steps(self, live_set_id: UUID, steps: Iterable[SweepStep]) -> None:
+        """Records or replaces steps, some at a time."""
+        for some in _in_batches(steps):
+            with self._rows.transaction() as rows:
+                _live_set(rows, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
+                for step in some:
+                    rows.put("step", str(live_set_id), step.unit, step.part, step)
 
     def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
         """All steps."""

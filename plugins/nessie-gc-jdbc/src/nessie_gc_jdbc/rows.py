@@ -81,7 +81,7 @@ class RowVerbs(LiveSetStore):
             versions, distinct = connection.execute(query).one()
         return int(versions), int(distinct)
 
-    def add_base_locations(self, live_set_id: UUID, content_id: str, locations: Iterable[str]) -> int:
+    def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
         """Remembers base locations; how many were new."""
         new = 0
         for batch in batches(locations):
@@ -92,7 +92,7 @@ class RowVerbs(LiveSetStore):
                     "content_id": content_id,
                     "location": location,
                 }
-                for location in batch
+                for content_id, location in batch
             ]
             new += self._add(live_set_id, (), base_locations, "location_key", rows)
         return new
@@ -104,22 +104,16 @@ class RowVerbs(LiveSetStore):
             yield row.content_id, row.location
 
     # ---- sweep ----------------------------------------------------------------------------------------
-    def record_step(self, live_set_id: UUID, step: SweepStep) -> None:
-        """Records or replaces a step."""
-        row = {
-            "live_set_id": str(live_set_id),
-            "step_key": digest(step.unit, step.part),
-            "unit": step.unit,
-            "part": step.part,
-            "state": step.state.value,
-            "planned_files": step.planned_files,
-            "planned_bytes": step.planned_bytes,
-            "outcomes": json.dumps(step.outcomes),
-        }
+    def record_steps(self, live_set_id: UUID, recorded: Iterable[SweepStep]) -> None:
+        """Records or replaces steps, of those with one unit and part the last."""
         changed = ("state", "planned_files", "planned_bytes", "outcomes")
-        with self.database.writing() as connection:
-            hold(connection, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
-            connection.execute(self.database.insert_or_update(steps, changed).values(row))
+        for batch in batches(recorded):
+            rows = {digest(step.unit, step.part): _step_values(live_set_id, step) for step in batch}
+            with self.database.writing() as connection:
+                hold(connection, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
+                if rows:
+                    ordered = [{**rows[key], "step_key": key} for key in sorted(rows)]
+                    connection.execute(self.database.insert_or_update(steps, changed), ordered)
 
     def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
         """All steps in pages."""
@@ -195,6 +189,18 @@ def batches(rows: Iterable[_T]) -> Iterator[list[_T]]:
     yield list(islice(iterator, BATCH_ROWS))
     while batch := list(islice(iterator, BATCH_ROWS)):
         yield batch
+
+
+def _step_values(live_set_id: UUID, step: SweepStep) -> _Values:
+    return {
+        "live_set_id": str(live_set_id),
+        "unit": step.unit,
+        "part": step.part,
+        "state": step.state.value,
+        "planned_files": step.planned_files,
+        "planned_bytes": step.planned_bytes,
+        "outcomes": json.dumps(step.outcomes),
+    }
 
 
 def _of(live_set_id: UUID, table: Table) -> Select[Any]:

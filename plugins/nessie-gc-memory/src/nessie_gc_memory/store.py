@@ -150,9 +150,9 @@ class MemoryLiveSetStore(RegisterVerbs):
             versions = self._rows(live_set_id).versions
             return len(versions), len({version.content_id for version in versions.values()})
 
-    def add_base_locations(self, live_set_id: UUID, content_id: str, locations: Iterable[str]) -> int:
+    def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
         """Remembers base locations; how many were new."""
-        wanted = [(content_id, location) for location in locations]
+        wanted = list(locations)
         with self._in(live_set_id) as rows:
             before = len(rows.locations)
             rows.locations.update(dict.fromkeys(wanted))
@@ -167,10 +167,11 @@ class MemoryLiveSetStore(RegisterVerbs):
                 yield pair
 
     # ---- sweep ----------------------------------------------------------------------------------------
-    def record_step(self, live_set_id: UUID, step: SweepStep) -> None:
-        """Records or replaces a step."""
+    def record_steps(self, live_set_id: UUID, steps: Iterable[SweepStep]) -> None:
+        """Records or replaces steps."""
+        kept = {(step.unit, step.part): replace(step, outcomes=dict(step.outcomes)) for step in steps}
         with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
-            rows.steps[step.unit, step.part] = replace(step, outcomes=dict(step.outcomes))
+            rows.steps.update(kept)
 
     def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
         """All steps."""
