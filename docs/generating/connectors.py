@@ -62,6 +62,8 @@ def _facts(connector: type[Connector]) -> str:
         facts.append(f"Claims {', '.join(f'`{claim}`' for claim in claims)}.")
     if not connector.executor_safe:
         facts.append("Works in one process only.")
+    if connector.shareable:
+        facts.append("One instance serves all tasks of a process.")
     return " ".join(facts)
 
 

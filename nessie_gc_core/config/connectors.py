@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
+from nessie_gc_core.config.kept_connectors import KEPT
 from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
 from nessie_gc_core.errors import ConfigurationError, PluginError, UnknownLocationError
 from nessie_gc_core.model.closing import Closing
@@ -17,6 +19,9 @@ from nessie_gc_core.plugins import PluginSet
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, described, installed
 
 C = TypeVar("C", bound=Connector)
+
+READ_AHEAD = 32
+"""How many files a process reads at once from a store that answers over a network."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class ConnectorChoice:
     """Authorities and what they are the same as, such as an access point and its bucket."""
     path_aliases: Mapping[str, str] = field(default_factory=dict)
     """Locations and what they are the same as, such as a gateway's mount and the bucket behind it."""
+    read_ahead: int | None = None
+    """How many files a process reads at once; ``None``: as many as fits the store."""
     disabled_plugins: tuple[str, ...] = ()
     """Plugins (entry points or distributions) that are left alone: no hook is asked, no connector is found."""
     required_plugins: tuple[str, ...] = ()
@@ -54,6 +61,12 @@ class ConnectorChoice:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "plugins"}
         values["sent_with"] = self.sent_with or self.registry().plugin_set()
         return (_arrived, (values,))
+
+    def reads_at_once(self, raw: str) -> int:
+        """How many files such as this one a process reads at once: many over a network, one from a disk."""
+        if self.read_ahead is not None:
+            return self.read_ahead
+        return 1 if scheme_of(raw) == "file" else READ_AHEAD
 
     def registry(self) -> PluginRegistry:
         """The registry of this process without the disabled plugins."""
@@ -160,20 +173,26 @@ def _end(alias: str, aliases: Mapping[str, str]) -> str:
 
 
 class OpenConnectors(Closing):
-    """The readers, listers and deleters that one task uses; each is made once, on first use."""
+    """The readers, listers and deleters that one task uses, in one thread or in several.
+
+    Each is taken on first use from those that the process keeps, and given back when this is closed; of readers that
+    are not shareable there is one for every thread that reads at the same time.
+    """
 
     def __init__(self, choice: ConnectorChoice, registry: PluginRegistry | None = None) -> None:
         self._choice = choice
         self._registry = registry if registry is not None else choice.registry()
         self._open: dict[type[Connector], Connector] = {}
+        self._lock = threading.Lock()
         self._stack = ExitStack()
 
     def close(self) -> None:
         """Closes all that are open."""
         self._stack.close()
 
-    def reader(self, content_type: str) -> ContentToFiles:
-        """The reader of a content type.
+    @contextmanager
+    def reader(self, content_type: str) -> Iterator[ContentToFiles]:
+        """A reader of a content type, for this thread alone unless it is shareable.
 
         Raises:
             PluginError: no installed plugin reads it, or two claim it.
@@ -181,7 +200,18 @@ class OpenConnectors(Closing):
         connector = self._registry.reader_of(content_type)
         if connector is None:
             raise PluginError(f"no installed plugin reads contents of type {content_type}")
-        return self._get(connector)
+        with self._alone(connector) as reader:
+            yield reader
+
+    @contextmanager
+    def _alone(self, connector: type[C]) -> Iterator[C]:
+        """A connector for this thread alone, unless it is shareable."""
+        if connector.shareable:
+            yield self._get(connector)
+            return
+        self._check_sameness(connector)
+        with KEPT.used(connector, self._choice.spec(connector).options) as taken:
+            yield taken
 
     def reader_named(self, name: str) -> ContentToFiles:
         """The reader with this name.
@@ -192,16 +222,29 @@ class OpenConnectors(Closing):
         return self._get(self._registry.connector_class(ContentToFiles, name))
 
     def lister(self, location: str) -> FileLister:
-        """The lister of a raw location.
+        """The lister of a raw location, for the thread that runs the task.
 
         Raises:
             PluginError: no installed plugin lists its scheme, or two claim it.
         """
+        return self._get(self._lister(location))
+
+    @contextmanager
+    def lister_alone(self, location: str) -> Iterator[FileLister]:
+        """The lister of a raw location, for this thread alone unless it is shareable.
+
+        Raises:
+            PluginError: as for :meth:`lister`.
+        """
+        with self._alone(self._lister(location)) as lister:
+            yield lister
+
+    def _lister(self, location: str) -> type[FileLister]:
         scheme = scheme_of(location)
         connector = self._registry.for_scheme(FileLister, scheme, preferred=self._choice.lister)
         if connector is None:
             raise PluginError(self._registry.missing_scheme(scheme))
-        return self._get(connector)
+        return connector
 
     def deleter(self, location: str) -> FileDeleter:
         """The deleter of a raw location.
@@ -216,11 +259,12 @@ class OpenConnectors(Closing):
         return self._get(connector)
 
     def _get(self, connector: type[C]) -> C:
-        if connector not in self._open:
-            self._check_sameness(connector)
-            made = connector.from_options(self._choice.spec(connector).options)
-            self._open[connector] = self._stack.enter_context(made)
-        return cast("C", self._open[connector])
+        with self._lock:
+            if connector not in self._open:
+                self._check_sameness(connector)
+                used = KEPT.used(connector, self._choice.spec(connector).options)
+                self._open[connector] = self._stack.enter_context(used)
+            return cast("C", self._open[connector])
 
     def _check_sameness(self, connector: type[Connector]) -> None:
         """Refuses a connector that is not the one of the process that sent the choice (S26)."""

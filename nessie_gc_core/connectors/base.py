@@ -22,6 +22,15 @@ class Connector(Closing):
     """Its options, declared with ``@options``."""
     executor_safe: ClassVar[bool] = True
     """Whether a copy made from the same options in another process sees the same state."""
+    shareable: ClassVar[bool] = False
+    """Whether one instance serves all tasks of a process, several of them at the same time.
+
+    Its methods are then called from several threads at once, and what a call gives depends on its arguments alone; an
+    iterator stays with the thread that asked for it. There is then one for each process and options. Of a connector
+    that is not shareable there are as many as are in use at the same time, each in one thread. Both are kept from one
+    task to the next and closed when the run ends, so what is expensive about them (clients, connections) is best made
+    when the first call needs it.
+    """
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> Self:

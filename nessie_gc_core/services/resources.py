@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Self, TypeVar
 
+from nessie_gc_core.config.kept_connectors import KEPT
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.closing import Closing
@@ -62,7 +63,8 @@ class Resources(Closing):
         return self._engine
 
     def close(self) -> None:
-        """Closes what is open; the next use opens it again."""
+        """Closes what is open, and the connectors that were kept; the next use opens it again."""
         self._repository = self._store = self._engine = None
         self.opened += 1
         self._stack.close()
+        KEPT.close_idle()

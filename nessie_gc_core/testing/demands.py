@@ -29,6 +29,12 @@ def skip_without(of: Connector | type[Connector], ability: type) -> NoReturn:
     pytest.skip(f"{shown(of)} does not have the ability {ability.__name__}")
 
 
+def skip_unless_shareable(of: Connector) -> None:
+    """Skips a test of what several threads do with one instance, which a connector that is not shareable never sees."""
+    if not of.shareable:
+        pytest.skip(f"{shown(of)} is not shareable: several threads never use one instance")
+
+
 def shown(of: Connector | type[Connector]) -> str:
     """A connector as reports name it."""
     found = of if isinstance(of, type) else type(of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
-from nessie_gc_core.testing.demands import demands, not_defined, possible
+from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_unless_shareable
 from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import HasDirectory, PutDirectory, PutFile, PutLink
@@ -71,6 +72,24 @@ class FileDeleterContract(FileStoreFixtures):
     def deleter(self, open_deleter: Callable[[], FileDeleter]) -> Iterator[FileDeleter]:
         with open_deleter() as deleter:
             yield deleter
+
+    @demands("A shareable deleter is used from several threads at once. Keep no state that changes an answer.")
+    def test_threads_delete_what_each_was_given(
+        self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
+    ) -> None:
+        skip_unless_shareable(deleter)
+        places = [f"{location}t{number}/" for number in range(8)]
+        for place in places:
+            for path in ("data/dead", "data/live"):
+                put_file(place, path, b"x")
+
+        def delete(place: str) -> list[str]:
+            dead = FileReference(location=place, path="data/dead", size=1)
+            return [outcome.path for outcome in deleter.delete_files(place, [dead]) if outcome.status in _GONE]
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(delete, places)) == [["data/dead"]] * 8
+        assert [list(stored_paths(place)) for place in places] == [["data/live"]] * 8
 
     @demands(
         "The deleter claims the scheme of its locations in schemes, and asks for one file at once at least "
