@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.algorithms.storable import UNKNOWN_REASON, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
@@ -24,6 +28,8 @@ from nessie_gc_core.model.text import one_line
 log = logging.getLogger(__name__)
 
 _TO_EXPAND = ("path", "kind", "content_type", "length")
+CHILDREN = 5_000
+"""How many children of a file are handed on at once."""
 REMEMBERED_CHILDREN = 200_000
 """How many children a task remembers to yield each once; more only means more rows for ``distinct``."""
 
@@ -65,27 +71,52 @@ class ReadVersions:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each version; one that cannot be read becomes a row of kind PROBLEM (S18)."""
-        with OpenConnectors(self._choice) as connectors:
-            yield from to_batches(self._rows(batches, connectors), self.schema)
-
-    def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
         rules = self._choice.rules()
-        for version in (version for batch in batches for version in _by_metadata(batch)):
-            type_, id_ = version.content_type, version.content_id
-            original = unknown_type(type_)
-            if original is not None:
-                path = version.metadata_location or version.content_key
-                yield (path, PROBLEM, original, None, version.location, id_, UNKNOWN_REASON, False)
-                continue
-            try:
-                for named in connectors.reader(type_).files(to_open(version, rules)):
-                    file = checked(named, version.metadata_location or version.content_key)
-                    yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
-            except MissingFileError as error:
-                yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True)
-            except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
-                path = version.metadata_location or version.content_key
-                yield (path, PROBLEM, type_, None, None, id_, why_unreadable(error), False)
+        groups = (group for batch in batches for group in _by_metadata(batch))
+        with OpenConnectors(self._choice) as connectors:
+
+            def read(group: Sequence[ContentVersion]) -> Iterator[list[Row]]:
+                yield list(_read_group(group, connectors, rules))
+
+            found = read_ahead(groups, read, at_once=lambda group: self._choice.reads_at_once(named_by(group[0])))
+            with closing(found):
+                yield from to_batches((row for rows in found for row in rows), self.schema)
+
+
+def _read_group(versions: Sequence[ContentVersion], connectors: OpenConnectors, rules: LocationRules) -> Iterator[Row]:
+    """The rows of versions with one metadata file, which their readers may remember for so long."""
+    with ExitStack() as stack:
+        readers: dict[str, ContentToFiles] = {}
+
+        def reader_of(type_: str) -> ContentToFiles:
+            if type_ not in readers:
+                readers[type_] = stack.enter_context(connectors.reader(type_))
+                stack.enter_context(readers[type_].remembering())
+            return readers[type_]
+
+        for version in versions:
+            yield from _read_version(version, partial(reader_of, version.content_type), rules)
+
+
+def _read_version(version: ContentVersion, reader: Callable[[], ContentToFiles], rules: LocationRules) -> Iterator[Row]:
+    type_, id_ = version.content_type, version.content_id
+    original = unknown_type(type_)
+    if original is not None:
+        yield (named_by(version), PROBLEM, original, None, version.location, id_, UNKNOWN_REASON, False)
+        return
+    try:
+        for named in reader().files(to_open(version, rules)):
+            file = checked(named, named_by(version))
+            yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
+    except MissingFileError as error:
+        yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True)
+    except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
+        yield (named_by(version), PROBLEM, type_, None, None, id_, why_unreadable(error), False)
+
+
+def named_by(version: ContentVersion) -> str:
+    """What a version is read from, or else its key."""
+    return version.metadata_location or version.content_key
 
 
 def to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
@@ -94,9 +125,10 @@ def to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
     return version if location is None else replace(version, metadata_location=rules.to_open(location))
 
 
-def _by_metadata(batch: pa.RecordBatch) -> list[ContentVersion]:
-    """The versions of a batch, those with the same metadata file one after another, so that a reader opens it once."""
-    return sorted(rows_to_versions(batch), key=lambda version: version.metadata_location or "")
+def _by_metadata(batch: pa.RecordBatch) -> Iterator[list[ContentVersion]]:
+    """The versions of a batch, those with the same metadata file together, so that a reader opens it once."""
+    versions = sorted(rows_to_versions(batch), key=named_by)
+    return (list(group) for _, group in itertools.groupby(versions, key=named_by))
 
 
 class KeyVersionFiles:
@@ -125,24 +157,55 @@ class ExpandFiles:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each file; one that cannot be read to its end becomes a row of kind PROBLEM."""
+        files = ((_file(*row), str(row[2])) for batch in batches for row in to_rows(batch, *_TO_EXPAND))
         with OpenConnectors(self._choice) as connectors:
-            yield from to_batches(self._rows(batches, connectors), self.schema)
+            read = read_ahead(
+                files,
+                partial(self._read, connectors),
+                at_once=lambda job: self._choice.reads_at_once(job[0].path),
+                size=lambda job: job[0].length or 0,
+            )
+            with closing(read):
+                yield from to_batches(self._rows(read), self.schema)
 
-    def _rows(self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors) -> Iterator[Row]:
+    def _read(self, connectors: OpenConnectors, job: tuple[ReachableFile, str]) -> Iterator[_Expanded]:
+        """What a file names, in pieces; where it cannot be read to its end, the last says why."""
+        file, type_ = job
+        try:
+            opened = replace(file, path=self._index.rules.to_open(file.path))
+            with connectors.reader(type_) as reader:
+                children = iter(reader.expand(opened))
+                while piece := list(itertools.islice(children, CHILDREN)):
+                    yield _Expanded(file, type_, piece)
+        except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
+            yield _Expanded(file, type_, problem=why_unreadable(error))
+
+    def _rows(self, read: Iterator[_Expanded]) -> Iterator[Row]:
         seen: set[tuple[str, str]] = set()
-        for row in (row for batch in batches for row in to_rows(batch, *_TO_EXPAND)):
-            file, type_ = _file(*row), str(row[2])
+        for expanded in read:
+            problem = expanded.problem
             try:
-                opened = replace(file, path=self._index.rules.to_open(file.path))
-                for child in connectors.reader(type_).expand(opened):
+                for child in expanded.children:
                     if (child.path, child.kind) in seen:
                         continue
-                    rows = keyed(self._index, checked(child, file.path), type_)
+                    rows = keyed(self._index, checked(child, expanded.file.path), expanded.content_type)
                     if len(seen) < REMEMBERED_CHILDREN:
                         seen.add((child.path, child.kind))
                     yield from rows
-            except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
-                yield (file.path, PROBLEM, type_, None, None, None, why_unreadable(error))
+            except UnreadableFileError as error:
+                problem = why_unreadable(error)
+            if problem is not None:
+                yield (expanded.file.path, PROBLEM, expanded.content_type, None, None, None, problem)
+
+
+@dataclass(slots=True)
+class _Expanded:
+    """A file that was expanded, or a piece of what it names."""
+
+    file: ReachableFile
+    content_type: str
+    children: list[ReachableFile] = field(default_factory=list)
+    problem: str | None = None
 
 
 def _file(path: object, kind: object, content_type: object, length: object) -> ReachableFile:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.read_ahead import More, read_ahead
 from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import FileLister, SupportsLeftAlone, SupportsSplitListing
+from nessie_gc_core.connectors import (
+    FileLister,
+    ListingPart,
+    SupportsCutListing,
+    SupportsLeftAlone,
+    SupportsSplitListing,
+)
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ListingError, SafetyError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
@@ -23,8 +32,12 @@ log = logging.getLogger(__name__)
 
 _ODD = ("/.", "//", "\\")
 """What a key has in it whose canonical form may be another one."""
+_PIECE = 1_000
+"""How many rows of a listing are handed on at once."""
 TASKS_PER_CORE = 4
-"""A listing is cut into about this many tasks for every core."""
+"""A listing is cut into about this many tasks for every core of an engine with workers elsewhere."""
+TASKS_IN_PROCESS = 16
+"""Into how many it is cut in one process, whose tasks wait for stores in the same threads."""
 
 
 class ListFiles:
@@ -38,23 +51,43 @@ class ListFiles:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Lists each task; one that fails becomes a row with a problem, which stops its unit."""
+        tasks = (_task(*row) for batch in batches for row in to_rows(batch, *LISTING_TASKS.names))
         with OpenConnectors(self._choice) as connectors:
-            tasks = (task for batch in batches for task in to_rows(batch, *LISTING_TASKS.names))
-            rows = (row for task in tasks for row in self._list(connectors, *task))
-            yield from to_batches(rows, self.schema)
+            pieces = read_ahead(
+                tasks,
+                lambda task: self._pieces(connectors, task),
+                at_once=lambda task: self._choice.reads_at_once(task.location),
+            )
+            with closing(pieces):
+                yield from to_batches((row for rows in pieces for row in rows), self.schema)
 
-    def _list(self, connectors: OpenConnectors, *task: str | int | bool | None) -> Iterator[Row]:
-        unit, location, prefix, part = (None if value is None else str(value) for value in task)
-        assert unit is not None and location is not None and prefix is not None
+    def _pieces(self, connectors: OpenConnectors, task: _Task) -> Iterator[list[Row] | More[_Task]]:
+        """The rows of a task, in pieces, and further tasks where the lister cuts it; one thread lists it."""
+        rows: list[Row] = []
+        for row in self._list(connectors, task):
+            if isinstance(row, More):
+                yield row
+                continue
+            rows.append(row)
+            if len(rows) >= _PIECE:
+                yield rows
+                rows = []
+        yield rows
+
+    def _list(self, connectors: OpenConnectors, task: _Task) -> Iterator[Row | More[_Task]]:
+        unit, location = task.unit, task.location
         try:
-            lister = connectors.lister(location)
-            hadoop = unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
-            for file in _files(lister, location, part):
-                key = self._key(file, location, prefix)
-                yield stored_row(unit, key, file, sidecar_owner(key) if hadoop else None)
-            if isinstance(lister, SupportsLeftAlone):
-                left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1)
-                yield from itertools.repeat(left_alone, lister.take_left_alone())
+            with connectors.lister_alone(location) as lister:
+                hadoop = unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
+                for file in _files(lister, location, task.part):
+                    if isinstance(file, ListingPart):
+                        yield More(task._replace(part=file.name))
+                        continue
+                    key = self._key(file, location, task.prefix)
+                    yield stored_row(unit, key, file, sidecar_owner(key) if hadoop else None)
+                if isinstance(lister, SupportsLeftAlone):
+                    left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1)
+                    yield from itertools.repeat(left_alone, lister.take_left_alone())
         except Exception as error:  # noqa: BLE001 - a listing that breaks off must not look like an empty one
             yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
 
@@ -70,7 +103,22 @@ class ListFiles:
         return prefix + canonical[len(base) :]
 
 
-def _files(lister: FileLister, location: str, part: str | None) -> Iterator[FileReference]:
+class _Task(NamedTuple):
+    """What is listed in one go: a location, or a part of it."""
+
+    unit: str
+    location: str
+    prefix: str
+    part: str | None
+
+
+def _task(unit: object, location: object, prefix: object, part: object) -> _Task:
+    return _Task(str(unit), str(location), str(prefix), None if part is None else str(part))
+
+
+def _files(lister: FileLister, location: str, part: str | None) -> Iterator[FileReference | ListingPart]:
+    if isinstance(lister, SupportsCutListing):
+        return lister.list_or_cut(location, part)
     if part is None:
         return lister.list_files(location)
     if not isinstance(lister, SupportsSplitListing):
@@ -124,6 +172,7 @@ def _parts(connectors: OpenConnectors, location: str, wanted: int) -> list[str |
 
 def list_units(engine: Engine, units: Iterable[SweepUnit], choice: ConnectorChoice, rules: LocationRules) -> Dataset:
     """Lists all units (:data:`STORED_FILES`), once."""
-    tasks = to_batches(listing_tasks(units, choice, rules, engine.parallelism * TASKS_PER_CORE), LISTING_TASKS)
+    wanted = engine.parallelism * TASKS_PER_CORE if engine.distributed else TASKS_IN_PROCESS
+    tasks = to_batches(listing_tasks(units, choice, rules, wanted), LISTING_TASKS)
     dataset = engine.dataset(tasks, LISTING_TASKS)
     return dataset.spread(["location", "part"]).flat_map(ListFiles(choice, rules)).checkpoint()

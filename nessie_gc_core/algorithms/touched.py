@@ -6,11 +6,14 @@ import contextlib
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.expand import expand, to_open
+from nessie_gc_core.algorithms.expand import expand, named_by, to_open
+from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.algorithms.remembered import Remembered
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
@@ -119,18 +122,26 @@ class _NamedUnits:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with OpenConnectors(self._choice) as connectors:
             versions = (version for batch in batches for version in rows_to_versions(batch))
-            yield from to_batches((row for version in versions for row in self._of(connectors, version)), self.schema)
+            named = read_ahead(
+                versions,
+                partial(self._named, connectors),
+                at_once=lambda version: self._choice.reads_at_once(named_by(version)),
+            )
+            with closing(named):
+                yield from to_batches((row for found in named for row in self._units(*found)), self.schema)
 
-    def _of(self, connectors: OpenConnectors, version: ContentVersion) -> Iterator[Row]:
-        """A row without unit says that places are named; then one for each unit that they touch."""
+    def _named(self, connectors: OpenConnectors, version: ContentVersion) -> Iterator[tuple[str, set[str]]]:
+        """The content, and the places that the version's metadata names."""
         try:
-            opened = to_open(version, self._index.rules)
-            named = connectors.reader(version.content_type).named_places(opened)
+            with connectors.reader(version.content_type) as reader:
+                yield version.content_id, set(reader.named_places(to_open(version, self._index.rules)) or ())
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this version
             log.debug("nothing is known of %s: %s", version.metadata_location, error)
-            return
+
+    def _units(self, content_id: str, places: set[str]) -> Iterator[Row]:
+        """A row without unit says that places are named; then one for each unit that they touch."""
         units: set[str | None] = set()
-        for place in set(named or ()):
+        for place in places:
             with contextlib.suppress(UnknownLocationError):  # no place of ours
                 units |= {None, *self._index.around(place)}
-        yield from ((version.content_id, unit) for unit in units)
+        yield from ((content_id, unit) for unit in units)

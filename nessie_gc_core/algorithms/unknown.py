@@ -6,11 +6,13 @@ import functools
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import Expansion
+from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.algorithms.remembered import Remembered
 from nessie_gc_core.algorithms.touched import TouchedFinder
 from nessie_gc_core.algorithms.unit_index import UnitIndex
@@ -182,20 +184,26 @@ class _ParentsOf:
         self._bad = frozenset(bad)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rules = self._choice.rules()
+        rows = (row for batch in batches for row in to_rows(batch, "path", "kind", "content_type"))
+        files = ((ReachableFile(path=str(path), kind=str(kind)), str(type_)) for path, kind, type_ in rows)
         with OpenConnectors(self._choice) as connectors:
-            rows = (row for batch in batches for row in to_rows(batch, "path", "kind", "content_type"))
-            named = (
-                (str(path), None)
-                for path, kind, type_ in rows
-                if self._names_a_bad_one(connectors.reader(str(type_)), ReachableFile(path=str(path), kind=str(kind)))
-            )
-            yield from to_batches(named, self.schema)
 
-    def _names_a_bad_one(self, reader: ContentToFiles, file: ReachableFile) -> bool:
+            def bad_parent(job: tuple[ReachableFile, str]) -> Iterator[str]:
+                file, type_ = job
+                opened = replace(file, path=rules.to_open(file.path))
+                if self._names_a_bad_one(connectors, opened, type_):
+                    yield file.path
+
+            named = read_ahead(files, bad_parent, at_once=lambda job: self._choice.reads_at_once(job[0].path))
+            with closing(named):
+                yield from to_batches(((path, None) for path in named), self.schema)
+
+    def _names_a_bad_one(self, connectors: OpenConnectors, file: ReachableFile, content_type: str) -> bool:
         """Whether it does, or may: one that cannot be read is to blame as well."""
         try:
-            opened = replace(file, path=self._choice.rules().to_open(file.path))
-            return any(child.path in self._bad for child in reader.expand(opened))
+            with connectors.reader(content_type) as reader:
+                return any(child.path in self._bad for child in reader.expand(file))
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this file
             log.debug("%s is itself unreadable: %s", file.path, error)
             return True

@@ -147,6 +147,14 @@ class FileSettings(ConnectorOptions):
         help="A location that is the same as another, such as a mount and what is mounted there; links on a local "
         "disk are found without it.",
     )
+    read_ahead: int | None = option(
+        None,
+        section=_FILES,
+        metavar="FILES",
+        minimum=1,
+        help="How many metadata files and manifests each process reads at once. Where nothing is said, 32 from stores "
+        "that answer over a network, and one from local disks.",
+    )
 
 
 @options

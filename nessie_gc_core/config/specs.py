@@ -142,6 +142,7 @@ def connector_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
         lister=settings.lister,
         deleter=settings.deleter,
         scheme_aliases=_scheme_aliases(settings.scheme_alias),
+        read_ahead=settings.read_ahead,
         authority_aliases=settings.authority_alias,
         path_aliases=settings.path_alias,
         disabled_plugins=tuple(disabled.disable_plugin),

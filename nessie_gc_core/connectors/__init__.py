@@ -5,6 +5,8 @@ from nessie_gc_core.connectors.content_to_files import ContentToFiles
 from nessie_gc_core.connectors.file_deleter import FileDeleter
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
+    ListingPart,
+    SupportsCutListing,
     SupportsLeftAlone,
     SupportsSplitListing,
     SupportsStoreClock,
@@ -24,10 +26,12 @@ __all__ = [
     "ContentToFiles",
     "FileDeleter",
     "FileLister",
+    "ListingPart",
     "LiveSetStore",
     "Report",
     "RepositoryConnector",
     "Service",
+    "SupportsCutListing",
     "SupportsFormerIdentities",
     "SupportsLeftAlone",
     "SupportsSharedClock",

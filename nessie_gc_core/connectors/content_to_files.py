@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar
 
 from nessie_gc_core.connectors.base import Connector
@@ -77,6 +78,13 @@ class ContentToFiles(Connector):
             MissingFileError: the metadata file does not exist.
             UnreadableFileError: it cannot be read or makes no sense (then nothing may be concluded from it).
         """
+
+    def remembering(self) -> AbstractContextManager[None]:
+        """A time in which one thread asks for several versions with one metadata file.
+
+        A reader may remember that file until the time is over, and not longer: the next one may find it changed.
+        """
+        return nullcontext()
 
     @abstractmethod
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:

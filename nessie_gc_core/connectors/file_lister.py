@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -76,6 +77,26 @@ class SupportsSplitListing(Protocol):
 
     def list_part(self, location: str, part: str) -> Iterator[FileReference]:
         """Like ``list_files`` (the files' ``location`` is the whole one), for one part only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListingPart:
+    """A part of a location that is still to be listed."""
+
+    name: str
+    """Opaque; the lister that gave it takes it, in this process or another."""
+
+
+@runtime_checkable
+class SupportsCutListing(Protocol):
+    """A lister that finds out while it lists that a location is large, and leaves parts of it to whoever is idle."""
+
+    def list_or_cut(self, location: str, part: str | None) -> Iterator[FileReference | ListingPart]:
+        """Like ``list_files`` (or ``list_part``, where a part is named), with parts among the files.
+
+        A part that is given is listed by another call, maybe in another thread and at the same time: each file is in
+        exactly one of them, or comes at once.
+        """
 
 
 @runtime_checkable

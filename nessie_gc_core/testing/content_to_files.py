@@ -14,7 +14,7 @@ from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.testing.demands import demands, not_defined, shown
+from nessie_gc_core.testing.demands import demands, not_defined, shown, skip_unless_shareable
 from nessie_gc_core.testing.options import OptionsTests
 
 
@@ -159,8 +159,9 @@ class ContentToFilesContract(OptionsTests):
         assert first == again[::-1]
         assert first == fresh
 
-    @demands("A reader is used from several threads at once. Keep no state that changes an answer.")
+    @demands("A shareable reader is used from several threads at once. Keep no state that changes an answer.")
     def test_threads_get_the_same_answers(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
+        skip_unless_shareable(reader)
         versions = [content.version for content in contents] * 4
         with ThreadPoolExecutor(4) as pool:
             walked = list(pool.map(lambda version: walk(reader, version), versions))

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 
-import pytest
-
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import scheme_of
@@ -42,10 +40,6 @@ class FileListerContract(ListerSituationTests):
 
     Set ``part_counts`` to ask a lister that splits for other numbers of parts.
     """
-
-    @pytest.fixture
-    def many(self) -> int:
-        return 1100
 
     @demands("The lister claims the scheme of its locations, in lower case: put it into the class attribute schemes.")
     def test_it_claims_the_scheme_of_its_locations(self, lister: FileLister, location: str) -> None:

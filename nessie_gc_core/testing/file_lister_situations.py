@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -12,6 +13,8 @@ import pytest
 
 from nessie_gc_core.connectors import (
     FileLister,
+    ListingPart,
+    SupportsCutListing,
     SupportsLeftAlone,
     SupportsSplitListing,
     SupportsStoreClock,
@@ -19,7 +22,7 @@ from nessie_gc_core.connectors import (
 )
 from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavailableError
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_without
+from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_unless_shareable, skip_without
 from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import PutDirectory, PutFile, PutLink
@@ -48,6 +51,10 @@ class ListerSituationTests(FileStoreFixtures):
     @pytest.fixture
     def has_times(self) -> bool | NotPossible:
         return True
+
+    @pytest.fixture
+    def many(self) -> int:
+        return 1100
 
     @pytest.fixture
     def lister(self, open_lister: Callable[[], FileLister]) -> Iterator[FileLister]:
@@ -149,6 +156,36 @@ class ListerSituationTests(FileStoreFixtures):
         for place in (location, location + "never/made/"):
             assert list(_in_parts(lister, place, 4)) == []
 
+    @demands(
+        "SupportsCutListing: the files that come at once and those of the parts that come are together the whole "
+        "location or part, each file once, whoever lists the parts and in whatever order."
+    )
+    def test_a_location_that_is_cut_is_the_whole_each_file_once(
+        self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str], many: int
+    ) -> None:
+        if not isinstance(lister, SupportsCutListing):
+            skip_without(lister, SupportsCutListing)
+        wanted = [*odd_paths, *(f"data/p={number % 7}/{number}.parquet" for number in range(many)), "top", "zz/last"]
+        for path in wanted:
+            put_file(location, path, b"x")
+        put_file(location.rstrip("/") + "2/", "neighbour", b"")
+        assert once(wanted) == paths(_cut(lister, location, [None]))
+        parts = lister.split_listing(location, 7) if isinstance(lister, SupportsSplitListing) else [None]
+        found = _cut(lister, location, parts)
+        assert once(wanted) == paths(found)
+        assert {location} == {file.location for file in found}
+
+    @demands("A shareable lister is used from several threads at once. Keep no state that changes an answer.")
+    def test_threads_get_the_same_listings(self, lister: FileLister, location: str, put_file: PutFile) -> None:
+        skip_unless_shareable(lister)
+        places = [f"{location}t{number}/" for number in range(8)]
+        for number, place in enumerate(places):
+            for file in range(number + 1):
+                put_file(place, f"data/{file}", b"x")
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda place: paths(lister.list_files(place)), places * 4))
+        assert [once(f"data/{file}" for file in range(number + 1)) for number in range(8)] * 4 == found
+
     @demands("S8: the clock of the store gives its time now, aware and in UTC, and asking for it writes nothing.")
     def test_the_clock_of_the_store_is_aware_utc_and_leaves_no_trace(self, lister: FileLister, location: str) -> None:
         if not isinstance(lister, SupportsStoreClock):
@@ -193,6 +230,18 @@ def paths(files: Iterable[FileReference]) -> Counter[str]:
 def once(paths: Iterable[str]) -> Counter[str]:
     """Each path once."""
     return Counter(dict.fromkeys(paths, 1))
+
+
+def _cut(lister: SupportsCutListing, location: str, parts: Sequence[str | None]) -> list[FileReference]:
+    """Lists parts of a location, those that come the last first."""
+    files, waiting = [], list(parts)
+    while waiting:
+        for found in lister.list_or_cut(location, waiting.pop()):
+            if isinstance(found, ListingPart):
+                waiting.append(found.name)
+            else:
+                files.append(found)
+    return files
 
 
 def _in_parts(lister: SupportsSplitListing, location: str, count: int) -> Sequence[FileReference]:

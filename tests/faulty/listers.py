@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from faulty import fault
 from faulty.disk import DiskTests
 from nessie_gc_core import ConnectorOptions, option, options
-from nessie_gc_core.connectors import FileLister
+from nessie_gc_core.connectors import FileLister, ListingPart
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model import FileReference
 from nessie_gc_core.testing.file_lister import FileListerContract
@@ -311,3 +313,37 @@ class ClosesOnce(GoodLister):
         if self.closed:
             raise ValueError("it is closed")
         self.closed = True
+
+
+@fault(
+    ListerTests, "test_a_location_that_is_cut_is_the_whole_each_file_once", "SupportsCutListing: the files that come"
+)
+class CutsWhatItLists(GoodLister):
+    def list_or_cut(self, location, part):
+        if part is None:
+            yield ListingPart("0")
+        yield from self.list_files(location)
+
+
+@fault(
+    ListerTests, "test_a_location_that_is_cut_is_the_whole_each_file_once", "SupportsCutListing: the files that come"
+)
+class ForgetsWhatItCut(GoodLister):
+    def list_or_cut(self, location, part):
+        if part is None:
+            yield from itertools.islice(self.list_files(location), 5)
+            yield ListingPart("rest")
+
+
+@fault(ListerTests, "test_threads_get_the_same_listings", "A shareable lister is used from several threads")
+class RemembersItsLocation(GoodLister):
+    shareable = True
+
+    def entries(self, folder):
+        if folder == self.base:
+            time.sleep(0.01)
+        return super().entries(self.base)
+
+    def walk(self, folder):
+        self.base = folder
+        return super().walk(folder)

@@ -1,0 +1,173 @@
+"""Read ahead: what waits for a store is done many times at once, in threads that all tasks of a process share."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+BYTES = 64 << 20
+"""How many bytes of files a process has under way at once, as far as sizes are known, but for one file of each task."""
+_WAITING = 64
+"""How many results of a task wait to be taken; whoever has more of them waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class More(Generic[J]):
+    """A job that came up in the middle of another one, for whoever is idle."""
+
+    job: J
+
+
+class _Pools:
+    """One pool of threads for all tasks of a process."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def of(self, threads: int) -> ThreadPoolExecutor:
+        """The pool with so many threads, which are started as they are needed."""
+        with self._lock:
+            if threads not in self._pools:
+                self._pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="read-ahead")
+            return self._pools[threads]
+
+    def moves(self, bytes_: int) -> None:
+        """Counts bytes that are under way, or no longer are."""
+        with self._lock:
+            self.under_way += bytes_
+
+    def forget(self) -> None:
+        """A copy of a process has no threads but one."""
+        self._pools: dict[int, ThreadPoolExecutor] = {}
+        self._lock = threading.Lock()
+        self.under_way = 0
+
+
+_POOLS = _Pools()
+os.register_at_fork(after_in_child=_POOLS.forget)
+
+
+def read_ahead(
+    jobs: Iterable[J],
+    work: Callable[[J], Iterable[R | More[J]]],
+    *,
+    at_once: Callable[[J], int],
+    size: Callable[[J], int] = lambda job: 0,
+) -> Generator[R, None, None]:
+    """Does all jobs, and yields what they give as it comes: a slow one holds up no other.
+
+    Args:
+        jobs: what there is to do, never None; taken as there is room for more.
+        work: does one, in a thread of the process, or in this one where only one is done at once. What it gives is
+            taken piece by piece; an error ends everything.
+        at_once: how many jobs such as this one are done at the same time, over all tasks of the process.
+        size: how many bytes a job moves; 0 where nobody knows.
+    """
+    ahead: _Ahead[J, R] = _Ahead(work)
+    waiting, source = deque[J](), iter(jobs)
+    try:
+        while True:
+            job = waiting.popleft() if waiting else next(source, None)
+            if job is None:
+                if not ahead.running:
+                    return
+                yield from ahead.taken(waiting)
+                continue
+            threads, bytes_ = at_once(job), size(job)
+            if threads <= 1:
+                yield from _sorted(work(job), waiting)
+                continue
+            while ahead.is_full(threads, bytes_):
+                yield from ahead.taken(waiting)
+            ahead.begin(job, threads, bytes_)
+    finally:
+        ahead.stop()
+
+
+def _sorted(found: Iterable[R | More[J]], waiting: deque[J]) -> Iterator[R]:
+    """The results; further jobs wait."""
+    for item in found:
+        if isinstance(item, More):
+            waiting.append(item.job)
+        else:
+            yield item
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """The end of a job, said by the thread that did it."""
+
+    number: int
+    error: BaseException | None
+
+
+class _Ahead(Generic[J, R]):
+    """The jobs of one task that are under way."""
+
+    def __init__(self, work: Callable[[J], Iterable[R | More[J]]]) -> None:
+        self._work = work
+        self._results: queue.Queue[R | More[J] | _Done] = queue.Queue(_WAITING)
+        self._stopped = threading.Event()
+        self._numbers = itertools.count()
+        self.running: dict[int, tuple[Future[None], int]] = {}
+        """By its number, each job and its bytes."""
+
+    def is_full(self, threads: int, bytes_: int) -> bool:
+        """Whether something has to be taken before another job begins."""
+        if not self.running:
+            return False
+        return len(self.running) >= threads or _POOLS.under_way + bytes_ > BYTES or not self._results.empty()
+
+    def begin(self, job: J, threads: int, bytes_: int) -> None:
+        """Has a thread do a job."""
+        number = next(self._numbers)
+        _POOLS.moves(bytes_)
+        self.running[number] = (_POOLS.of(threads).submit(self._do, number, job), bytes_)
+
+    def _do(self, number: int, job: J) -> None:
+        error: BaseException | None = None
+        try:
+            for item in self._work(job):
+                self._put(item)
+                if self._stopped.is_set():
+                    return
+        except BaseException as raised:  # noqa: BLE001 - raised again by whoever takes the results
+            error = raised
+        self._put(_Done(number, error))
+
+    def _put(self, item: R | More[J] | _Done) -> None:
+        """Hands an item to whoever takes the results; never called by that thread itself, which would wait for it."""
+        while not self._stopped.is_set():
+            with contextlib.suppress(queue.Full):
+                self._results.put(item, timeout=0.1)
+                return
+
+    def taken(self, waiting: deque[J]) -> Iterator[R]:
+        """Waits for one piece; what more is there comes with the next."""
+        item = self._results.get()
+        if isinstance(item, _Done):
+            _POOLS.moves(-self.running.pop(item.number)[1])
+            if item.error is not None:
+                raise item.error
+        else:
+            yield from _sorted([item], waiting)
+
+    def stop(self) -> None:
+        """Lets go of what nobody took, and waits for the rest: what it uses is given back next."""
+        self._stopped.set()
+        futures = [future for future, _ in self.running.values()]
+        for future in futures:
+            future.cancel()
+        wait(futures)
+        _POOLS.moves(-sum(bytes_ for _, bytes_ in self.running.values()))
