@@ -161,3 +161,18 @@ def test_s4_paths_are_raw(reader, put, version_of, folder, form):
 )
 def test_metadata_files_are_known_by_their_names(reader, path, expected):
     assert expected == reader.may_be_root(path)
+
+
+def test_metadata_is_remembered_for_a_group_of_versions_and_not_longer(reader, put, version_of, monkeypatch):
+    path = put("v1.metadata.json", Table("/wh/t", snapshots=[S1, S2], current=2).bytes())
+    reads, read = [], reader._reader.read
+    monkeypatch.setattr(reader._reader, "read", lambda path: reads.append(path) or read(path))
+    with reader.remembering():
+        assert ("MANIFEST_LIST", S1.manifest_list) in found(reader, version_of(path, 1))
+        assert ("MANIFEST_LIST", S2.manifest_list) in found(reader, version_of(path, 2))
+    assert 1 == len(reads)
+    put("v1.metadata.json", Table("/wh/t", snapshots=[S3], current=3).bytes())
+    for _ in range(2):
+        with reader.remembering():
+            assert ("MANIFEST_LIST", S3.manifest_list) in found(reader, version_of(path, 3))
+    assert 3 == len(reads)

@@ -9,8 +9,11 @@ import pytest
 from botocore.config import Config
 from iceberg_lake import Entry, Snapshot, Table, manifest_bytes, manifest_list_bytes
 from moto.server import ThreadedMotoServer
-from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
+from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister, key_ranges, s3_client
+from nessie_gc_iceberg_files.quick_reads import QuickReads
+from nessie_gc_iceberg_files.s3_store import S3Store
 
+from nessie_gc_core.connectors import ListingPart
 from nessie_gc_core.errors import (
     AccessDeniedError,
     ConfigurationError,
@@ -268,6 +271,72 @@ def test_directory_markers_are_left_out(moto):
         assert ["a", "sub/b"] == paths(lister.list_files("s3://lake/marked/"))
         parts = lister.split_listing("s3://lake/marked/", 9)
         assert ["a", "sub/b"] == paths(f for part in parts for f in lister.list_part("s3://lake/marked/", part))
+
+
+def test_a_large_location_of_a_server_in_key_order_is_cut_and_listed_once(moto, monkeypatch):
+    monkeypatch.setattr(key_ranges, "PAGES", 1)
+    opened, properties = moto
+    wanted = [*ONLY_ON_S3, *(f"data/p={number % 5}/{number}" for number in range(2500))]
+    for path in wanted:
+        opened.put_object(Bucket="lake", Key=f"large/{path}", Body=b"x")
+    with IcebergFileLister.from_options({"properties": {**properties, "s3.list-in-key-order": "true"}}) as lister:
+        files, waiting, ranges = [], [None], 0
+        while waiting:
+            for found in lister.list_or_cut("s3://lake/large/", waiting.pop()):
+                if isinstance(found, ListingPart):
+                    waiting.append(found.name)
+                    ranges += 1
+                else:
+                    files.append(found)
+    assert sorted(wanted) == paths(files)
+    assert ranges >= 2
+
+
+def quick(properties, key):
+    """What the quick client gets, where it is asked."""
+    session = s3_client.s3_session(properties)
+    store = s3_client.s3_reads("lake", session, lambda: s3_client.s3_client(session, properties), properties)
+    return QuickReads(lambda: store).read(key)
+
+
+def test_s28_the_endpoint_is_that_of_the_properties_whatever_the_environment_says(moto, monkeypatch):
+    opened, properties = moto
+    opened.put_object(Bucket="lake", Key="a/b", Body=b"here")
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_ports(1)[0]}")
+    for name in ("AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "of-somebody-else")
+    monkeypatch.setenv("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "true")
+    assert b"here" == quick(properties, "a/b")
+
+
+def test_s28_a_session_token_is_not_sent_where_redirects_would_take_it(moto):
+    opened, properties = moto
+    opened.put_object(Bucket="lake", Key="a/b", Body=b"here")
+    temporary = {**properties, "s3.session-token": "token"}
+    assert quick(temporary, "a/b") is None
+    with IcebergContentToFiles.from_options({"properties": temporary}) as reader:
+        assert b"here" == reader._reader.read("s3://lake/a/b")
+
+
+@pytest.mark.parametrize("bucket", ["xn--a", "a.b", "Upper", "a_b"])
+def test_a_bucket_that_is_no_host_name_is_read_by_the_exact_client_in_virtual_style(moto, bucket):
+    _, properties = moto
+    virtual = {**properties, "s3.path-style-access": "false"}
+    session = s3_client.s3_session(virtual)
+    assert s3_client.s3_reads(bucket, session, lambda: None, virtual) is None
+
+
+def test_key_order_is_assumed_of_aws_alone_however_the_address_is_given(monkeypatch):
+    def is_ordered(bucket="lake", **properties):
+        return S3Store(bucket, {"s3.region": "eu-central-1", **properties}).is_ordered
+
+    assert is_ordered()
+    assert not is_ordered("lake--euc1-az1--x-s3")
+    assert not is_ordered(**{"s3.endpoint": "http://127.0.0.1:9000"})
+    assert is_ordered(**{"s3.endpoint": "http://127.0.0.1:9000", "s3.list-in-key-order": "true"})
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9000")
+    assert not is_ordered()
 
 
 def test_s4_keys_that_only_s3_has_survive(moto):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import UnreadableFileError
@@ -31,6 +33,7 @@ class IcebergContentToFiles(ContentToFiles):
     name = "iceberg"
     content_types = frozenset({ICEBERG_TABLE, ICEBERG_VIEW})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
+    shareable = True
     Options = ReaderOptions
 
     def __init__(self, options: ReaderOptions) -> None:
@@ -38,7 +41,7 @@ class IcebergContentToFiles(ContentToFiles):
         self._keep_refs = not options.ignore_snapshot_refs
         self._keep_staged = not options.ignore_staged_snapshots
         self._reader = FileReader(options.properties)
-        self._last: tuple[str, Metadata] | None = None
+        self._remembered = threading.local()
 
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
         """The metadata file, and what it names."""
@@ -67,10 +70,22 @@ class IcebergContentToFiles(ContentToFiles):
         return kept
 
     def _table(self, path: str) -> Metadata:
-        """The metadata of a table; the last one is remembered, for plain catalogs ask for each of its snapshots."""
-        if self._last is None or self._last[0] != path:
-            self._last = (path, parse_table(path, self._reader.read(path)))
-        return self._last[1]
+        """The metadata of a table; remembered for a time, for plain catalogs ask for each of its snapshots."""
+        remembered: dict[str, Metadata] | None = getattr(self._remembered, "tables", None)
+        if remembered is None:
+            return parse_table(path, self._reader.read(path))
+        if path not in remembered:
+            remembered[path] = parse_table(path, self._reader.read(path))
+        return remembered[path]
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Remembers the metadata that this thread reads."""
+        self._remembered.tables = {}
+        try:
+            yield
+        finally:
+            self._remembered.tables = None
 
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
         """The manifests of a manifest list, or the live files of a manifest."""

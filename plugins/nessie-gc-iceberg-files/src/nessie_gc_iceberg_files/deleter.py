@@ -23,6 +23,7 @@ class IcebergFileDeleter(FileDeleter):
 
     name = "iceberg-files"
     schemes = SCHEMES
+    shareable = True
     Options = StorageOptions
 
     def __init__(self, options: StorageOptions) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import cast
 
-from nessie_gc_core.connectors import FileLister
+from nessie_gc_core.connectors import FileLister, ListingPart
 from nessie_gc_core.errors import ListingError, NessieGcError
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_iceberg_files.key_ranges import KeyRange, OrderedStore, listed
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
@@ -29,6 +30,7 @@ class IcebergFileLister(FileLister):
 
     name = "iceberg-files"
     schemes = SCHEMES
+    shareable = True
     Options = StorageOptions
 
     def __init__(self, options: StorageOptions) -> None:
@@ -54,6 +56,19 @@ class IcebergFileLister(FileLister):
         for relative in found["level"]:
             level = cast("Level", store.level(prefix + relative, limit=None))
             yield from _references(location, prefix, level.files)
+
+    def list_or_cut(self, location: str, part: str | None) -> Iterator[FileReference | ListingPart]:
+        """Lists a location or a part of it; of a large one in a store that lists in key order, the first pages."""
+        store, prefix = self._base(location)
+        range_ = _range(part, prefix)
+        if range_ is None or not (isinstance(store, OrderedStore) and store.is_ordered):
+            yield from self.list_files(location) if part is None else self.list_part(location, part)
+            return
+        for found in listed(store, range_):
+            if isinstance(found, KeyRange):
+                yield ListingPart(json.dumps({"range": found}))
+            else:
+                yield from _references(location, prefix, (found,))
 
     def store_time(self, location: str) -> datetime:
         """The time by the store's clock: the Date header of a one-key listing; a disk's is this machine's."""
@@ -97,6 +112,17 @@ def base_of(location: str) -> Place:
     if place.scheme == "file" and ".." in place.key.split("/"):
         raise ListingError(f"{location!r} cannot be listed: it has '..' in it")
     return place
+
+
+def _range(part: str | None, prefix: str) -> KeyRange | None:
+    """The range of keys that a part is; ``None`` where it is none."""
+    if part is None:
+        return KeyRange(prefix)
+    found = json.loads(part)
+    if "range" in found:
+        return KeyRange(*found["range"])
+    whole: list[str] = found["whole"]
+    return KeyRange(prefix + whole[0]) if len(whole) == 1 and not found["level"] else None
 
 
 def _references(location: str, prefix: str, files: Iterable[StoredFile]) -> Iterator[FileReference]:

@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import stat
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ class LocalStore(Store):
     """
 
     def __init__(self) -> None:
-        self._left_alone = 0
+        self._left_alone = threading.local()
 
     def read(self, key: str) -> bytes:
         """The whole file."""
@@ -67,7 +68,8 @@ class LocalStore(Store):
 
     def take_left_alone(self) -> int:
         """Links to folders, special files, and names that are not UTF-8."""
-        taken, self._left_alone = self._left_alone, 0
+        taken: int = getattr(self._left_alone, "count", 0)
+        self._left_alone.count = 0
         return taken
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
@@ -129,7 +131,7 @@ class LocalStore(Store):
 
     def _leave_alone(self, entry: os.DirEntry[str], reason: str) -> None:
         _LOG.info("left alone: %r %s", entry.path, reason)
-        self._left_alone += 1
+        self._left_alone.count = getattr(self._left_alone, "count", 0) + 1
 
 
 def _check_base(directory: str) -> None:

@@ -1,8 +1,10 @@
-"""The stores of one task: each is opened for the first place in it, and kept."""
+"""The stores of a process: each is opened for the first place in it, and shared by reader, lister and deleter."""
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import deque
 from collections.abc import Mapping
 
 from nessie_gc_core.errors import ConfigurationError
@@ -10,13 +12,73 @@ from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, SCHEMES, Place
 from nessie_gc_iceberg_files.stores import Store
 
+_Identity = tuple[str, str, frozenset[tuple[str, str]]]
+"""Scheme, authority and properties of a store."""
+
+
+class _Shared:
+    """The open stores of this process, each with how many connectors use it."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def taken(self, place: Place, properties: Mapping[str, str]) -> tuple[_Identity, Store]:
+        """The store of a place, which is somebody more's until it is given back."""
+        identity = (place.scheme, place.authority, frozenset(properties.items()))
+        with self._lock:
+            unused = self._unused()
+            store, users = self._open.get(identity) or (_open(place, dict(properties)), 0)
+            self._open[identity] = (store, users + 1)
+        _close(unused)
+        return identity, store
+
+    def give_back(self, identity: _Identity) -> None:
+        """Closes the store where nobody else has it.
+
+        May be called by the garbage collector, in the middle of anything here: it is then closed with the next one.
+        """
+        self._given_back.append(identity)
+        while self._given_back and self._lock.acquire(blocking=False):
+            try:
+                unused = self._unused()
+            finally:
+                self._lock.release()
+            _close(unused)
+
+    def _unused(self) -> list[Store]:
+        """Takes out the stores that nobody has any more (the lock is held)."""
+        unused: list[Store] = []
+        while self._given_back:
+            identity = self._given_back.popleft()
+            store, users = self._open.pop(identity)
+            if users > 1:
+                self._open[identity] = (store, users - 1)
+            else:
+                unused.append(store)
+        return unused
+
+    def forget(self) -> None:
+        """A copy of a process leaves the connections to the process that it is a copy of."""
+        self._open: dict[_Identity, tuple[Store, int]] = {}
+        self._given_back = deque[_Identity]()
+        self._lock = threading.Lock()
+
+
+def _close(stores: list[Store]) -> None:
+    for store in stores:
+        store.close()
+
+
+_SHARED = _Shared()
+os.register_at_fork(after_in_child=_SHARED.forget)
+
 
 class Stores:
-    """Opens one store per authority, once, and keeps it."""
+    """The stores that one connector uses, one for each authority."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
-        self._open: dict[tuple[str, str], Store] = {}
+        self._open: dict[tuple[str, str], tuple[_Identity, Store]] = {}
         self._lock = threading.Lock()
 
     def of(self, place: Place) -> Store:
@@ -32,20 +94,20 @@ class Stores:
             raise ConfigurationError(f"nothing is sent for {place.scheme} locations of {place.authority!r}: {refusal}")
         with self._lock:
             if identity not in self._open:
-                self._open[identity] = _open(place, dict(self._properties))
-            return self._open[identity]
+                self._open[identity] = _SHARED.taken(place, self._properties)
+            return self._open[identity][1]
 
     def take_left_alone(self) -> int:
         """How many names the listings of all stores have left out since this was asked last."""
         with self._lock:
-            return sum(store.take_left_alone() for store in self._open.values())
+            return sum(store.take_left_alone() for _, store in self._open.values())
 
     def close(self) -> None:
-        """Closes all stores."""
+        """Gives all stores back."""
         with self._lock:
-            stores, self._open = list(self._open.values()), {}
-        for store in stores:
-            store.close()
+            given_back, self._open = list(self._open.values()), {}
+        for identity, _ in given_back:
+            _SHARED.give_back(identity)
 
 
 def _open(place: Place, properties: dict[str, str]) -> Store:

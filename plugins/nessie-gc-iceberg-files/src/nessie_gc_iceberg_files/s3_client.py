@@ -2,46 +2,161 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+import boto3
 from botocore import UNSIGNED
 from botocore.config import Config
+from botocore.utils import is_valid_endpoint_url
+from obstore.store import S3Store
 
 from nessie_gc_core.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, ObjectStore, S3Credential
+
+_HOST_LABEL = re.compile(r"(?!xn--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
+KEY_ORDER = "s3.list-in-key-order"
 _UNKNOWN_SIGNER = "s3.signer"
 _RETRIES = 4
 _TIMEOUT_SECONDS = 60
+_SLOW = 10
+"""How many times the time that a server may be silent a whole object may take."""
+_ASKED_AGAIN = timedelta(minutes=5)
 
 
-def s3_client(session: Callable[..., Any], properties: Mapping[str, str]) -> Any:
-    """A client; credentials that the properties do not have come from the AWS credential chain.
+def s3_session(properties: Mapping[str, str]) -> boto3.Session:
+    """Region and credentials; those that the properties do not have come from the AWS credential chain.
 
     Raises:
         ConfigurationError: a property is wrong, or asks for something that is not supported here.
     """
-    if _UNKNOWN_SIGNER in properties:
-        raise ConfigurationError(f"the property {_UNKNOWN_SIGNER!r} is not supported; give the collector credentials")
     try:
-        opened = session(
+        return boto3.Session(
             aws_access_key_id=_first(properties, "s3.access-key-id", "client.access-key-id"),
             aws_secret_access_key=_first(properties, "s3.secret-access-key", "client.secret-access-key"),
             aws_session_token=_first(properties, "s3.session-token", "client.session-token"),
             region_name=_first(properties, "s3.region", "client.region"),
             profile_name=_first(properties, "s3.profile-name", "client.profile-name"),
         )
-        region = opened.region_name or "us-east-1"
-        return opened.client(
+    except Exception as error:  # botocore raises many kinds on bad profiles
+        raise ConfigurationError(f"no S3 client can be made from the properties: {error}") from error
+
+
+def check_s3(properties: Mapping[str, str]) -> None:
+    """Refuses properties that make no sense, before a client is made.
+
+    Raises:
+        ConfigurationError: a property is wrong, or asks for something that is not supported here.
+    """
+    if _UNKNOWN_SIGNER in properties:
+        raise ConfigurationError(f"the property {_UNKNOWN_SIGNER!r} is not supported; give the collector credentials")
+    _config(properties)
+    endpoint = properties.get("s3.endpoint")
+    if endpoint is not None and not is_valid_endpoint_url(endpoint):
+        raise ConfigurationError(f"no S3 client can be made from the properties: Invalid endpoint: {endpoint}")
+
+
+def s3_client(session: boto3.Session, properties: Mapping[str, str]) -> Any:
+    """A client.
+
+    Raises:
+        ConfigurationError: a property is wrong.
+    """
+    config = _config(properties)
+    try:
+        return session.client(
             "s3",
             endpoint_url=properties.get("s3.endpoint"),
-            region_name=region,
-            config=_config(properties),
+            region_name=session.region_name or "us-east-1",
+            config=config,
         )
-    except ConfigurationError:
-        raise
-    except Exception as error:  # botocore raises many kinds on bad endpoints, profiles and regions
+    except Exception as error:  # botocore raises many kinds on bad endpoints and regions
         raise ConfigurationError(f"no S3 client can be made from the properties: {error}") from error
+
+
+def s3_reads(
+    bucket: str, session: boto3.Session, client: Callable[[], Any], properties: Mapping[str, str]
+) -> ObjectStore | None:
+    """A quick client for whole objects, with the address, the region and the credentials that boto3 has.
+
+    boto3's client takes a third of a second to make; it is asked only where the properties do not say the address.
+
+    ``None`` where there are no credentials: boto3 has the better words for that.
+    """
+    timeout = timedelta(seconds=_number(properties, "s3.request-timeout", _TIMEOUT_SECONDS))
+    endpoint, is_virtual = properties.get("s3.endpoint"), _addressing(properties) == "virtual"
+    if endpoint is None:
+        endpoint = str(client().meta.endpoint_url)
+    anonymous = _flag(properties, "s3.anonymous")
+    credentials = None if anonymous else session.get_credentials()
+    if (credentials is None and not anonymous) or (is_virtual and not _HOST_LABEL.fullmatch(bucket)):
+        return None
+    address = endpoint.replace("://", f"://{bucket}.", 1) if is_virtual else endpoint
+    return S3Store(
+        bucket,
+        # Under both names: the environment's AWS_ENDPOINT_URL_S3 would win over the first.
+        config={"endpoint": address, "aws_endpoint_url_s3": address},
+        virtual_hosted_style_request=is_virtual,
+        region=session.region_name or "us-east-1",
+        skip_signature=anonymous,
+        credential_provider=None if anonymous else partial(_frozen, credentials, is_aws(endpoint)),
+        client_options={
+            "allow_http": endpoint.startswith("http://"),
+            "connect_timeout": timedelta(seconds=_number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS)),
+            "read_timeout": timeout,
+            "timeout": timeout * _SLOW,
+            **({"proxy_url": proxy} if (proxy := properties.get("s3.proxy-uri")) else {}),
+            **_certificates(),
+        },
+        retry_config={"max_retries": int(_number(properties, "s3.retry.num-retries", _RETRIES))},
+    )
+
+
+def is_aws(endpoint: str) -> bool:
+    """Whether an address is one of AWS itself, by TLS."""
+    url = urlsplit(endpoint)
+    return url.scheme == "https" and (url.hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn"))
+
+
+def lists_in_key_order(bucket: str, endpoint: str, properties: Mapping[str, str]) -> bool:
+    """Whether listings are in the order of keys' bytes: AWS promises it of all buckets but directory buckets.
+
+    Some other servers list in the order of directories, and take StartAfter by it.
+    """
+    if KEY_ORDER in properties:
+        return _flag(properties, KEY_ORDER)
+    return is_aws(endpoint) and not bucket.endswith(("--x-s3", "--xa-s3"))
+
+
+def _frozen(credentials: Any, is_aws: bool) -> S3Credential:
+    """What boto3 has, which it renews; asked for again before it can have run out.
+
+    obstore follows redirects, and takes a session token along. AWS redirects to itself; of other servers nobody knows
+    (S28), so there the objects are left to boto3, which follows none.
+    """
+    frozen = credentials.get_frozen_credentials()
+    if frozen.token and not is_aws:
+        raise ConfigurationError("a session token goes to AWS only")
+    return {
+        "access_key_id": frozen.access_key,
+        "secret_access_key": frozen.secret_key,
+        "token": frozen.token,
+        "expires_at": datetime.now(UTC) + _ASKED_AGAIN,
+    }
+
+
+def _certificates() -> ClientConfig:
+    """The authorities that boto3 is told to trust."""
+    bundle = os.environ.get("AWS_CA_BUNDLE") or os.environ.get("REQUESTS_CA_BUNDLE")
+    return {"root_certificate": Path(bundle).read_bytes()} if bundle and Path(bundle).is_file() else {}
 
 
 def _config(properties: Mapping[str, str]) -> Config:

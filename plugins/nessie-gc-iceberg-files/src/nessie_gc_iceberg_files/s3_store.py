@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NoReturn
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
 from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
-from nessie_gc_iceberg_files.s3_client import s3_client
+from nessie_gc_iceberg_files.key_ranges import OrderedStore
+from nessie_gc_iceberg_files.quick_reads import QuickReads, is_kept
+from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
+from nessie_gc_iceberg_files.s3_pages import objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 
 log = logging.getLogger(__name__)
@@ -26,16 +29,37 @@ _DENIED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoes
 _GONE = frozenset({"NoSuchKey", "NoSuchVersion"})
 
 
-class S3Store(Store):
+class S3Store(Store, OrderedStore):
     """Keys are raw S3 keys; doubled slashes and leading slashes are part of them."""
 
     def __init__(self, bucket: str, properties: Mapping[str, str]) -> None:
         self._bucket = bucket
-        # The client has types only in a stub package that is generated for one version of boto3.
-        self._client: Any = s3_client(boto3.Session, properties)
+        self._properties = dict(properties)
+        self._session = s3_session(properties)
+        check_s3(properties)
+        self._lock = threading.Lock()
+        self._opened: Any = None
+        self._reads = QuickReads(lambda: s3_reads(bucket, self._session, lambda: self._client, properties))
+
+    @property
+    def _client(self) -> Any:
+        """The exact client. It has types only in a stub package that is generated for one version of boto3."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = s3_client(self._session, self._properties)
+                read_objects_of(self._opened)
+            return self._opened
 
     def read(self, key: str) -> bytes:
-        """One GET."""
+        """One GET; boto3 has the last word where a key is odd, or the quick client did not get the object."""
+        found = self._reads.read(key)
+        if found is None:
+            found = self._read(key)
+            if is_kept(key):
+                self._reads.was_in_vain()
+        return found
+
+    def _read(self, key: str) -> bytes:
         try:
             return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())
         except ClientError as error:
@@ -48,14 +72,29 @@ class S3Store(Store):
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """Pages of ListObjectsV2, in whatever order the server has."""
         for page in self._pages(prefix):
-            yield from map(_stored, page.get("Contents", ()))
+            yield from objects_of(page)
+
+    @property
+    def is_ordered(self) -> bool:
+        """AWS says so of all buckets but directory buckets; of other servers the configuration may say so."""
+        return lists_in_key_order(self._bucket, str(self._client.meta.endpoint_url), self._properties)
+
+    def pages_after(self, prefix: str, after: str) -> Iterator[tuple[Sequence[StoredFile], bool]]:
+        """ListObjectsV2 with StartAfter."""
+        for page in self._pages(prefix, **({"StartAfter": after} if after else {})):
+            yield objects_of(page), not page.get("IsTruncated")
+
+    def folders_after(self, prefix: str, after: str) -> Sequence[str]:
+        """One page of ListObjectsV2 with a delimiter."""
+        page = next(self._pages(prefix, Delimiter="/", StartAfter=after), {})
+        return [found["Prefix"] for found in page.get("CommonPrefixes", ())]
 
     def level(self, prefix: str, limit: int | None) -> Level | None:
         """ListObjectsV2 with a delimiter."""
         files: list[StoredFile] = []
         prefixes: list[str] = []
         for page in self._pages(prefix, Delimiter="/"):
-            files.extend(map(_stored, page.get("Contents", ())))
+            files.extend(objects_of(page))
             prefixes.extend(found["Prefix"] for found in page.get("CommonPrefixes", ()))
             if limit is not None and len(files) + len(prefixes) > limit:
                 return None
@@ -90,7 +129,9 @@ class S3Store(Store):
 
     def close(self) -> None:
         """Closes the connections."""
-        self._client.close()
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
 
     def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
         try:
@@ -135,11 +176,6 @@ class S3Store(Store):
         except (BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
             return failed(path, error)
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
-
-
-def _stored(found: Mapping[str, Any]) -> StoredFile:
-    modified = found.get("LastModified")
-    return StoredFile(found["Key"], found.get("Size"), modified.astimezone(UTC) if modified else None)
 
 
 def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:

@@ -1,0 +1,88 @@
+"""Whole objects through obstore, for keys that it takes as they are (S4).
+
+It spends a tenth of what the clients of the clouds spend on a request. It takes keys apart, though: empty elements,
+``.`` and ``..``, control characters, and slashes at either end are refused or lost. Such keys are left to the exact
+client, and so is the last word on every object that is not got: only that client tells a missing object from a missing
+bucket, follows a bucket into its region, and says what is wrong in words that hold no secret.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+log = logging.getLogger(__name__)
+
+MOST_IN_VAIN = 5
+_PANIC = "PanicException"
+"""What a panic of obstore is in Python: no Exception, and of a class that cannot be imported."""
+_ODD = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
+"""What a key has in it that is not kept as it is."""
+
+
+def is_kept(key: str) -> bool:
+    """Whether a key reaches the store character by character."""
+    return _ODD.search(key) is None
+
+
+class QuickReads:
+    """Reads of one bucket; its client is made when the first one comes."""
+
+    def __init__(self, open_store: Callable[[], ObjectStore | None]) -> None:
+        self._open_store = open_store
+        self._lock = threading.Lock()
+        self._is_open = False
+        self._store: ObjectStore | None = None
+        self._in_vain = 0
+
+    def read(self, key: str) -> bytes | None:
+        """The whole object; ``None`` where the exact client has to be asked."""
+        if not is_kept(key):
+            return None
+        try:
+            store = self._opened()
+            if store is None:
+                return None
+            found = bytes(store.get(key).bytes())
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+                raise
+            log.debug("asking again for %r: %s", key, type(error).__name__)
+            return None
+        self._in_vain = 0
+        return found
+
+    def was_in_vain(self) -> None:
+        """Says that the exact client has got an object that this one did not.
+
+        After a few in a row (a bucket in another region, a server that it does not understand) it is asked no more.
+        """
+        with self._lock:
+            self._in_vain += 1
+            if self._in_vain >= MOST_IN_VAIN and self._store is not None:
+                log.info("obstore gets none of these objects, so boto3 reads them")
+                self._store = None
+
+    def _opened(self) -> ObjectStore | None:
+        with self._lock:
+            if not self._is_open:
+                self._is_open = True  # also where it cannot be opened: it is not tried again
+                self._store = self._open_store() if _is_first_process() else None
+            return self._store
+
+
+_used_in: set[int] = set()
+"""The process that used obstore first, of this one and those that it is a copy of."""
+
+
+def _is_first_process() -> bool:
+    """Whether obstore works here: the threads of its runtime do not come along into a copy of a process."""
+    _used_in.add(os.getpid())
+    return len(_used_in) == 1

@@ -1,0 +1,129 @@
+"""S4: which keys reach a store as they are, and who is asked for the others."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from nessie_gc_iceberg_files import quick_reads
+from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN, QuickReads, is_kept
+from obstore.exceptions import BaseError
+from obstore.store import MemoryStore
+
+KEYS = st.text(st.sampled_from([*"ab/.%#? +&\\", "é", "\x00", "\x1f", "\x7f", "\x80", "\U0001f9ca"]), max_size=8)
+
+
+@given(key=KEYS)
+@example("")
+@example("a//b")
+@example("a/./b")
+@example("../a")
+@example("a/")
+@example("/a")
+@example("a/b..")
+@example("a%2Fb")
+@example("a\n")
+def test_s04_a_key_is_read_quickly_only_where_it_is_kept_character_by_character(key):
+    store = MemoryStore()
+    try:
+        store.put(key, b"found")
+        is_same = [key] == [found["path"] for page in store.list() for found in page]
+    except (BaseError, ValueError):
+        is_same = False
+    assert not is_kept(key) or is_same
+    assert (b"found" if is_kept(key) else None) == QuickReads(lambda: store).read(key)
+
+
+def test_what_is_missing_is_left_to_the_exact_client():
+    assert QuickReads(MemoryStore).read("a/b") is None
+
+
+def test_without_a_quick_client_everything_is_left_to_the_exact_one():
+    asked = []
+    reads = QuickReads(lambda: asked.append(1))
+    assert (None, None) == (reads.read("a/b"), reads.read("c"))
+    assert [1] == asked
+
+
+def test_the_client_is_made_when_the_first_key_comes_and_only_once():
+    made = []
+
+    def make():
+        made.append(MemoryStore())
+        return made[-1]
+
+    reads = QuickReads(make)
+    assert [] == made
+    reads.read("a")
+    reads.read("b")
+    assert 1 == len(made)
+
+
+def test_an_object_that_is_not_got_is_left_to_the_exact_client():
+    class Broken:
+        def get(self, key):
+            raise BaseError("it broke")
+
+    assert QuickReads(Broken).read("a") is None
+
+
+def test_a_client_that_never_gets_what_the_exact_one_gets_is_asked_no_more():
+    asked = []
+
+    class Elsewhere:
+        def get(self, key):
+            asked.append(key)
+            raise BaseError("the bucket is in another region")
+
+    reads = QuickReads(Elsewhere)
+    for _ in range(MOST_IN_VAIN * 2):
+        assert reads.read("a") is None
+        reads.was_in_vain()
+    assert MOST_IN_VAIN == len(asked)
+
+
+def test_a_client_that_gets_some_is_asked_on():
+    store = MemoryStore()
+    store.put("a", b"found")
+    reads = QuickReads(lambda: store)
+    for _ in range(MOST_IN_VAIN * 2):
+        assert reads.read("missing") is None
+        reads.was_in_vain()
+        assert b"found" == reads.read("a")
+
+
+def test_a_panic_of_obstore_is_left_to_the_exact_client_and_an_interrupt_is_not():
+    class PanicException(BaseException):
+        pass
+
+    class Panics:
+        def __init__(self, error):
+            self.error = error
+
+        def get(self, key):
+            raise self.error
+
+    assert QuickReads(lambda: Panics(PanicException("no host"))).read("a") is None
+    with pytest.raises(KeyboardInterrupt):
+        QuickReads(lambda: Panics(KeyboardInterrupt())).read("a")
+
+
+def test_a_client_that_cannot_be_made_is_left_out_and_not_tried_again(caplog):
+    made = []
+
+    def make():
+        made.append(1)
+        raise ValueError("builder error: user:s3cret@host")
+
+    reads = QuickReads(make)
+    with caplog.at_level("DEBUG"):
+        assert (None, None) == (reads.read("a"), reads.read("b"))
+    assert [1] == made
+    assert "s3cret" not in caplog.text
+
+
+def test_a_copy_of_a_process_that_used_obstore_leaves_everything_to_the_exact_client(monkeypatch):
+    monkeypatch.setattr(quick_reads, "_used_in", {0})
+    store = MemoryStore()
+    store.put("a", b"found")
+    assert QuickReads(lambda: store).read("a") is None
