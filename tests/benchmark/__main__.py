@@ -1,7 +1,9 @@
 """``python -m benchmark``: measures ``nessie-gc gc`` on simulated lakes, one of them with twice the appends.
 
-Every run is a whole process. Runs are dry but for the last one on the smaller lake, which deletes. The exit code
-is 1 where a run named other files than the dead ones; how long anything took never fails.
+A lake lies on the disk, or with ``--s3`` in a bucket on loopback, with ``--latency`` also behind a proxy that holds
+answers back. Each time is told beside the floor: the time in which everything is read once and nothing else is done.
+Every run is a whole process. Runs are dry but for the last one on the smaller lake of a disk, which deletes. The exit
+code is 1 where a run named other files than the dead ones; how long anything took never fails.
 """
 
 from __future__ import annotations
@@ -13,15 +15,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
 from benchmark.measuring import CommandFailedError
-from benchmark.runs import GcRun, RunResult, fastest, missing_files, run_gc
+from benchmark.places import DISK, Bucket, Place
+from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
 from benchmark.showing import show, write_artifact
-from nessie_gc_core.testing.servers import NessieServer
+from nessie_gc_core.testing.servers import NessieServer, S3Server
 
 
 def main() -> int:
@@ -50,39 +55,63 @@ def main() -> int:
 def _on_lake(
     arguments: argparse.Namespace, spec: LakeSpec, folder: Path, failures: list[str], *, real: bool
 ) -> Iterator[RunResult]:
-    """Runs every engine; one that fails is noted, and the others are still measured."""
-    with NessieServer(heap="1g") as nessie:
+    """Runs everything on one lake, wherever it lies."""
+    with NessieServer(heap="1g") as nessie, ExitStack() as stack:
+        bucket = Bucket(stack.enter_context(S3Server())) if arguments.s3 else None
+        place = DISK if bucket is None else bucket.place
         started = time.perf_counter()
-        facts = build_lake(spec, folder, nessie.uri)
+        facts = build_lake(replace(spec, scheme=place.scheme), folder, nessie.uri)
+        if bucket is not None:
+            bucket.fill(folder)
         _say(f"lake of {facts.commits} commits and {facts.stored_files} files: {time.perf_counter() - started:.1f} s")
-        for engine in arguments.engine or ("local", "spark"):
-            run = _run(arguments, engine, dry_run=True)
-            try:
-                yield fastest([_measured(run, facts) for _ in range(arguments.repeat)])
-            except CommandFailedError as error:
-                failures.append(str(error))
-        if real:
-            run = _run(arguments, (arguments.engine or ("local",))[0], dry_run=False)
-            yield _measured(run, facts)
+        yield from _at_place(arguments, place, facts, failures)
+        if bucket is not None and arguments.latency:
+            with bucket.held_back(arguments.latency) as slow:
+                yield from _at_place(arguments, slow, facts, failures)
+        if real and bucket is None:
+            run = _run(arguments, (arguments.engine or ("local",))[0], place, dry_run=False)
+            yield _measured(run, facts, read_once(facts, place))
             missing = missing_files(facts, arguments.keep_commits)
             if missing:
                 failures.append(f"{len(missing)} live files are gone, the first is {missing[0]}")
         shutil.rmtree(folder)
 
 
-def _run(arguments: argparse.Namespace, engine: str, *, dry_run: bool) -> GcRun:
+def _at_place(
+    arguments: argparse.Namespace, place: Place, facts: LakeFacts, failures: list[str]
+) -> Iterator[RunResult]:
+    """Runs every engine, the local one with every number of workers; one that fails is noted."""
+    floor = read_once(facts, place)
+    for engine in arguments.engine or ("local", "spark"):
+        for workers in (arguments.workers or [None]) if engine == "local" else [None]:
+            run = _run(arguments, engine, place, workers=workers, dry_run=True)
+            try:
+                yield fastest([_measured(run, facts, floor) for _ in range(arguments.repeat)])
+            except CommandFailedError as error:
+                failures.append(str(error))
+
+
+def _run(
+    arguments: argparse.Namespace, engine: str, place: Place, *, dry_run: bool, workers: int | None = None
+) -> GcRun:
     return GcRun(
         engine=engine,
         keep_commits=arguments.keep_commits,
+        place=place,
+        workers=workers,
         dry_run=dry_run,
         launcher=tuple(shlex.split(arguments.launcher)),
         more=tuple(arguments.more),
     )
 
 
-def _measured(run: GcRun, facts: LakeFacts) -> RunResult:
-    result = run_gc(run, facts)
-    _say(f"{run.engine}{'' if run.dry_run else ', deleting'}: {result.seconds:.1f} s, {result.dead_files} dead files")
+def _measured(run: GcRun, facts: LakeFacts, floor: float) -> RunResult:
+    result = run_gc(run, facts, floor=floor)
+    workers = "" if run.workers is None else f", {run.workers} workers"
+    _say(
+        f"{run.place.name}, {run.engine}{workers}{'' if run.dry_run else ', deleting'}: {result.seconds:.1f} s, "
+        f"{result.times_the_floor:.2f} times the floor, {result.dead_files} dead files"
+    )
     return result
 
 
@@ -90,6 +119,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmark", description=__doc__)
     spec_options(parser)
     parser.add_argument("--engine", action="append", choices=("local", "spark"), help="may be repeated; default: both")
+    parser.add_argument("--s3", action="store_true", help="put the lake into a bucket on loopback")
+    parser.add_argument(
+        "--latency", type=float, default=0, metavar="MS", help="measure the bucket once more, with answers held back"
+    )
+    parser.add_argument("--workers", type=int, action="append", help="of the local engine; may be repeated")
     parser.add_argument("--keep-commits", type=int, default=1000, help="the cut-off policy of every branch")
     parser.add_argument("--repeat", type=int, default=1, help="dry runs of each; the fastest counts")
     parser.add_argument(

@@ -14,6 +14,7 @@ from typing import Any
 from lakes import LakeFacts
 
 from benchmark.measuring import measure
+from benchmark.places import DISK, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,9 @@ class GcRun:
 
     engine: str
     keep_commits: int
+    place: Place = DISK
+    workers: int | None = None
+    """``--expiry-parallelism``; ``None``: its default."""
     dry_run: bool = True
     launcher: tuple[str, ...] = ()
     """The command before its arguments; empty: ``nessie-gc`` beside this Python."""
@@ -31,7 +35,10 @@ class GcRun:
         """The whole command line."""
         launcher = self.launcher or (str(Path(sys.executable).with_name("nessie-gc")),)
         arguments = ["gc", "-u", uri, "--inmemory", "--default-cutoff", str(self.keep_commits)]
-        return [*launcher, *arguments, "--engine", self.engine, "--json", *["--dry-run"] * self.dry_run, *self.more]
+        if self.workers is not None:
+            arguments += ["--expiry-parallelism", str(self.workers)]
+        arguments += ["--engine", self.engine, "--json", *["--dry-run"] * self.dry_run, *self.place.arguments()]
+        return [*launcher, *arguments, *self.more]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +47,10 @@ class RunResult:
 
     engine: str
     dry_run: bool
+    place: str
+    workers: int | None
+    floor: float
+    """Seconds in which everything is read once and nothing else is done (:mod:`benchmark.floor`)."""
     appends: int
     stored_files: int
     seconds: float
@@ -56,6 +67,11 @@ class RunResult:
         return self.stored_files / self.seconds
 
     @property
+    def times_the_floor(self) -> float:
+        """How many times the floor it took."""
+        return self.seconds / self.floor
+
+    @property
     def is_right(self) -> bool:
         """Whether it found exactly the dead files."""
         return self.dead_files == self.expected_dead_files
@@ -63,11 +79,19 @@ class RunResult:
     def to_dict(self) -> dict[str, Any]:
         """As the artifact has it."""
         figures = {"files_per_second": round(self.files_per_second), "is_right": self.is_right}
+        figures |= {"times_the_floor": round(self.times_the_floor, 2)}
         return {**dataclasses.asdict(self), **figures}
 
 
-def run_gc(run: GcRun, facts: LakeFacts) -> RunResult:
-    """Runs it on the lake, as it stands on the disk."""
+def read_once(facts: LakeFacts, place: Place) -> float:
+    """Seconds of the floor; the better of two runs."""
+    properties = (part for name, value in place.properties.items() for part in ("--property", f"{name}={value}"))
+    command = [sys.executable, "-m", "benchmark.floor", facts.nessie_uri, *properties]
+    return round(min(measure(command).seconds for _ in range(2)), 2)
+
+
+def run_gc(run: GcRun, facts: LakeFacts, *, floor: float) -> RunResult:
+    """Runs it on the lake, as it stands there."""
     expected = len(facts.dead_paths(run.keep_commits))
     environment = {**os.environ, "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
     measured = measure(run.command(facts.nessie_uri), environment=environment)
@@ -76,6 +100,9 @@ def run_gc(run: GcRun, facts: LakeFacts) -> RunResult:
     return RunResult(
         engine=run.engine,
         dry_run=run.dry_run,
+        place=run.place.name,
+        workers=run.workers,
+        floor=floor,
         appends=facts.spec.appends,
         stored_files=facts.stored_files,
         seconds=round(measured.seconds, 2),

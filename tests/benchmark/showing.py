@@ -20,9 +20,13 @@ PHASES = ("mark", "expand", "list", "subtract", "recheck", "delete")
 
 def growth(results: Sequence[RunResult], result: RunResult) -> float | None:
     """How many times the seconds of the same run on the smaller lake; ``None`` for the smallest."""
-    same = [each for each in results if (each.engine, each.dry_run) == (result.engine, result.dry_run)]
+    same = [each for each in results if _kind(each) == _kind(result)]
     smaller = [each for each in same if each.appends < result.appends]
     return result.seconds / min(smaller, key=lambda each: each.appends).seconds if smaller else None
+
+
+def _kind(result: RunResult) -> tuple[object, ...]:
+    return (result.engine, result.dry_run, result.place, result.workers)
 
 
 def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> None:
@@ -32,8 +36,8 @@ def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> 
         f"{spec.garbage_ratio:.0%} garbage; newest {keep_commits} commits of each branch kept"
     )
     table = Table(title=title)
-    for name in ("engine", "appends", "files", "seconds", "growth", "files/s", *PHASES, "driver MB"):
-        table.add_column(name, justify="left" if name == "engine" else "right")
+    for name in ("place", "engine", "appends", "files", "floor", "seconds", "ratio", "growth", *PHASES, "driver MB"):
+        table.add_column(name, justify="left" if name in ("place", "engine") else "right")
     for name in ("workers MB", "JVM MB", "all MB", "dead files"):
         table.add_column(name, justify="right")
     for result in results:
@@ -41,17 +45,24 @@ def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> 
         memory = [result.peak_megabytes.get(part, 0) for part in ("driver", "workers", "jvm", "together")]
         dead = f"{result.dead_files}" if result.is_right else f"{result.dead_files} != {result.expected_dead_files}"
         table.add_row(
-            result.engine if result.dry_run else f"{result.engine} (deletes)",
+            result.place,
+            _engine(result),
             str(result.appends),
             str(result.stored_files),
+            f"{result.floor:.1f}",
             f"{result.seconds:.1f}",
+            f"x{result.times_the_floor:.2f}",
             "" if ratio is None else f"x{ratio:.2f}",
-            f"{result.files_per_second:,.0f}",
             *(f"{result.phases.get(phase, 0):.1f}" for phase in PHASES),
             *(f"{size:.0f}" for size in memory),
             dead,
         )
-    Console(width=200).print(table)
+    Console(width=220).print(table)
+
+
+def _engine(result: RunResult) -> str:
+    workers = "" if result.workers is None else f", {result.workers} workers"
+    return f"{result.engine}{workers}{'' if result.dry_run else ' (deletes)'}"
 
 
 def write_artifact(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int, folder: Path) -> Path:
