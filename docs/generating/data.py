@@ -95,6 +95,7 @@ _MORE = {
     "content_versions": "Distinct states of contents.",
     "files_listed": "Stored files in the swept locations.",
     "unreferenced": "The sum of the seven outcomes.",
+    "counts": "How many `unknown`, `unreadable`, `unread` and `refused` there are; a hundred of each are named.",
     "lost": "Reachable files that are not stored: how many, and the first names.",
     "failed_files": "Names and reasons.",
     "spared_files": "Names and reasons.",

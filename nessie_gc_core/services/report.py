@@ -157,6 +157,7 @@ class GcReport:
             "unreadable": [{"path": path, "reason": reason} for path, reason in _first(self.unreadable)],
             "unread": _named(self.unread),
             "refused": _named(self.refused),
+            "counts": {name: len(getattr(self, name)) for name in ("unknown", "unreadable", "unread", "refused")},
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
             "failed_files": [_file(f) for f in self.failed_files],
             "spared_files": [_file(f) for f in self.spared_files],

@@ -23,8 +23,10 @@ def report_html(report: Mapping[str, Any], outcomes: Mapping[str, Mapping[str, i
         (name.replace("_", " "), tally["files"], tally["bytes"]) for name, tally in outcomes.items() if tally["files"]
     )
     parts = [f"<h4>{escape(head)}</h4>", _table(("unreferenced", "files", "bytes"), rows)]
-    parts += [_list(f"{name}: nothing was deleted there", report[name], "location") for name in ("unknown", "unread")]
-    parts += [_list(name, report[name], "path") for name in ("unreadable", "failed_files", "spared_files")]
+    count = {**report["counts"], "failed_files": report["failed"]["files"], "spared_files": report["spared"]["files"]}
+    for name in ("unknown", "unread"):
+        parts.append(_list(f"{name}: nothing was deleted there", report[name], "location", count[name]))
+    parts += [_list(name, report[name], "path", count[name]) for name in ("unreadable", "failed_files", "spared_files")]
     parts += [f"<p>warning: {escape(warning)}</p>" for warning in report["warnings"]]
     return "\n".join(part for part in parts if part)
 
@@ -35,11 +37,12 @@ def _table(columns: Iterable[str], rows: Iterable[tuple[str, int, int]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _list(title: str, rows: list[dict[str, str | None]], name: str) -> str:
+def _list(title: str, rows: list[dict[str, str | None]], name: str, count: int) -> str:
     if not rows:
         return ""
     items = "".join(
         f"<li><code>{escape(row[name] or '')}</code>: {escape(row['reason'] or '')}</li>" for row in rows[:_MOST]
     )
-    more = f"<li>and {len(rows) - _MOST:,} more</li>" if len(rows) > _MOST else ""
+    left = count - min(len(rows), _MOST)
+    more = f"<li>and {left:,} more</li>" if left > 0 else ""
     return f"<p>{escape(title.replace('_', ' '))}</p><ul>{items}{more}</ul>"

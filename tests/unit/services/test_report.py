@@ -48,6 +48,17 @@ def test_lists_of_names_are_cut_and_warnings_come_once() -> None:
         report.warn(f"warning {number}")
     assert [MAX_NAMES, MAX_NAMES] == [len(report.to_dict()["unknown"]), len(report.warnings)]
     assert len(report.warnings) == len(set(report.warnings))
+    assert {"unknown": MAX_NAMES + 5, "unreadable": 0, "unread": 0, "refused": 0} == report.to_dict()["counts"]
+
+
+def test_a_notebook_is_told_how_many_more_there_are_than_are_named() -> None:
+    report = GcReport(unknown={f"s3://b/{number}/": "x" for number in range(100_000)})
+    report.outcomes[Outcome.FAILED].add(7, 7)
+    report.failed_files.append(NamedFile("s3://b/a", "denied"))
+    html = report._repr_html_()
+    named = html.count("<code>s3://b/") - 1
+    assert f"and {100_000 - named:,} more" in html
+    assert "and 6 more" in html
 
 
 def test_a_phase_adds_up_its_time_even_where_it_fails() -> None:
