@@ -262,6 +262,7 @@ def expand(
     readers: Sequence[type[ContentToFiles]],
     *,
     known: Dataset | None = None,
+    progress: Callable[[int, int], None] = lambda done, found: None,
 ) -> Expansion:
     """Walks down from the files of content versions, level by level, distinct by path at every level.
 
@@ -272,6 +273,7 @@ def expand(
         readers: the readers whose contents occur.
         known: :data:`EXPANDED_FILES` of an earlier expansion (:meth:`Expansion.expanded`); what was expanded there, as
             the same kind and to its end, is not expanded again.
+        progress: told how many files are expanded, and of how many that were found by then.
     """
     files = version_files.flat_map(KeyVersionFiles(index)).checkpoint()
     files_read = 0
@@ -284,8 +286,10 @@ def expand(
             count = frontier.count()
             if count == 0:
                 continue
+            progress(files_read, files_read + count)
             files_read += count
             children = frontier.flat_map(ExpandFiles(choice, index)).checkpoint()
+            progress(files_read, files_read)
             files = files.union(children)
             log.debug("expanded %d files of kind %s", count, kind)
     return Expansion(files=files, files_read=files_read)

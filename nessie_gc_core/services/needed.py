@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -44,13 +44,16 @@ def find_needed(run: SweepRun) -> Needed:
     readers = readers_of(types, run)
     read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
     read_types |= {type_ for type_ in types if unknown_type(type_)}
+    versions_read = run.report.content_versions
+    run.progress("expand", 0, versions_read)
     version_files = _read_versions(versions, read_types, run)
+    run.progress("expand", versions_read, versions_read)
     unread = UnreadContents()
     if types - read_types:
         unread.find(versions, read_types)
     plan = _plan(version_files, unread, run)
     index = UnitIndex.of(plan)
-    expansion = expand(version_files, index, run.choice, readers)
+    expansion = expand(version_files, index, run.choice, readers, progress=_progress_after(versions_read, run))
     finder = unknown_finder(run, plan, readers)
     problems = finder.find(version_files, expansion)
     warn_of_missing_metadata(problems, version_files, run)
@@ -59,6 +62,11 @@ def find_needed(run: SweepRun) -> Needed:
     run.report.files_expanded += run.report.content_versions + expansion.files_read
     scope = Scope(plan=plan, index=index, readers=readers, finder=finder, known=expansion.expanded())
     return Needed(scope=scope, expansion=expansion)
+
+
+def _progress_after(versions: int, run: SweepRun) -> Callable[[int, int], None]:
+    """Tells the progress of the files that come after the content versions."""
+    return lambda done, found: run.progress("expand", versions + done, versions + found)
 
 
 def _versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:

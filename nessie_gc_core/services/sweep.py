@@ -109,6 +109,8 @@ class _Sweep:
             stored = list_units(run.engine, plan.units, run.choice, plan.rules)
             counts = StoredCounts(stored)
             report.left_alone = counts.left_alone
+            listed = sum(files for files, _ in counts.files.values())
+            run.progress("list", listed, listed)
             stored = stored.where("left_alone", [0])
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)

@@ -257,6 +257,16 @@ def test_progress_is_told(lake: MemoryLake) -> None:
     assert ["mark", "expand", "list", "subtract", "delete"] == list(dict.fromkeys(told))
 
 
+def test_progress_says_how_many_files_are_expanded_of_those_that_were_found(lake: MemoryLake) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    with Collector(**settings(lake), progress=lambda *what: told.append(what)) as gc:
+        report = gc.plan(default_cutoff="1").report
+    done = [done for phase, done, _ in told if phase == "expand"]
+    assert (sorted(done), report.files_expanded) == (done, done[-1])
+    assert all(total is None or total >= done for _, done, total in told)
+    assert ("list", report.files_listed.files, report.files_listed.files) in told
+
+
 @pytest.mark.parametrize("delete", ["False", 0, None, "yes"])
 def test_whether_files_are_deleted_is_a_word_and_no_text(gc: Collector, lake: MemoryLake, delete: object) -> None:
     with pytest.raises(ConfigurationError, match="`delete` is True or False"):
