@@ -12,6 +12,8 @@ from nessie_gc_nessie import NessieConnector
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import NessieGcError
 
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+"""Where an object lies in memory may have any digits in it."""
 HIDDEN = ["qzx/xjw", "12/qzx", "qzx@xjw", "qzx:xjw", "qzx#xjw", "qzx?xjw", "qzx%xjw", "vq@zx/xj?wq#:qzx", "?qzx"]
 URLS = {
     JdbcLiveSetStore: ("url", ["postgresql://me:{}@db.invalid/gc", "jdbc:postgresql://me:{}@db.invalid/gc"]),
@@ -26,7 +28,7 @@ def shown(connector: type[Connector], options: dict[str, str | int]) -> str:
     texts = []
     try:
         with connector.from_options(options) as opened:
-            texts.append(f"{opened!r} {opened.options!r}")
+            texts.append(_ADDRESS.sub("", f"{opened!r} {opened.options!r}"))
             if isinstance(opened, JdbcLiveSetStore):
                 texts.append(opened.database.shown_url)
                 list(opened.live_sets())
