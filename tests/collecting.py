@@ -73,11 +73,12 @@ class LakeServices:
         between: Callable[[], object] = lambda: None,
         progress: Progress = no_progress,
     ) -> GcReport:
-        """One ``gc``; something may happen between mark and sweep."""
+        """One ``gc``; something may happen between mark and sweep, once."""
+        waiting = [between]
 
         def happen(phase: str, done: int, total: int | None) -> None:
-            if phase == "expand":
-                between()
+            if phase == "expand" and waiting:
+                waiting.pop()()
             progress(phase, done, total)
 
         marking = {"default_cutoff": policy, "cutoff": cutoffs}
