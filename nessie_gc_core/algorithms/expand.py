@@ -11,7 +11,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.read_ahead import read_ahead
+from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
 from nessie_gc_core.algorithms.storable import UNKNOWN_REASON, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
@@ -28,8 +28,8 @@ from nessie_gc_core.model.text import one_line
 log = logging.getLogger(__name__)
 
 _TO_EXPAND = ("path", "kind", "content_type", "length")
-CHILDREN = 5_000
-"""How many children of a file are handed on at once."""
+PIECE = 5_000
+"""How many of the files that a version or a file names are handed on at once."""
 REMEMBERED_CHILDREN = 200_000
 """How many children a task remembers to yield each once; more only means more rows for ``distinct``."""
 
@@ -76,7 +76,7 @@ class ReadVersions:
         with OpenConnectors(self._choice) as connectors:
 
             def read(group: Sequence[ContentVersion]) -> Iterator[list[Row]]:
-                yield list(_read_group(group, connectors, rules))
+                return in_pieces(_read_group(group, connectors, rules), PIECE)
 
             found = read_ahead(groups, read, at_once=lambda group: self._choice.reads_at_once(named_by(group[0])))
             with closing(found):
@@ -174,8 +174,7 @@ class ExpandFiles:
         try:
             opened = replace(file, path=self._index.rules.to_open(file.path))
             with connectors.reader(type_) as reader:
-                children = iter(reader.expand(opened))
-                while piece := list(itertools.islice(children, CHILDREN)):
+                for piece in in_pieces(reader.expand(opened), PIECE):
                     yield _Expanded(file, type_, piece)
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
             yield _Expanded(file, type_, problem=why_unreadable(error))

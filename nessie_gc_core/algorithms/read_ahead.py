@@ -50,7 +50,7 @@ class _Pools:
     def forget(self) -> None:
         """A copy of a process has no threads but one."""
         self._pools: dict[int, ThreadPoolExecutor] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may end a task, whose bytes count, while a pool is made
         self.under_way = 0
 
 
@@ -93,6 +93,21 @@ def read_ahead(
             ahead.begin(job, threads, bytes_)
     finally:
         ahead.stop()
+
+
+def in_pieces(items: Iterable[R], most: int) -> Iterator[list[R]]:
+    """The items in lists of at most so many; where they break off, those that came before the error come first."""
+    iterator = iter(items)
+    while True:
+        piece: list[R] = []
+        try:
+            piece.extend(itertools.islice(iterator, most))
+        except Exception:
+            yield piece
+            raise
+        if not piece:
+            return
+        yield piece
 
 
 def _sorted(found: Iterable[R | More[J]], waiting: deque[J]) -> Iterator[R]:
