@@ -20,6 +20,8 @@ KEYS = st.sets(
 class Listing(OrderedStore):
     """A store in memory that counts what it is asked."""
 
+    is_ordered = True
+
     def __init__(self, keys, *, in_order=True):
         self.keys = sorted(keys) if in_order else list(keys)
         self.requests = 0

@@ -29,7 +29,12 @@ class KeyRange(NamedTuple):
 
 
 class OrderedStore(ABC):
-    """A store that lists keys in the order of their bytes, and from any key on."""
+    """A store that may list keys in the order of their bytes, and from any key on."""
+
+    @property
+    @abstractmethod
+    def is_ordered(self) -> bool:
+        """Whether it does."""
 
     @abstractmethod
     def pages_after(self, prefix: str, after: str) -> Iterator[tuple[Sequence[StoredFile], bool]]:

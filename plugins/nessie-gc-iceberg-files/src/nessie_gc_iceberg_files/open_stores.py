@@ -26,9 +26,9 @@ class _Shared:
         """The store of a place, which is somebody more's until it is given back."""
         identity = (place.scheme, place.authority, frozenset(properties.items()))
         with self._lock:
-            unused = self._unused()
             store, users = self._open.get(identity) or (_open(place, dict(properties)), 0)
             self._open[identity] = (store, users + 1)
+            unused = self._unused()
         _close(unused)
         return identity, store
 

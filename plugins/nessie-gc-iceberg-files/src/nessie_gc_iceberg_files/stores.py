@@ -63,11 +63,6 @@ class Store(ABC):
         """Paths without a known size that are no files to this store, such as directories, and why each stays."""
         return {}
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether it lists in the order of keys' bytes, and is an ``OrderedStore``."""
-        return False
-
     def keeps_versions(self) -> bool | None:
         """Whether a deletion leaves an older version behind; ``None``: the store does not say."""
         return None
