@@ -79,6 +79,8 @@ class ListFiles:
         try:
             with connectors.lister_alone(location) as lister:
                 hadoop = unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
+                if isinstance(lister, SupportsLeftAlone):
+                    lister.take_left_alone()  # what a listing left out that then broke off is not this one's
                 for file in _files(lister, location, task.part):
                     if isinstance(file, ListingPart):
                         yield More(task._replace(part=file.name))

@@ -261,6 +261,7 @@ def test_names_that_are_left_alone_are_counted_once(lister, location, tmp_path):
     Path(os.fsdecode(os.fsencode(location) + b"sub/\xff.parquet")).touch()
     folder.joinpath("a.parquet").touch()
     assert isinstance(lister, SupportsLeftAlone)
+    lister.take_left_alone()  # of the tests before this one, which share the store
     for part in lister.split_listing(location, 4):
         list(lister.list_part(location, part))
     assert 3 == lister.take_left_alone()

@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import SimpleNamespace
+
 import pytest
 
+from nessie_gc_core import hookimpl
 from nessie_gc_core.algorithms.listing import ListFiles, listing_tasks, sidecar_owner
 from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.errors import NessieGcError, SafetyError
+from nessie_gc_core.connectors import FileLister
+from nessie_gc_core.errors import ListingError, NessieGcError, SafetyError
+from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.relations import LISTING_TASKS
+from nessie_gc_core.plugins import PluginRegistry
 
 RULES = LocationRules()
 
@@ -79,3 +87,34 @@ def test_a_nested_location_has_keys_below_the_root_of_its_unit() -> None:
 )
 def test_the_owner_of_a_checksum_sidecar(path: str, owner: str | None) -> None:
     assert owner == sidecar_owner(path)
+
+
+class LeavesAlone(FileLister):
+    """Leaves a name alone in every location, and breaks off in one of them."""
+
+    name = "leaves-alone"
+    schemes = frozenset({"odd"})
+
+    def __init__(self, options) -> None:
+        super().__init__(options)
+        self._count = 0
+
+    def list_files(self, location: str) -> Iterator[FileReference]:
+        self._count += 1
+        if location.endswith("broken/"):
+            raise ListingError("it breaks off")
+        return iter(())
+
+    def take_left_alone(self) -> int:
+        taken, self._count = self._count, 0
+        return taken
+
+
+def test_what_a_broken_listing_left_alone_is_counted_with_no_other() -> None:
+    registry = PluginRegistry()
+    registry.register(SimpleNamespace(nessie_gc_register_file_lister=hookimpl(lambda: LeavesAlone)), name="odd")
+    tasks = [("odd://b/", f"odd://b/{name}/", f"{name}/", None) for name in ("broken", "whole")]
+    choice = ConnectorChoice(plugins=registry, read_ahead=1)
+    batches = ListFiles(choice, RULES)(to_batches(iter(tasks), LISTING_TASKS))
+    found = [each for batch in batches for each in to_rows(batch, "location", "problem", "left_alone")]
+    assert [("odd://b/broken/", "it breaks off", 0), ("odd://b/whole/", None, 1)] == found
