@@ -1,9 +1,10 @@
-"""``python -m benchmark``: measures ``nessie-gc gc`` on simulated lakes, one of them with twice the appends.
+"""``python -m benchmark``: measures ``nessie-gc gc`` on simulated lakes of two sizes.
 
-A lake lies on the disk, or with ``--s3`` in a bucket on loopback, with ``--latency`` also behind a proxy that holds
-answers back. Each time is told beside the floor: the time in which everything is read once and nothing else is done.
-Every run is a whole process. Runs are dry but for the last one on the smaller lake of a disk, which deletes. The exit
-code is 1 where a run named other files than the dead ones; how long anything took never fails.
+The larger one has ``--times`` as many appends, or tables with ``--more-tables``. A lake lies on the disk, or with
+``--s3`` in a bucket on loopback, with ``--latency`` also behind a proxy that holds answers back. Each time is told
+beside the floor: the time in which everything is read once and nothing else is done. Every run is a whole process.
+Runs are dry but for the last one on the smaller lake of a disk, which deletes. The exit code is 1 where a run named
+other files than the dead ones; how long anything took never fails.
 """
 
 from __future__ import annotations
@@ -36,11 +37,9 @@ def main() -> int:
     results: list[RunResult] = []
     failures: list[str] = []
     try:
-        for factor in (1, 2) if arguments.twice else (1,):
-            spec = spec_from(arguments, appends=arguments.appends * factor)
-            results.extend(
-                _on_lake(arguments, spec, folder / f"x{factor}", failures, real=arguments.real and factor == 1)
-            )
+        for number, spec in enumerate(_sizes(arguments)):
+            real = arguments.real and number == 0
+            results.extend(_on_lake(arguments, spec, folder / f"{number}", failures, real=real))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     spec = spec_from(arguments)
@@ -50,6 +49,15 @@ def main() -> int:
     for failure in failures:
         _say(failure)
     return 0 if all(result.is_right for result in results) and not failures else 1
+
+
+def _sizes(arguments: argparse.Namespace) -> list[LakeSpec]:
+    """The smaller lake, and the larger one unless it is left out."""
+    spec, times = spec_from(arguments), arguments.times
+    if times == 1:
+        return [spec]
+    more = {"tables": spec.tables * times} if arguments.more_tables else {"appends": spec.appends * times}
+    return [spec, replace(spec, **more)]
 
 
 def _on_lake(
@@ -127,8 +135,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep-commits", type=int, default=1000, help="the cut-off policy of every branch")
     parser.add_argument("--repeat", type=int, default=1, help="dry runs of each; the fastest counts")
     parser.add_argument(
-        "--no-twice", dest="twice", action="store_false", help="leave out the lake of twice the appends"
+        "--times", type=int, default=2, metavar="N", help="of the larger lake the appends; default: 2; 1: leave it out"
     )
+    parser.add_argument("--more-tables", action="store_true", help="the larger lake has more tables, not more appends")
     parser.add_argument("--no-real", dest="real", action="store_false", help="leave out the run that deletes")
     parser.add_argument("--folder", type=Path, help="where lakes are built; default: the temporary folder")
     parser.add_argument("--artifacts", type=Path, default=Path("artifacts"), help="where the JSON goes")

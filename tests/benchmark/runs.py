@@ -51,6 +51,7 @@ class RunResult:
     workers: int | None
     floor: float
     """Seconds in which everything is read once and nothing else is done (:mod:`benchmark.floor`)."""
+    tables: int
     appends: int
     stored_files: int
     seconds: float
@@ -103,6 +104,7 @@ def run_gc(run: GcRun, facts: LakeFacts, *, floor: float) -> RunResult:
         place=run.place.name,
         workers=run.workers,
         floor=floor,
+        tables=facts.spec.tables,
         appends=facts.spec.appends,
         stored_files=facts.stored_files,
         seconds=round(measured.seconds, 2),

@@ -21,8 +21,8 @@ PHASES = ("mark", "expand", "list", "subtract", "recheck", "delete")
 def growth(results: Sequence[RunResult], result: RunResult) -> float | None:
     """How many times the seconds of the same run on the smaller lake; ``None`` for the smallest."""
     same = [each for each in results if _kind(each) == _kind(result)]
-    smaller = [each for each in same if each.appends < result.appends]
-    return result.seconds / min(smaller, key=lambda each: each.appends).seconds if smaller else None
+    smaller = [each for each in same if each.stored_files < result.stored_files]
+    return result.seconds / min(smaller, key=lambda each: each.stored_files).seconds if smaller else None
 
 
 def _kind(result: RunResult) -> tuple[object, ...]:
@@ -32,13 +32,13 @@ def _kind(result: RunResult) -> tuple[object, ...]:
 def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> None:
     """Prints one table."""
     title = (
-        f"{spec.tables} tables, {spec.files_per_append} files an append, {spec.branches} branches, "
+        f"{spec.files_per_append} files an append, {spec.branches} branches, "
         f"{spec.garbage_ratio:.0%} garbage; newest {keep_commits} commits of each branch kept"
     )
     table = Table(title=title)
-    for name in ("place", "engine", "appends", "files", "floor", "seconds", "ratio", "growth", *PHASES, "driver MB"):
+    for name in ("place", "engine", "tables", "appends", "files", "floor", "seconds", "ratio", "growth", *PHASES):
         table.add_column(name, justify="left" if name in ("place", "engine") else "right")
-    for name in ("workers MB", "JVM MB", "all MB", "dead files"):
+    for name in ("driver MB", "workers MB", "JVM MB", "all MB", "dead files"):
         table.add_column(name, justify="right")
     for result in results:
         ratio = growth(results, result)
@@ -47,6 +47,7 @@ def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> 
         table.add_row(
             result.place,
             _engine(result),
+            str(result.tables),
             str(result.appends),
             str(result.stored_files),
             f"{result.floor:.1f}",

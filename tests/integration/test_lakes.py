@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,15 @@ NO_COMMITS = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(scope="module")
-def facts(nessie: NessieServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeFacts]:
+@pytest.fixture(scope="module", params=[1, 2], ids=["a commit each", "two tables a commit"])
+def facts(
+    request: pytest.FixtureRequest, nessie: NessieServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LakeFacts]:
     main = requests.get(f"{nessie.uri}/trees/main", timeout=30).json()["reference"]
     source = {**main, "hash": NO_COMMITS}
     requests.post(f"{nessie.uri}/trees?name={SPEC.main}&type=BRANCH", json=source, timeout=30).raise_for_status()
-    yield build_lake(SPEC, tmp_path_factory.mktemp("simulated"), nessie.uri)
+    spec = replace(SPEC, tables_per_commit=request.param)
+    yield build_lake(spec, tmp_path_factory.mktemp("simulated"), nessie.uri)
     for name in [SPEC.main, *map(SPEC.branch_name, range(1, SPEC.branches + 1))]:
         head = requests.get(f"{nessie.uri}/trees/{name}", timeout=30).json()["reference"]["hash"]
         requests.delete(f"{nessie.uri}/trees/{name}@{head}?type=BRANCH", timeout=30).raise_for_status()
@@ -60,10 +64,9 @@ def test_live_paths_are_those_that_the_metadata_leads_to(facts: LakeFacts, keep_
     for history in facts.branches.values():
         visible: dict[int, int] = {}
         cut = len(history) - (keep_commits or len(history))
-        live = {commit.state for commit in history[max(cut, 0) :] if commit.state is not None}
+        live = {state for commit in history[max(cut, 0) :] for state in commit.states}
         for commit in history[: max(cut, 0) + 1]:
-            if commit.state is not None:
-                visible[facts.states[commit.state].table] = commit.state
+            visible.update((facts.states[state].table, state) for state in commit.states)
         for state in live | set(visible.values()):
             expected |= files_of(facts.states[state].metadata)
 

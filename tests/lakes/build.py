@@ -15,6 +15,7 @@ def spec_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that shape a lake."""
     default = LakeSpec()
     parser.add_argument("--tables", type=int, default=default.tables)
+    parser.add_argument("--tables-per-commit", type=int, default=default.tables_per_commit)
     parser.add_argument("--appends", type=int, default=default.appends)
     parser.add_argument("--files", type=int, default=default.files_per_append, help="data files per append")
     parser.add_argument("--branches", type=int, default=default.branches)
@@ -23,11 +24,12 @@ def spec_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite-every", type=int, default=default.overwrite_every)
 
 
-def spec_from(arguments: argparse.Namespace, *, appends: int | None = None) -> LakeSpec:
+def spec_from(arguments: argparse.Namespace) -> LakeSpec:
     """The lake that the options describe."""
     return LakeSpec(
         tables=arguments.tables,
-        appends=appends or arguments.appends,
+        tables_per_commit=arguments.tables_per_commit,
+        appends=arguments.appends,
         files_per_append=arguments.files,
         branches=arguments.branches,
         branch_share=arguments.branch_share,

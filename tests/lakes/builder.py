@@ -1,4 +1,4 @@
-"""Builds a lake: real Iceberg v2 metadata, empty data files, one Nessie commit per append."""
+"""Builds a lake: real Iceberg v2 metadata, empty data files, a Nessie commit for each append or for several."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import random
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,13 +77,13 @@ class _Builder:
             if step == "fork":
                 self._fork(branch)
             else:
-                for table in range(spec.tables):
-                    self._append(branch, table)
+                for first in range(0, spec.tables, spec.tables_per_commit):
+                    self._append(branch, range(first, min(first + spec.tables_per_commit, spec.tables)))
         return LakeFacts(
             spec=spec,
             directory=str(self._directory),
             nessie_uri=self._nessie_uri,
-            commits=len(self._states),
+            commits=len({each.commit_id for history in self._branches.values() for each in history if each.states}),
             states=tuple(self._states),
             branches={name: tuple(history) for name, history in self._branches.items()},
             content_ids=self._content_ids,
@@ -106,19 +107,30 @@ class _Builder:
         spec = self._spec
         if not self._nessie.has(spec.main, [spec.namespace]):
             namespace = {"type": "NAMESPACE", "elements": [spec.namespace], "properties": {}}
-            commit, _ = self._nessie.put(spec.main, [spec.namespace], namespace, message="namespace")
-            self._branches[spec.main].append(CommittedState(commit_id=commit, state=None))
+            commit, _ = self._nessie.put(spec.main, {(spec.namespace,): namespace}, message="namespace")
+            self._branches[spec.main].append(CommittedState(commit_id=commit, states=()))
 
     def _fork(self, name: str) -> None:
         self._nessie.create_branch(name, source=self._spec.main)
         self._branches[name] = list(self._branches[self._spec.main])
         self._tables[name] = [table.fork() for table in self._tables[self._spec.main]]
 
-    def _append(self, branch: str, table: int) -> None:
-        state = self._write_append(self._tables[branch][table], table)
-        name = f"t{table}"
-        dotted = f"{self._spec.namespace}.{name}"
-        content = {
+    def _append(self, branch: str, tables: Sequence[int]) -> None:
+        """Appends to each of the tables, in one commit."""
+        contents: dict[tuple[str, ...], dict[str, Any]] = {}
+        first = len(self._states)
+        for table in tables:
+            state = self._write_append(self._tables[branch][table], table)
+            contents[self._spec.namespace, f"t{table}"] = self._content(table, state)
+            self._tables[branch][table].state = len(self._states)
+            self._states.append(state)
+        named = ".".join(next(iter(contents))) if len(contents) == 1 else f"{len(contents)} tables"
+        commit, added = self._nessie.put(branch, contents, message=f"append to {named}")
+        self._content_ids.update((".".join(key), content_id) for key, content_id in added.items())
+        self._branches[branch].append(CommittedState(commit_id=commit, states=tuple(range(first, len(self._states)))))
+
+    def _content(self, table: int, state: TableState) -> dict[str, Any]:
+        content: dict[str, Any] = {
             "type": "ICEBERG_TABLE",
             "metadataLocation": self._spec.scheme + state.metadata,
             "snapshotId": state.snapshot_id,
@@ -126,16 +138,9 @@ class _Builder:
             "specId": 0,
             "sortOrderId": 0,
         }
-        if dotted in self._content_ids:
-            content["id"] = self._content_ids[dotted]
-        commit, content_id = self._nessie.put(
-            branch, [self._spec.namespace, name], content, message=f"append to {dotted}"
-        )
-        if content_id is not None:
-            self._content_ids[dotted] = content_id
-        self._branches[branch].append(CommittedState(commit_id=commit, state=len(self._states)))
-        self._tables[branch][table].state = len(self._states)
-        self._states.append(state)
+        if (content_id := self._content_ids.get(f"{self._spec.namespace}.t{table}")) is not None:
+            content["id"] = content_id
+        return content
 
     def _write_append(self, at: _TableOnBranch, table: int) -> TableState:
         location = self._location(table)

@@ -34,8 +34,8 @@ class CommittedState:
     """One commit of a branch."""
 
     commit_id: str
-    state: int | None
-    """Index of the state that it put; ``None`` for the commit that made the namespace."""
+    states: tuple[int, ...]
+    """Indexes of the states that it put; none for the commit that made the namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class LakeFacts:
     """Absolute; every file of the lake lies below."""
     nessie_uri: str
     commits: int
-    """Table commits that were made, on all branches together."""
+    """Commits of tables that were made, on all branches together."""
     states: tuple[TableState, ...]
     branches: dict[str, tuple[CommittedState, ...]]
     """For each branch all its commits, oldest first, those from before its fork included."""
@@ -86,12 +86,10 @@ class LakeFacts:
             cut = 0 if keep_commits is None else max(len(history) - max(keep_commits, 1), 0)
             visible: dict[int, int] = {}
             for number, commit in enumerate(history):
-                if commit.state is None:
-                    continue
                 if number <= cut:
-                    visible[self.states[commit.state].table] = commit.state
+                    visible.update((self.states[state].table, state) for state in commit.states)
                 else:
-                    live.add(commit.state)
+                    live.update(commit.states)
             live.update(visible.values())
         return live
 
@@ -123,7 +121,8 @@ class LakeFacts:
         """Reads what :meth:`save` wrote."""
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         branches = {
-            name: tuple(CommittedState(**commit) for commit in history) for name, history in values["branches"].items()
+            name: tuple(CommittedState(commit_id=one["commit_id"], states=tuple(one["states"])) for one in history)
+            for name, history in values["branches"].items()
         }
         return cls(
             **{

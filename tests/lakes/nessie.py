@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -39,15 +40,19 @@ class NessieCommits:
         answer = self._call("POST", f"{self._trees}?name={quote(name, safe='')}&type=BRANCH", body)
         self._heads[name] = answer["reference"]["hash"]
 
-    def put(self, branch: str, key: list[str], content: dict[str, Any], *, message: str) -> tuple[str, str | None]:
-        """Commits one content; the new head, and the content's id where the content is new."""
-        operation = {"type": "PUT", "key": {"elements": key}, "content": content}
-        body = {"commitMeta": {"message": message}, "operations": [operation]}
+    def put(
+        self, branch: str, contents: Mapping[tuple[str, ...], dict[str, Any]], *, message: str
+    ) -> tuple[str, dict[tuple[str, ...], str]]:
+        """Commits contents by their keys; the new head, and the ids of the contents that are new."""
+        operations = [
+            {"type": "PUT", "key": {"elements": list(key)}, "content": content} for key, content in contents.items()
+        ]
+        body = {"commitMeta": {"message": message}, "operations": operations}
         url = f"{self._trees}/{quote(branch, safe='')}@{self.head(branch)}/history/commit"
         answer = self._call("POST", url, body)
         self._heads[branch] = answer["targetBranch"]["hash"]
-        added = answer.get("addedContents") or []
-        return self._heads[branch], added[0]["contentId"] if added else None
+        added = answer.get("addedContents") or ()
+        return self._heads[branch], {tuple(each["key"]["elements"]): each["contentId"] for each in added}
 
     def has(self, branch: str, key: list[str]) -> bool:
         """Whether a key exists at the head of a branch."""

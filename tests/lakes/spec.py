@@ -21,6 +21,8 @@ class LakeSpec:
     """Which share of the appends goes to the branches after they forked (0: forks without commits of their own)."""
     garbage_ratio: float = 0.1
     """Files that no commit ever named, per committed data file."""
+    tables_per_commit: int = 1
+    """How many tables one commit puts at once."""
     overwrite_every: int = 0
     """Each n-th append of a table replaces all its data instead of adding to it; 0: never."""
     data_file_bytes: int = 1000
@@ -37,8 +39,8 @@ class LakeSpec:
     """File names and ids come from this."""
 
     def __post_init__(self) -> None:
-        if min(self.tables, self.appends, self.files_per_append, self.partitions) < 1:
-            raise ValueError("a lake has at least one table, one append, one file an append and one partition")
+        if min(self.tables, self.appends, self.files_per_append, self.partitions, self.tables_per_commit) < 1:
+            raise ValueError("a lake has at least one table (in a commit), append, file an append and partition")
 
     @property
     def data_files(self) -> int:
