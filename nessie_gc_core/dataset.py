@@ -15,6 +15,7 @@ from typing import ClassVar, Protocol
 import pyarrow as pa
 
 from nessie_gc_core.model.closing import Closing
+from nessie_gc_core.model.work import Work
 
 MANY_VALUES = 1000
 """A filter by more values than this is a join with them: they would make a query of their own weight."""
@@ -138,6 +139,10 @@ class Engine(Closing):
         Raises:
             ConfigurationError: they cannot; the message says what was found and what to set.
         """
+
+    def work(self) -> Work | None:
+        """What functions have done by now, also while they run; ``None``: this engine cannot tell."""
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -20,6 +20,7 @@ from nessie_gc_core.connectors import (
     SupportsSplitListing,
     SupportsSqlSchema,
     SupportsStoreClock,
+    SupportsTraffic,
     SupportsVersioning,
 )
 from nessie_gc_core.plugins.registry import KINDS
@@ -31,7 +32,7 @@ from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
 from nessie_gc_core.testing.visited_deduplicator import VisitedDeduplicatorContract
 
-ABILITIES = {
+ABILITIES: dict[type, type | None] = {
     SupportsSharedClock: RepositoryConnector,
     SupportsFormerIdentities: RepositoryConnector,
     SupportsSplitListing: FileLister,
@@ -40,8 +41,9 @@ ABILITIES = {
     SupportsLeftAlone: FileLister,
     SupportsVersioning: FileLister,
     SupportsSqlSchema: LiveSetStore,
+    SupportsTraffic: None,
 }
-"""Optional abilities and the contract to which each belongs."""
+"""Optional abilities and the contract to which each belongs; ``None``: to several."""
 KIT = (
     RepositoryConnectorContract,
     ContentToFilesContract,

@@ -58,8 +58,13 @@ defaults of `plan`, `mark`, `sweep`, `collect` and `delete_deferred`, whose own 
 _PROGRESS = """## Progress
 
 `Collector(progress=...)` takes a function `{signature}`. {text}
-The phases are `mark` (which counts references), `expand`, `list` and `subtract` (which only say that they begin), and
-`delete` (which counts steps). An exception that it raises ends the run.
+The phases are `mark` (which counts references), `expand` (content versions and files that name others, of those that
+are known by then), `list` (files, of nobody knows how many), `subtract` (which only says that it begins), and `delete`
+(which counts steps). Spark tells of files as tasks end; Spark Connect tells only where a level begins and ends. An
+exception that it raises ends the run.
+
+A progress that has a method `show_traffic(phase: str, traffic: Traffic)` as well is told what was asked of the stores.
+It may be called from a thread of its own, one call at a time.
 """
 _MORE: dict[str, dict[str, str]] = {
     "GcReport": {

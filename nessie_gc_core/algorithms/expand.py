@@ -15,6 +15,7 @@ from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
 from nessie_gc_core.algorithms.storable import UNKNOWN_REASON, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.config.meter import METER
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import MissingFileError, UnknownLocationError, UnreadableFileError
@@ -24,6 +25,7 @@ from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, SPELLING, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.work import Work
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +78,8 @@ class ReadVersions:
         with OpenConnectors(self._choice) as connectors:
 
             def read(group: Sequence[ContentVersion]) -> Iterator[list[Row]]:
-                return in_pieces(_read_group(group, connectors, rules), PIECE)
+                yield from in_pieces(_read_group(group, connectors, rules), PIECE)
+                METER.add(Work(files_expanded=len(group)))
 
             found = read_ahead(groups, read, at_once=lambda group: self._choice.reads_at_once(named_by(group[0])))
             with closing(found):
@@ -178,6 +181,7 @@ class ExpandFiles:
                     yield _Expanded(file, type_, piece)
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
             yield _Expanded(file, type_, problem=why_unreadable(error))
+        METER.add(Work(files_expanded=1))
 
     def _rows(self, read: Iterator[_Expanded]) -> Iterator[Row]:
         seen: set[tuple[str, str]] = set()

@@ -13,6 +13,7 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.read_ahead import More, read_ahead
 from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.config.meter import METER
 from nessie_gc_core.connectors import (
     FileLister,
     ListingPart,
@@ -27,6 +28,7 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.work import Work
 
 log = logging.getLogger(__name__)
 
@@ -70,9 +72,9 @@ class ListFiles:
                 continue
             rows.append(row)
             if len(rows) >= _PIECE:
-                yield rows
+                yield _listed(rows)
                 rows = []
-        yield rows
+        yield _listed(rows)
 
     def _list(self, connectors: OpenConnectors, task: _Task) -> Iterator[Row | More[_Task]]:
         unit, location = task.unit, task.location
@@ -103,6 +105,11 @@ class ListFiles:
         if not canonical.startswith(base):
             raise ListingError(f"the listing of {location} returned {file.path!r}, which is not below it")
         return prefix + canonical[len(base) :]
+
+
+def _listed(rows: list[Row]) -> list[Row]:
+    METER.add(Work(files_listed=len(rows)))
+    return rows
 
 
 class _Task(NamedTuple):

@@ -6,11 +6,24 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.filesize import decimal
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.run import Progress as ProgressCallback
 from nessie_gc_core.services.run import no_progress
 
@@ -19,30 +32,80 @@ log = logging.getLogger(__name__)
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class _Lines:
-    """One line per phase now and then."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def __call__(self, phase: str, done: int, total: int | None) -> None:
-        now = time.monotonic()
-        if now - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = now
-            log.info("%s", phase if total is None else f"{phase}: {done} of {total}")
-
-
-class _Bars:
-    """One bar per phase."""
+class _Phases:
+    """The phases of a run as tasks, whose rates rich reckons."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
 
-    def __call__(self, phase: str, done: int, total: int | None) -> None:
+    def task(self, phase: str) -> Task:
+        """That of a phase."""
         if phase not in self._tasks:
-            self._tasks[phase] = self._progress.add_task(shown(phase), total=total)
-        self._progress.update(self._tasks[phase], completed=done, total=total)
+            self._tasks[phase] = self._progress.add_task(shown(phase), total=None, traffic="")
+        return self._progress.tasks[self._tasks[phase]]
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        self._progress.update(self.task(phase).id, completed=done, total=total)
+
+    def show_traffic(self, phase: str, traffic: Traffic) -> None:
+        """Puts it beside its phase."""
+        self._progress.update(self.task(phase).id, traffic=_said(traffic))
+
+
+class _Lines(_Phases):
+    """One line per phase now and then."""
+
+    def __init__(self) -> None:
+        super().__init__(Progress(auto_refresh=False, disable=True))
+        self._last = time.monotonic()
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        super().__call__(phase, done, total)
+        now = time.monotonic()
+        if now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            log.info("%s", _line(phase, self.task(phase)))
+
+
+def _line(phase: str, task: Task) -> str:
+    done = f"{task.completed:,.0f}" + ("" if task.total is None else f" of {task.total:,.0f}")
+    more = [part for part in (_rate(task), _left(task), task.fields["traffic"]) if part]
+    return f"{phase}: {done}" + (f" ({', '.join(more)})" if more else "")
+
+
+def _rate(task: Task) -> str:
+    speed = task.finished_speed or task.speed
+    return "" if not speed else f"{speed:,.0f}/s"
+
+
+def _left(task: Task) -> str:
+    seconds = task.time_remaining
+    return "" if task.finished or seconds is None else f"{timedelta(seconds=seconds)} left"
+
+
+def _said(traffic: Traffic) -> str:
+    if not traffic.requests:
+        return ""
+    return f"{traffic.requests:,} request{'' if traffic.requests == 1 else 's'}, {decimal(traffic.bytes_read)}"
+
+
+class _RateColumn(ProgressColumn):
+    """How many are done in a second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, or nothing where it is not known yet."""
+        return Text(_rate(task), style="progress.data.speed")
+
+
+class _LeftColumn(ProgressColumn):
+    """How long the rest takes."""
+
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        """The time, or nothing where it is not known."""
+        return Text(_left(task), style="progress.remaining")
 
 
 @contextmanager
@@ -57,7 +120,10 @@ def show_progress(console: Console, *, quiet: bool) -> Iterator[ProgressCallback
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
+            _RateColumn(),
             TimeElapsedColumn(),
+            _LeftColumn(),
+            TextColumn("{task.fields[traffic]}", markup=False),
         )
         with Progress(*columns, console=console, transient=True) as progress:
-            yield _Bars(progress)
+            yield _Phases(progress)

@@ -106,6 +106,12 @@ class _Page:
         self._line("read: " + ", ".join(counts))
         seconds = ", ".join(f"{name} {value:.1f} s" for name, value in report.phases.items())
         self._line(f"time: {seconds}")
+        if report.traffic is not None and report.traffic.requests:
+            traffic = report.traffic
+            self._line(
+                f"stores: {_plural(traffic.requests, 'request')}, {decimal(traffic.bytes_read)} read, "
+                f"{traffic.waited_seconds:.1f} s waited, many at the same time"
+            )
 
     def _outcomes(self, report: GcReport) -> None:
         table = plain_table("unreferenced", "files", "bytes", "", numbers=("files", "bytes"))

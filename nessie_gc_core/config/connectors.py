@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from nessie_gc_core.config.kept_connectors import KEPT
-from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister
+from nessie_gc_core.config.meter import METER
+from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister, SupportsTraffic
 from nessie_gc_core.errors import ConfigurationError, PluginError, UnknownLocationError
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules, scheme_of
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
+from nessie_gc_core.model.work import Work
 from nessie_gc_core.plugins import PluginSet
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, described, installed
 
@@ -200,7 +202,7 @@ class OpenConnectors(Closing):
         connector = self._registry.reader_of(content_type)
         if connector is None:
             raise PluginError(f"no installed plugin reads contents of type {content_type}")
-        with self._alone(connector) as reader:
+        with self._alone(connector) as reader, _counted(reader):
             yield reader
 
     @contextmanager
@@ -236,7 +238,7 @@ class OpenConnectors(Closing):
         Raises:
             PluginError: as for :meth:`lister`.
         """
-        with self._alone(self._lister(location)) as lister:
+        with self._alone(self._lister(location)) as lister, _counted(lister):
             yield lister
 
     def _lister(self, location: str) -> type[FileLister]:
@@ -264,6 +266,7 @@ class OpenConnectors(Closing):
                 self._check_sameness(connector)
                 used = KEPT.used(connector, self._choice.spec(connector).options)
                 self._open[connector] = self._stack.enter_context(used)
+                self._stack.enter_context(_counted(self._open[connector]))
             return cast("C", self._open[connector])
 
     def _check_sameness(self, connector: type[Connector]) -> None:
@@ -273,3 +276,13 @@ class OpenConnectors(Closing):
             problem = sent.lacking_for(described(connector), self._registry.plugin_set())
             if problem is not None:
                 raise PluginError(problem)
+
+
+@contextmanager
+def _counted(connector: Connector) -> Iterator[None]:
+    """Counts what a connector asked of stores in this thread, when the block is left."""
+    try:
+        yield
+    finally:
+        if isinstance(connector, SupportsTraffic):
+            METER.add(Work(traffic=connector.take_traffic()))

@@ -1,6 +1,6 @@
 """The abstract contracts that plugins implement; everything a connector author imports."""
 
-from nessie_gc_core.connectors.base import Connector, SupportsSharedClock
+from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic
 from nessie_gc_core.connectors.content_to_files import ContentToFiles
 from nessie_gc_core.connectors.file_deleter import FileDeleter
 from nessie_gc_core.connectors.file_lister import (
@@ -38,6 +38,7 @@ __all__ = [
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",
+    "SupportsTraffic",
     "SupportsVersioning",
     "VisitedDeduplicator",
     "lease_held",

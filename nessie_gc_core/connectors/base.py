@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.options import ConnectorOptions, OptionValue
+from nessie_gc_core.model.work import Traffic
 
 
 class Connector(Closing):
@@ -60,3 +61,11 @@ class SupportsSharedClock(Protocol):
         Raises:
             ServiceUnavailableError, AccessDeniedError, RepositoryError, StoreError: it cannot be asked.
         """
+
+
+@runtime_checkable
+class SupportsTraffic(Protocol):
+    """A reader, lister or deleter that counts what it asks of stores, for the progress and the report of a run."""
+
+    def take_traffic(self) -> Traffic:
+        """What the calls of this thread asked of stores since this was asked last in this thread."""

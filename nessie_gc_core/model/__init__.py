@@ -25,6 +25,7 @@ from nessie_gc_core.model.repository import (
     ReferenceKind,
 )
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
+from nessie_gc_core.model.work import Traffic, Work
 
 __all__ = [
     "ICEBERG_TABLE",
@@ -57,5 +58,7 @@ __all__ = [
     "SeenContent",
     "SweepStep",
     "SweepStepState",
+    "Traffic",
     "Verdict",
+    "Work",
 ]

@@ -13,6 +13,7 @@ from nessie_gc_core.services.live_set_ids import chosen_live_set
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
 from nessie_gc_core.services.preconditions import check_live_set
 from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.watch import traffic_reported
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def work_on_live_set(
     check_live_set(live_set, identity, max(times_now(run)), parameters.max_live_set_age)
     run.report.begin(identity, run.repository.address(), live_set_id, run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
-    with hold_lease(run.store, identity, parameters.lease, elapsed=run.elapsed) as lease:
+    with hold_lease(run.store, identity, parameters.lease, elapsed=run.elapsed) as lease, traffic_reported(run):
         check_status(live_set)
         yield run.of(live_set, lease, parameters)
     run.report.finished = run.clock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,10 +20,12 @@ from nessie_gc_core.model.live_sets import SeenContent
 from nessie_gc_core.model.locations import LocationRules, scheme_of
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.work import Work
 from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
+from nessie_gc_core.services.watch import watched
 
 _REMEMBERED_AT_ONCE = 10_000
 """How many contents and locations are handed to the live-set store at once."""
@@ -44,16 +46,17 @@ def find_needed(run: SweepRun) -> Needed:
     readers = readers_of(types, run)
     read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
     read_types |= {type_ for type_ in types if unknown_type(type_)}
-    versions_read = run.report.content_versions
-    run.progress("expand", 0, versions_read)
-    version_files = _read_versions(versions, read_types, run)
-    run.progress("expand", versions_read, versions_read)
+    progress = _Progress(run)
+    with watched(run, "expand", progress.tell):
+        version_files = _read_versions(versions, read_types, run)
+        progress.reached(0, 0)
     unread = UnreadContents()
     if types - read_types:
         unread.find(versions, read_types)
     plan = _plan(version_files, unread, run)
     index = UnitIndex.of(plan)
-    expansion = expand(version_files, index, run.choice, readers, progress=_progress_after(versions_read, run))
+    with watched(run, "expand", progress.tell_more):
+        expansion = expand(version_files, index, run.choice, readers, progress=progress.reached)
     finder = unknown_finder(run, plan, readers)
     problems = finder.find(version_files, expansion)
     warn_of_missing_metadata(problems, version_files, run)
@@ -64,9 +67,31 @@ def find_needed(run: SweepRun) -> Needed:
     return Needed(scope=scope, expansion=expansion)
 
 
-def _progress_after(versions: int, run: SweepRun) -> Callable[[int, int], None]:
-    """Tells the progress of the files that come after the content versions."""
-    return lambda done, found: run.progress("expand", versions + done, versions + found)
+class _Progress:
+    """How many content versions and files are expanded, and of how many that were found by then."""
+
+    def __init__(self, run: SweepRun) -> None:
+        self._run = run
+        self._versions = self._found = run.report.content_versions
+        self._done = 0
+        run.progress("expand", 0, self._found)
+
+    def reached(self, done: int, found: int) -> None:
+        """So many files that come after the content versions are done for certain."""
+        self._found = self._versions + found
+        self._tell(self._versions + done)
+
+    def tell(self, work: Work) -> None:
+        """So many content versions were read by now, those of attempts that failed among them."""
+        self._tell(work.files_expanded)
+
+    def tell_more(self, work: Work) -> None:
+        """So many files that come after them."""
+        self._tell(self._versions + work.files_expanded)
+
+    def _tell(self, done: int) -> None:
+        self._done = max(self._done, min(done, self._found))
+        self._run.progress("expand", self._done, self._found)
 
 
 def _versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report_html import report_html
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class GcReport:
     files_expanded: int = 0
     """Metadata files, manifest lists and manifests that were read, each counted once."""
     files_listed: Tally = field(default_factory=Tally)
+    traffic: Traffic | None = None
+    """What was asked of the stores of files: ``requests``, ``bytes_read``, ``waited_seconds`` (summed over requests).
+
+    ``None`` where the engine cannot tell (Spark Connect).
+    """
     left_alone: int = 0
     """Names in the listings that are no files of ours, such as links to folders."""
     locations: int = 0
@@ -148,6 +154,7 @@ class GcReport:
             "content_versions": self.content_versions,
             "files_expanded": self.files_expanded,
             "files_listed": self.files_listed.to_dict(),
+            "traffic": None if self.traffic is None else self.traffic.to_dict(),
             "left_alone": self.left_alone,
             "locations": self.locations,
             "unreferenced": self.unreferenced.to_dict(),

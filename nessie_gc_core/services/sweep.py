@@ -29,6 +29,7 @@ from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.sweep_records import SweepRecords
 from nessie_gc_core.services.versioning import warn_of_versions
+from nessie_gc_core.services.watch import watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,6 @@ class _Sweep:
     def run(self) -> Dataset | None:
         """All steps up to the guard; then deletion."""
         run = self._run
-        run.progress("expand", 0, None)
         with run.report.phase("expand"):
             needed = find_needed(run)
         verdicts, stored_by_unit = self._judged(needed)
@@ -105,7 +105,7 @@ class _Sweep:
         run, report, plan = self._run, self._run.report, needed.scope.plan
         ages = self._ages(plan)
         run.progress("list", 0, None)
-        with report.phase("list"):
+        with report.phase("list"), watched(run, "list", lambda done: run.progress("list", done.files_listed, None)):
             stored = list_units(run.engine, plan.units, run.choice, plan.rules)
             counts = StoredCounts(stored)
             report.left_alone = counts.left_alone

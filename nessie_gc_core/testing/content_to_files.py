@@ -16,6 +16,7 @@ from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.testing.demands import demands, not_defined, shown, skip_unless_shareable
 from nessie_gc_core.testing.options import OptionsTests
+from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +167,10 @@ class ContentToFilesContract(OptionsTests):
         with ThreadPoolExecutor(4) as pool:
             walked = list(pool.map(lambda version: walk(reader, version), versions))
         assert [walk(reader, version) for version in versions] == walked
+
+    @demands(COUNTED_ONCE)
+    def test_traffic_is_told_once(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
+        check_traffic(reader, lambda: [walk(reader, content.version) for content in contents])
 
     @demands("S7: missing metadata is never a table without files. Raise MissingFileError(path, reason), in one line.")
     def test_missing_metadata_is_an_error_that_names_the_file(

@@ -17,6 +17,7 @@ from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_
 from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import HasDirectory, PutDirectory, PutFile, PutLink
+from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 
 _GONE = frozenset({DeleteStatus.DELETED, DeleteStatus.ALREADY_GONE})
 
@@ -90,6 +91,11 @@ class FileDeleterContract(FileStoreFixtures):
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(delete, places)) == [["data/dead"]] * 8
         assert [list(stored_paths(place)) for place in places] == [["data/live"]] * 8
+
+    @demands(COUNTED_ONCE)
+    def test_traffic_is_told_once(self, deleter: FileDeleter, location: str, put_file: PutFile) -> None:
+        put_file(location, "dead", b"x")
+        check_traffic(deleter, lambda: _delete(deleter, location, ["dead"]))
 
     @demands(
         "The deleter claims the scheme of its locations in schemes, and asks for one file at once at least "

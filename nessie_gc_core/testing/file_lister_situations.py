@@ -26,6 +26,7 @@ from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_
 from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import PutDirectory, PutFile, PutLink
+from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 
 NEARLY_NOW = timedelta(minutes=15)
 """How far the clock of a store under test may be from this machine's: less than time zones differ."""
@@ -204,6 +205,11 @@ class ListerSituationTests(FileStoreFixtures):
         assert lister.keeps_versions(location) in (True, False, None)
         broken = possible(unlistable, "unlistable", lister)(location)
         assert lister.keeps_versions(broken) in (True, False, None)
+
+    @demands(COUNTED_ONCE)
+    def test_traffic_is_told_once(self, lister: FileLister, location: str, put_file: PutFile) -> None:
+        put_file(location, "a", b"x")
+        check_traffic(lister, lambda: list(lister.list_files(location)))
 
     @demands(
         "SupportsLeftAlone: names that were left out are counted once: the count starts again when it was asked for."

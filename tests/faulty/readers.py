@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from faulty import fault
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
-from nessie_gc_core.model import ContentVersion, ReachableFile
+from nessie_gc_core.model import ContentVersion, ReachableFile, Traffic
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 
 
@@ -262,3 +264,50 @@ class ClaimsMore(GoodReader):
 @fault(ReaderTests, "test_it_names_each_expandable_kind_once", "expandable_kinds names each kind once")
 class KindsTwice(GoodReader):
     expandable_kinds = ("LIST", "LIST")
+
+
+class Counts(GoodReader):
+    """Counts what it reads."""
+
+    shareable = True
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.counted = self.counter()
+        self.counted.requests = 0
+
+    def counter(self):
+        return threading.local()
+
+    def read(self, path):
+        self.counted.requests = getattr(self.counted, "requests", 0) + 1
+        return super().read(path)
+
+    def take_traffic(self):
+        requests, self.counted.requests = getattr(self.counted, "requests", 0), 0
+        return Traffic(requests=requests)
+
+
+class TestCounts(ReaderTests):
+    connector = Counts
+
+
+TOLD_ONCE = "test_traffic_is_told_once"
+
+
+@fault(ReaderTests, TOLD_ONCE, "SupportsTraffic: requests are counted once")
+class TellsTrafficToAnyThread(Counts):
+    def counter(self):
+        return SimpleNamespace()
+
+
+@fault(ReaderTests, TOLD_ONCE, "SupportsTraffic: requests are counted once")
+class TellsTrafficAgain(Counts):
+    def take_traffic(self):
+        return Traffic(requests=getattr(self.counted, "requests", 0))
+
+
+@fault(ReaderTests, TOLD_ONCE, "SupportsTraffic: requests are counted once")
+class TellsNoTraffic(Counts):
+    def take_traffic(self):
+        return Traffic()

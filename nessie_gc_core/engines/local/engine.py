@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from nessie_gc_core.config.meter import METER
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.local.workers import map_in_threads
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.work import Work
 
 if TYPE_CHECKING:
     import duckdb
@@ -108,6 +110,10 @@ class LocalEngine(Engine):
 
     def check(self) -> None:
         """Nothing to find out: functions run in threads of this process."""
+
+    def work(self) -> Work:
+        """That of this process."""
+        return METER.work()
 
     def close(self) -> None:
         """Closes the database and removes its file."""

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
-from nessie_gc_core.engines.spark.session import check_session, functions_of, open_session
+from nessie_gc_core.engines.spark.session import check_session, functions_of, is_connect, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
 from nessie_gc_core.engines.spark.workers import check_workers
+from nessie_gc_core.model.work import Work
 
 if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -50,6 +52,8 @@ class SparkEngine(Engine):
         self._checked = False
         self.session = session if session is not None else open_session(master, conf or {})
         check_session(self.session)
+        self.work_done = _adding_up(self.session)
+        """Where tasks add up their work; Spark Connect has no such thing."""
         self._parallelism = max(self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct().count(), 1)
 
     @property
@@ -82,6 +86,10 @@ class SparkEngine(Engine):
             check_workers(self.session, self._parallelism)
             self._checked = True
 
+    def work(self) -> Work | None:
+        """That of the tasks that have ended."""
+        return None if self.work_done is None else self.work_done.value
+
     def close(self) -> None:
         """Stops the session where it is the engine's own."""
         if self._own:
@@ -98,7 +106,7 @@ class SparkDataset(Dataset):
 
     def flat_map(self, function: BatchFunction) -> Dataset:
         """``mapInArrow``."""
-        frame = self.frame.mapInArrow(ArrowTask(function).run, _struct(function.schema))
+        frame = self.frame.mapInArrow(ArrowTask(function, self._engine.work_done).run, _struct(function.schema))
         return SparkDataset(self._engine, frame, function.schema)
 
     def spread(self, keys: Sequence[str]) -> Dataset:
@@ -187,6 +195,14 @@ class SparkDataset(Dataset):
 
     def _derive(self, frame: DataFrame, *, ordered: bool = False) -> Dataset:
         return SparkDataset(self._engine, frame.select(*self.schema.names) if ordered else frame, self.schema)
+
+
+def _adding_up(session: SparkSession) -> Accumulator[Work] | None:
+    if is_connect(session):
+        return None
+    from nessie_gc_core.engines.spark.work import added_up  # Connect's client comes without what this needs
+
+    return added_up(session)
 
 
 def _frame(dataset: Dataset) -> DataFrame:

@@ -5,17 +5,28 @@ from __future__ import annotations
 import sys
 import zipimport
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from nessie_gc_core.config.meter import METER
 from nessie_gc_core.dataset import BatchFunction, task_attempt
+from nessie_gc_core.model.work import Work
+
+if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
 
 
 class ArrowTask:
-    """A batch function as ``mapInArrow`` wants it; tells the function which attempt of its task this is."""
+    """A batch function as ``mapInArrow`` wants it; tells the function which attempt of its task this is.
 
-    def __init__(self, function: BatchFunction) -> None:
+    What a task did counts when it has ended, also that of an attempt whose rows Spark drops.
+    """
+
+    def __init__(self, function: BatchFunction, work: Accumulator[Work] | None = None) -> None:
+        """Takes the function, and where its work is added up; ``None``: nowhere."""
         self._function = function
+        self._work = work
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Runs the function on the batches of one partition; an empty partition costs nothing."""
@@ -23,9 +34,12 @@ class ArrowTask:
 
         context = TaskContext.get()
         token = task_attempt.set(context.attemptNumber() if context is not None else 0)
+        before = METER.work()
         try:
             yield from self._function(batch for batch in batches if batch.num_rows)
         finally:
+            if self._work is not None:
+                self._work.add(METER.work() - before)
             task_attempt.reset(token)
             forget_zip_importers()
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import logging
+import re
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +13,9 @@ from nessie_gc_core.cli.logs import logging_to
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_report
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report import GcReport, NamedFile, Tally
+from nessie_gc_core.services.watch import ShowsTraffic
 
 
 @pytest.fixture
@@ -82,6 +86,35 @@ def test_progress_is_bars_on_a_terminal_with_log_lines_above(report: GcReport) -
         progress("mark", 8, 8)
     assert "8/8" in text.getvalue()
     assert "[an-id] something happened" in text.getvalue()
+
+
+def test_progress_shows_how_fast_it_goes_and_what_was_asked_of_stores(report: GcReport) -> None:
+    console, text = terminal()
+    with show_progress(console, quiet=False) as progress:
+        progress("expand", 0, 2_000)
+        assert isinstance(progress, ShowsTraffic)
+        progress.show_traffic("expand", Traffic(requests=1_234, bytes_read=5_600_000))
+        time.sleep(0.05)
+        progress("expand", 1_000, 2_000)
+        time.sleep(0.15)
+        progress("expand", 1_500, 2_000)
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.getvalue())
+    assert re.search(r"1500/2000 [\d,]+/s 0:00:00 0:00:01 left 1,234 requests, 5\.6 MB", shown)
+
+
+def test_off_a_terminal_a_line_now_and_then_says_how_far_a_phase_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("nessie_gc_core.cli.progress.SECONDS_BETWEEN_LINES", 0.0)
+    with caplog.at_level("INFO"), show_progress(Console(file=io.StringIO()), quiet=False) as progress:
+        assert isinstance(progress, ShowsTraffic)
+        progress("list", 0, None)
+        progress.show_traffic("list", Traffic(requests=1, bytes_read=2_000))
+        progress("list", 1_500, None)
+        progress("delete", 10, 2_000)
+    lines = [record.message for record in caplog.records]
+    assert re.fullmatch(r"list: 1,500 \(([\d,]+/s, )?1 request, 2\.0 kB\)", lines[1])
+    assert re.match(r"delete: 10 of 2,000", lines[2])
 
 
 def test_a_terminal_shows_warnings_only_where_nothing_else_is_asked_for(report: GcReport) -> None:

@@ -13,6 +13,7 @@ from collecting import spark_engine
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.batches import Row, to_batches
+from nessie_gc_core.model.work import Work
 
 FILES = pa.schema(
     [
@@ -216,3 +217,34 @@ def test_relations_of_two_local_engines_are_never_taken_for_one_another() -> Non
         ):
             with pytest.raises(TypeError, match="another engine"):
                 verb()
+
+
+def works() -> BatchFunction:
+    """Counts a file that is listed for each row."""
+
+    class Works:
+        schema = FILES
+
+        def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from nessie_gc_core.config.meter import METER
+            from nessie_gc_core.model.work import Work
+
+            for batch in batches:
+                METER.add(Work(files_listed=batch.num_rows))
+                yield batch
+
+    return Works()
+
+
+def test_the_work_of_functions_is_counted_where_the_engine_can_tell(
+    request: pytest.FixtureRequest, engine: Engine, files: Dataset
+) -> None:
+    before = engine.work()
+    files.spread(["path"]).flat_map(works()).checkpoint()
+    after = engine.work()
+    if "connect" in request.node.name:
+        assert (before, after) == (None, None)
+    else:
+        assert before is not None
+        assert after is not None
+        assert Work(files_listed=len(ROWS)) == after - before

@@ -22,6 +22,7 @@ from nessie_gc_iceberg_files.adls_account import account_properties, check_accou
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+from nessie_gc_iceberg_files.traffic import asking
 
 _PAGE = 1000
 _MISSING_BLOB = frozenset({"BlobNotFound", "PathNotFound"})
@@ -76,7 +77,9 @@ class AdlsStore(Store):
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """Single deletions, several at a time."""
-        yield from sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
+        with asking(len(paths)):
+            outcomes = sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
+        yield from outcomes
 
     def refusals(self, prefix: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Blobs with the mark of a directory, as hierarchical accounts hold them; asks for each."""
@@ -106,7 +109,8 @@ class AdlsStore(Store):
         pages = listing.by_page()
         while True:
             try:
-                page = sync(self._fs.loop, _next_page, pages)
+                with asking():
+                    page = sync(self._fs.loop, _next_page, pages)
             except AzureError as error:
                 raise _listing_error(self._where + prefix, error) from error
             if page is None:

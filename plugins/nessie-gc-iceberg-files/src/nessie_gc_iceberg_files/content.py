@@ -10,12 +10,14 @@ from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
+from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
 from nessie_gc_iceberg_files.naming import named_in_json
 from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
+from nessie_gc_iceberg_files.traffic import taken
 
 _ROOT_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 
@@ -112,6 +114,10 @@ class IcebergContentToFiles(ContentToFiles):
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one of a few endings."""
         return path.endswith(_ROOT_SUFFIXES)
+
+    def take_traffic(self) -> Traffic:
+        """Requests, bytes and waiting of this thread's calls; those of reader, lister and deleter together."""
+        return taken()
 
     def close(self) -> None:
         """Closes the clients."""

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
+from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.lister import base_of
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES
 from nessie_gc_iceberg_files.stores import failed, one_line
+from nessie_gc_iceberg_files.traffic import taken
 
 
 class IcebergFileDeleter(FileDeleter):
@@ -53,6 +55,10 @@ class IcebergFileDeleter(FileDeleter):
         refused = store.refusals(place.key, [path for path in paths if path in without_size])
         yield from (failed(path, reason) for path, reason in refused.items())
         yield from store.delete(place.key, [path for path in paths if path not in refused])
+
+    def take_traffic(self) -> Traffic:
+        """Requests, bytes and waiting of this thread's calls; those of reader, lister and deleter together."""
+        return taken()
 
     def close(self) -> None:
         """Closes the clients."""

@@ -27,6 +27,7 @@ from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+from nessie_gc_iceberg_files.traffic import asking
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,9 @@ class GcsStore(Store):
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """Single deletions, several at a time."""
-        yield from sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
+        with asking(len(paths)):
+            outcomes = sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
+        yield from outcomes
 
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key."""
@@ -94,17 +97,18 @@ class GcsStore(Store):
         token: str | None = None
         while True:
             try:
-                page = self._fs.call(
-                    "GET",
-                    "b/{}/o",
-                    self._bucket,
-                    prefix=prefix,
-                    pageToken=token,
-                    maxResults=1000,
-                    fields=_FIELDS,
-                    json_out=True,
-                    **more,
-                )
+                with asking():
+                    page = self._fs.call(
+                        "GET",
+                        "b/{}/o",
+                        self._bucket,
+                        prefix=prefix,
+                        pageToken=token,
+                        maxResults=1000,
+                        fields=_FIELDS,
+                        json_out=True,
+                        **more,
+                    )
             except Exception as error:
                 raise _listing_error(f"gs://{self._bucket}/{prefix}", error) from error
             yield page

@@ -11,12 +11,14 @@ from typing import cast
 from nessie_gc_core.connectors import FileLister, ListingPart
 from nessie_gc_core.errors import ListingError, NessieGcError
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.key_ranges import KeyRange, OrderedStore, listed
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
 from nessie_gc_iceberg_files.splitting import Parts, split
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, one_line
+from nessie_gc_iceberg_files.traffic import taken
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +89,10 @@ class IcebergFileLister(FileLister):
         except (NessieGcError, OSError) as error:
             log.debug("whether %r keeps versions is not known: %s", location, one_line(error))
             return None
+
+    def take_traffic(self) -> Traffic:
+        """Requests, bytes and waiting of this thread's calls; those of reader, lister and deleter together."""
+        return taken()
 
     def close(self) -> None:
         """Closes the clients."""

@@ -16,6 +16,7 @@ from nessie_gc_core.errors import AccessDeniedError, ListingError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.mounts import Mounts
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
+from nessie_gc_iceberg_files.traffic import asking
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_NOTHING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -87,7 +88,9 @@ class LocalStore(Store):
                     yield from (failed(path, _reason(error)) for path in children)
                     continue
                 for path in children:
-                    yield _unlink(handle, path)
+                    with asking():
+                        outcome = _unlink(handle, path)
+                    yield outcome
 
     def now(self, prefix: str) -> datetime:
         """This machine's clock, by which its file systems stamp files."""
@@ -97,7 +100,9 @@ class LocalStore(Store):
         try:
             if is_base:
                 _check_base(directory)
-            with os.scandir(directory) as entries:
+            with asking():
+                found = os.scandir(directory)
+            with found as entries:
                 for entry in entries:
                     if _is_text(entry.name):
                         yield entry

@@ -11,6 +11,7 @@ from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import SCHEMES, place_of
 from nessie_gc_iceberg_files.stores import one_line
+from nessie_gc_iceberg_files.traffic import asking, received
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -47,15 +48,19 @@ class FileReader:
         if refusal is not None:
             raise UnreadableFileError(path, refusal)
         try:
-            if _FILE_IO in self._properties or place.scheme not in SCHEMES:
-                return self._read_through_file_io(path)
-            return self._stores.of(place).read(place.key)
+            with asking():
+                if _FILE_IO in self._properties or place.scheme not in SCHEMES:
+                    found = self._read_through_file_io(path)
+                else:
+                    found = self._stores.of(place).read(place.key)
         except NessieGcError:
             raise
         except Exception as error:  # whatever a FileIO raises means the same: not read
             if _says_missing(error):
                 raise MissingFileError(path, "it does not exist") from error
             raise UnreadableFileError(path, one_line(error) or type(error).__name__) from error
+        received(len(found))
+        return found
 
     def _read_through_file_io(self, path: str) -> bytes:
         with self._lock:

@@ -19,6 +19,7 @@ from nessie_gc_iceberg_files.quick_reads import QuickReads, is_kept
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
 from nessie_gc_iceberg_files.s3_pages import objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+from nessie_gc_iceberg_files.traffic import asking, each_asked
 
 log = logging.getLogger(__name__)
 
@@ -135,9 +136,8 @@ class S3Store(Store, OrderedStore):
 
     def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
         try:
-            yield from self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=prefix, **more
-            )
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, **more)
+            yield from each_asked(iter(pages))
         except (ClientError, BotoCoreError) as error:
             self._raise(prefix, error)
 
@@ -157,7 +157,8 @@ class S3Store(Store, OrderedStore):
     def _delete_batch(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         keys = [{"Key": prefix + path} for path in dict.fromkeys(paths)]
         try:
-            answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": False})
+            with asking():
+                answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": False})
         except (ClientError, BotoCoreError) as error:
             yield from (failed(path, _reason(error)) for path in paths)
             return
@@ -168,7 +169,8 @@ class S3Store(Store, OrderedStore):
 
     def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:
-            self._client.delete_object(Bucket=self._bucket, Key=prefix + path)
+            with asking():
+                self._client.delete_object(Bucket=self._bucket, Key=prefix + path)
         except ClientError as error:
             if _code(error) in _GONE:
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)

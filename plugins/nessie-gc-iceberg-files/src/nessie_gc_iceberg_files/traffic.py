@@ -1,0 +1,58 @@
+"""What the calls of a thread asked of stores."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from nessie_gc_core.model.work import Traffic
+
+T = TypeVar("T")
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.requests = 0
+        self.bytes_read = 0
+        self.waited_seconds = 0.0
+
+
+_COUNTED = _OfThread()
+
+
+@contextmanager
+def asking(requests: int = 1) -> Iterator[None]:
+    """Counts requests, and how long the block waits for their answers."""
+    started = time.perf_counter()
+    _COUNTED.requests += requests
+    try:
+        yield
+    finally:
+        _COUNTED.waited_seconds += time.perf_counter() - started
+
+
+def received(bytes_: int) -> None:
+    """Counts what an answer had in it."""
+    _COUNTED.bytes_read += bytes_
+
+
+def each_asked(pages: Iterator[T]) -> Iterator[T]:
+    """The same pages; each is a request, which waits while the page is fetched and not while it is used."""
+    nothing = object()
+    while True:
+        with asking():
+            page = next(pages, nothing)
+        if page is nothing:
+            return
+        yield page  # type: ignore[misc]  # everything but the mark of the end is a page
+
+
+def taken() -> Traffic:
+    """What was counted in this thread since this was called last in it."""
+    counted = _COUNTED
+    found = Traffic(requests=counted.requests, bytes_read=counted.bytes_read, waited_seconds=counted.waited_seconds)
+    counted.requests, counted.bytes_read, counted.waited_seconds = 0, 0, 0.0
+    return found

@@ -1,0 +1,127 @@
+"""Progress while functions run, and what the report says that was asked of stores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from collecting import LakeServices, in_memory
+from lakes_by_hand import lake_at
+from nessie_gc_memory import MemoryContentToFiles, MemoryLake, put
+
+from nessie_gc_core.config.meter import METER
+from nessie_gc_core.model.work import Traffic, Work
+from nessie_gc_core.services import watch
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.watch import watched
+
+DRY_RUN = SweepParameters(dry_run=True)
+
+
+class Told:
+    """A progress that keeps what it is told, and says when it was told of some work."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, int, int | None]] = []
+        self.traffic: list[tuple[str, Traffic]] = []
+        self.was_told = threading.Event()
+
+    def __call__(self, phase: str, done: int, total: int | None) -> None:
+        self.done.append((phase, done, total))
+
+    def show_traffic(self, phase: str, traffic: Traffic) -> None:
+        self.traffic.append((phase, traffic))
+        self.was_told.set()
+
+
+@pytest.fixture
+def lake() -> Iterator[MemoryLake]:
+    with lake_at(datetime(2026, 1, 1, tzinfo=UTC)) as lake:
+        state = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+        lake.commit("main", put(state.version))
+        yield lake
+
+
+@pytest.fixture
+def services(lake: MemoryLake) -> Iterator[LakeServices]:
+    with in_memory(lake) as services:
+        yield services
+
+
+@pytest.fixture
+def run(services: LakeServices, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(watch, "SECONDS_BETWEEN", 0.01)
+    return services.run(progress=Told())
+
+
+def told(run: Run) -> Told:
+    assert isinstance(run.progress, Told)
+    return run.progress
+
+
+def test_what_was_done_since_the_block_began_is_told_while_it_runs(run: Run) -> None:
+    METER.add(Work(files_listed=1000))
+    with watched(run, "list", lambda work: run.progress("list", work.files_listed, None)):
+        METER.add(Work(files_listed=7, traffic=Traffic(requests=2, bytes_read=30)))
+        while told(run).done[-1:] != [("list", 7, None)]:
+            assert told(run).was_told.wait(10)
+            told(run).was_told.clear()
+    assert ("list", Traffic(requests=2, bytes_read=30)) in told(run).traffic
+
+
+def test_an_error_of_the_progress_ends_the_block(run: Run) -> None:
+    def fail(work: Work) -> None:
+        failed.set()
+        raise KeyboardInterrupt
+
+    failed = threading.Event()
+    with pytest.raises(KeyboardInterrupt), watched(run, "list", fail):
+        assert failed.wait(10)
+
+
+def test_an_error_of_the_block_comes_before_one_of_the_progress(run: Run) -> None:
+    def fail(work: Work) -> None:
+        failed.set()
+        raise KeyboardInterrupt
+
+    failed = threading.Event()
+    with pytest.raises(ValueError, match="broken"), watched(run, "list", fail):
+        assert failed.wait(10)
+        raise ValueError("broken")
+
+
+def test_nothing_is_told_where_the_engine_cannot_tell(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(run.engine), "work", lambda engine: None)
+    threads = threading.active_count()
+    with watched(run, "list", lambda work: run.progress("list", 1, None)):
+        assert threads == threading.active_count()
+    assert [] == told(run).done
+
+
+def test_a_run_tells_between_the_levels_how_far_it_is(services: LakeServices, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS_BETWEEN", 0.0005)
+    progress = Told()
+    services.sweep(services.mark(), DRY_RUN, progress=progress)
+    assert {"expand", "list"} <= {phase for phase, _ in progress.traffic}
+    expanded = [done for phase, done, _ in progress.done if phase == "expand"]
+    assert sorted(expanded) == expanded
+    assert all(total is None or done <= total for _, done, total in progress.done)
+
+
+def test_a_report_says_what_was_asked_of_stores(services: LakeServices, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Traffic(requests=1, bytes_read=10, waited_seconds=0.5)
+    monkeypatch.setattr(MemoryContentToFiles, "take_traffic", lambda reader: one, raising=False)
+    report = services.sweep(services.mark(), DRY_RUN)
+    requests = report.files_expanded
+    assert Traffic(requests=requests, bytes_read=10 * requests, waited_seconds=0.5 * requests) == report.traffic
+    assert {"requests": 3, "bytes_read": 30, "waited_seconds": 1.5} == report.to_dict()["traffic"]
+
+
+def test_a_report_says_nothing_of_stores_where_the_engine_cannot_tell(
+    services: LakeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(services.engine), "work", lambda engine: None)
+    assert services.sweep(services.mark(), DRY_RUN).to_dict()["traffic"] is None
