@@ -52,6 +52,11 @@ def host_refusal(raw: str, properties: Mapping[str, str]) -> str | None:
     return _not_named(authority)
 
 
+def is_azure(host: str) -> bool:
+    """Whether a host, without a port, has a name that only Azure itself gives out."""
+    return _AZURE_HOST.fullmatch(host.lower()) is not None
+
+
 def _azure_refusal(authority: str, properties: Mapping[str, str]) -> str | None:
     container, at, host = authority.partition("@")
     if not _is_name(_CONTAINER, container):
@@ -59,7 +64,7 @@ def _azure_refusal(authority: str, properties: Mapping[str, str]) -> str | None:
     host = host.lower()
     if not at or host in set(_named_hosts(properties)):
         return None
-    if _AZURE_HOST.fullmatch(host):
+    if is_azure(host):
         return _token_refusal(host.partition(".")[0], properties)
     if _has_endpoint(properties) and host in set(_account_names(properties)):
         return None

@@ -15,7 +15,7 @@ from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavai
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.key_ranges import OrderedStore
-from nessie_gc_iceberg_files.quick_reads import QuickReads, is_kept
+from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
 from nessie_gc_iceberg_files.s3_pages import objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
@@ -53,12 +53,7 @@ class S3Store(Store, OrderedStore):
 
     def read(self, key: str) -> bytes:
         """One GET; boto3 has the last word where a key is odd, or the quick client did not get the object."""
-        found = self._reads.read(key)
-        if found is None:
-            found = self._read(key)
-            if is_kept(key):
-                self._reads.was_in_vain()
-        return found
+        return self._reads.read_or_ask(key, self._read)
 
     def _read(self, key: str) -> bytes:
         try:
