@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nessie_gc_iceberg_files import quick_reads
-from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN, QuickReads, is_kept
+from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN, QuickReads, is_kept, is_unpacked
 from obstore.exceptions import BaseError
 from obstore.store import MemoryStore
 
@@ -32,6 +32,43 @@ def test_s04_a_key_is_read_quickly_only_where_it_is_kept_character_by_character(
         is_same = False
     assert not is_kept(key) or is_same
     assert (b"found" if is_kept(key) else None) == QuickReads(lambda: store).read(key)
+
+
+def test_an_answer_that_is_not_taken_is_left_to_the_exact_client():
+    store = MemoryStore()
+    store.put("packed", b"found", attributes={"Content-Encoding": "gzip"})
+    store.put("plain", b"found")
+    reads = QuickReads(lambda: store, is_unpacked)
+    assert (None, b"found") == (reads.read("packed"), reads.read("plain"))
+
+
+def test_the_exact_client_is_asked_for_what_is_not_read_and_odd_keys_are_held_against_nobody():
+    store, asked = MemoryStore(), []
+    store.put("a", b"found")
+
+    def exact(key):
+        asked.append(key)
+        return b"exactly"
+
+    reads = QuickReads(lambda: store)
+    for _ in range(MOST_IN_VAIN):
+        assert b"exactly" == reads.read_or_ask("a//b", exact)
+    assert b"found" == reads.read_or_ask("a", exact)
+    for _ in range(MOST_IN_VAIN):
+        assert b"exactly" == reads.read_or_ask("missing", exact)
+    assert b"exactly" == reads.read_or_ask("a", exact)
+    assert ["a//b"] * MOST_IN_VAIN + ["missing"] * MOST_IN_VAIN + ["a"] == asked
+
+
+def test_what_the_exact_client_says_is_the_last_word():
+    def missing(key):
+        raise FileNotFoundError(key)
+
+    reads = QuickReads(MemoryStore)
+    for _ in range(MOST_IN_VAIN * 2):
+        with pytest.raises(FileNotFoundError):
+            reads.read_or_ask("missing", missing)
+    assert reads._store is not None
 
 
 def test_what_is_missing_is_left_to_the_exact_client():

@@ -71,8 +71,7 @@ def _credential_of(credential: Any, url: SplitResult, loop: Any) -> Callable[[],
         return _anonymous
     if credential is None:
         pairs = _pairs(url.query)
-        is_theirs = url.scheme == "https" and url.port in (None, 443) and is_azure(url.hostname or "")
-        return (lambda: {"sas_token": pairs, "expires_at": None}) if pairs and is_theirs else None
+        return (lambda: {"sas_token": pairs, "expires_at": None}) if pairs and _is_theirs(url) else None
     if url.query:
         return None
     if hasattr(credential, "account_key"):
@@ -80,6 +79,10 @@ def _credential_of(credential: Any, url: SplitResult, loop: Any) -> Callable[[],
     if hasattr(credential, "get_token") and url.scheme == "https":
         return lambda: _token(credential, loop)
     return None
+
+
+def _is_theirs(url: SplitResult) -> bool:
+    return url.scheme == "https" and url.port in (None, 443) and is_azure(url.hostname or "")
 
 
 def _anonymous() -> AzureCredential:
