@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nessie_gc_core.model.hosts import TRUSTED_HOSTS, host_refusal
+from nessie_gc_core.model.hosts import TRUSTED_HOSTS, host_refusal, is_azure
 
 EMULATOR = "DefaultEndpointsProtocol=http;AccountName=dev;AccountKey=a==;BlobEndpoint=http://127.0.0.1:10000/dev;"
 
@@ -121,3 +121,21 @@ def test_only_exactly_that_host(location: str, properties: dict[str, str]) -> No
     refusal = host_refusal(location, properties)
     assert refusal is not None
     assert "secret" not in refusal
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("account.blob.core.windows.net", True),
+        ("Account.DFS.core.windows.net", True),
+        ("onelake.blob.fabric.microsoft.com", True),
+        ("account.z07.blob.storage.azure.net", True),
+        ("account.blob.core.windows.net:443", False),
+        ("account.blob.core.windows.net.evil.example", False),
+        ("account.blob.core.windows.net\n", False),
+        ("127.0.0.1", False),
+        ("", False),
+    ],
+)
+def test_only_names_that_azure_gives_out_are_azures(host: str, expected: bool) -> None:
+    assert expected is is_azure(host)
