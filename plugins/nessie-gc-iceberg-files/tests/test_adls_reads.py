@@ -254,6 +254,11 @@ def test_a_key_and_a_signature_at_once_are_left_to_the_sdk(told):
     assert told("lake", {"adls.connection-string": both}) is None
 
 
+def test_a_password_in_an_address_is_left_to_the_sdk(told):
+    address = "BlobEndpoint=https://user:s3cret@storage.example.com"
+    assert told("lake", {"adls.connection-string": f"{address};AccountName=ours;AccountKey={KEY}"}) is None
+
+
 def test_times_and_retries_are_those_of_the_sdk(told):
     said = told(OURS, {"adls.account-key": KEY})
     store = AdlsStore(OURS, {"adls.account-key": KEY})
