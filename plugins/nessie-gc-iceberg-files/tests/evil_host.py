@@ -91,6 +91,7 @@ def sending_on(to: str, tls: ssl.SSLContext | None = None) -> Iterator[Sent]:
 def _host(answer: Callable[[str], tuple[int, dict[str, str], bytes]], tls: ssl.SSLContext | None) -> Iterator[Sent]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else a client waits 40 ms for the second piece of an answer
 
         def do_GET(self) -> None:
             sent.requests.append(f"{self.requestline}\n{self.headers}")

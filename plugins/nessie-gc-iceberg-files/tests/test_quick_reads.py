@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
+from evil_host import recording_host
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nessie_gc_iceberg_files import quick_reads
+from nessie_gc_iceberg_files.adls_store import AdlsStore
+from nessie_gc_iceberg_files.gcs_store import GcsStore
 from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN, QuickReads, is_kept, is_unpacked
 from obstore.exceptions import BaseError
 from obstore.store import MemoryStore
@@ -69,6 +74,31 @@ def test_what_the_exact_client_says_is_the_last_word():
         with pytest.raises(FileNotFoundError):
             reads.read_or_ask("missing", missing)
     assert reads._store is not None
+
+
+@pytest.fixture(scope="module")
+def home():
+    with recording_host() as host:
+        yield host
+
+
+@pytest.fixture(scope="module", params=["gcs", "azure"])
+def store(request, home):
+    if request.param == "gcs":
+        return GcsStore("lake", {"gcs.service.host": home.endpoint, "gcs.oauth2.token": "anon"})
+    connection = f"BlobEndpoint={home.endpoint};AccountName=ours;AccountKey=b3Vycw=="
+    return AdlsStore("lake", {"adls.connection-string": connection})
+
+
+@given(key=KEYS.filter(is_kept))
+@example("%2e%2e/%2E")
+@example("a./b..")
+@example("a;b:c,d=e@f!$'()*~^`{|}[]\"<>")
+def test_s04_a_key_that_is_read_quickly_comes_to_gcs_and_azure_character_by_character(store, home, key):
+    home.requests.clear()
+    assert b"from somewhere else" == store._reads.read(key)
+    (request,) = home.requests
+    assert f"/lake/{key}" == unquote(request.split()[1])
 
 
 def test_what_is_missing_is_left_to_the_exact_client():

@@ -16,6 +16,7 @@ from evil_host import recording_host, sending_on
 from nessie_gc_iceberg_files import adls_reads
 from nessie_gc_iceberg_files.adls_store import AdlsStore
 from nessie_gc_iceberg_files.gcs_store import GcsStore
+from nessie_gc_iceberg_files.s3_store import S3Store
 
 KEY, TOKEN = "czNjcmV0", "our-token"
 SAS = "sv=2026-01-01&sig=our-signature"
@@ -77,6 +78,11 @@ def azure(endpoint, given=f"AccountName=ours;AccountKey={KEY}"):
     return AdlsStore("lake", {"adls.connection-string": f"BlobEndpoint={endpoint};{given}"})
 
 
+def s3(endpoint):
+    keys = {"s3.access-key-id": "ours", "s3.secret-access-key": KEY, "s3.region": "eu-central-1"}
+    return S3Store("lake", {"s3.endpoint": endpoint, **keys})
+
+
 def azure_by_token(endpoint):
     host = endpoint.removeprefix("https://")
     return AdlsStore("lake", {"adls.account-name": "ours", "adls.account-host": host, "adls.token": TOKEN})
@@ -87,14 +93,14 @@ def quick(store):
     return store._reads.read("t/a")
 
 
-SECRETS = (TOKEN, KEY, "SharedKey", "Bearer", "our-signature")
+SECRETS = (TOKEN, KEY, "SharedKey", "Bearer", "AWS4-HMAC", "our-signature")
 
 
 def has_secrets(host):
     return any(host.has(secret) for secret in SECRETS)
 
 
-@pytest.mark.parametrize("store", [gcs, azure])
+@pytest.mark.parametrize("store", [gcs, azure, s3])
 @pytest.mark.parametrize("there", ["127.0.0.1", "localhost"])
 def test_s28_whoever_is_sent_on_takes_neither_token_nor_key_along(evil, store, there):
     with sending_on(evil.endpoint.replace("127.0.0.1", there)) as home:
@@ -228,6 +234,16 @@ def test_s28_a_proxy_of_the_environment_is_for_azure_where_the_sdk_takes_it(home
         store._read("t/a")
     assert is_asked is bool(evil.requests) is (name.lower() == "http_proxy" and not without)
     assert (THERE if is_asked else HERE) == read
+
+
+@pytest.mark.parametrize("name", PROXIES)
+@pytest.mark.parametrize("without", ["", "127.0.0.1", "*"])
+def test_s28_a_proxy_of_the_environment_is_for_s3_where_boto3_takes_it(home, evil, monkeypatch, name, without):
+    monkeypatch.setenv("NO_PROXY", without)
+    monkeypatch.setenv(name, evil.endpoint)
+    store = s3(home.endpoint)
+    expected = THERE if name.lower() == "http_proxy" and not without else HERE
+    assert (expected, expected) == (quick(store), store._read("t/a"))
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "https://127.0.0.1:1"])

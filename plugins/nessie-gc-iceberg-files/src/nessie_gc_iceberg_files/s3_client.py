@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 import boto3
 from botocore import UNSIGNED
 from botocore.config import Config
-from botocore.utils import is_valid_endpoint_url
+from botocore.utils import get_environ_proxies, is_valid_endpoint_url
 from obstore.store import S3Store
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_iceberg_files.quick_reads import by_proxy
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, S3Credential
@@ -113,11 +114,17 @@ def s3_reads(
             "connect_timeout": timedelta(seconds=_number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS)),
             "read_timeout": timeout,
             "timeout": timeout * _SLOW,
-            **({"proxy_url": proxy} if (proxy := properties.get("s3.proxy-uri")) else {}),
+            **by_proxy(_proxy_for(address, properties)),
             **_certificates(),
         },
         retry_config={"max_retries": int(_number(properties, "s3.retry.num-retries", _RETRIES))},
     )
+
+
+def _proxy_for(address: str, properties: Mapping[str, str]) -> str | None:
+    """That of the properties, else that of the environment as boto3 takes it."""
+    found: str | None = get_environ_proxies(address).get(urlsplit(address).scheme)
+    return properties.get("s3.proxy-uri") or found
 
 
 def is_aws(endpoint: str) -> bool:
