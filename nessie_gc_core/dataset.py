@@ -8,14 +8,17 @@ aggregation, or a bounded number of rows, or a stream of bounded batches.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 import pyarrow as pa
 
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.work import Work
+
+T = TypeVar("T")
 
 MANY_VALUES = 1000
 """A filter by more values than this is a join with them: they would make a query of their own weight."""
@@ -139,6 +142,15 @@ class Engine(Closing):
         Raises:
             ConfigurationError: they cannot; the message says what was found and what to set.
         """
+
+    @contextmanager
+    def beside(self, function: Callable[[], T]) -> Iterator[Callable[[], T]]:
+        """Does something on this engine beside what the block does, where the engine can do both at the same time.
+
+        Gives what waits for the function and returns its result, or raises its error. Leaving the block waits for the
+        function too; an error in the block ends it early.
+        """
+        yield function
 
     def work(self) -> Work | None:
         """What functions have done by now, also while they run; ``None``: this engine cannot tell."""

@@ -75,7 +75,10 @@ _EXIT_CODES = (
 
 def fields_of_report() -> list[tuple[str, str]]:
     """The fields of the report as JSON has it: name, meaning."""
-    texts = {**attribute_docs(GcReport), "phases": "Seconds per phase: mark, expand, list, subtract, recheck, delete."}
+    texts = {
+        **attribute_docs(GcReport),
+        "phases": "Seconds per phase: mark, expand, list (at the same time), subtract, recheck, delete.",
+    }
     known = {field.name for field in dataclasses.fields(GcReport)}
     rows = []
     for name, value in GcReport().to_dict().items():

@@ -63,8 +63,8 @@ are known by then), `list` (files, of nobody knows how many), `subtract` (which 
 (which counts steps). Spark tells of files as tasks end; Spark Connect tells only where a level begins and ends. An
 exception that it raises ends the run.
 
-A progress that has a method `show_traffic(phase: str, traffic: Traffic)` as well is told what was asked of the stores.
-It may be called from a thread of its own, one call at a time.
+Files are expanded and listed at the same time, and progress is told in several threads, one call at a time. A progress
+that has a method `show_traffic(traffic: Traffic)` as well is told what was asked of the stores by then.
 """
 _MORE: dict[str, dict[str, str]] = {
     "GcReport": {

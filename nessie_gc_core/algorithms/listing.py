@@ -157,23 +157,33 @@ def listing_tasks(
 ) -> Iterator[Row]:
     """Cuts the units into tasks (:data:`LISTING_TASKS`), more of them where there are few units."""
     units = list(units)
-    parts_each = max(1, wanted // max(1, sum(len(unit.locations) for unit in units)))
+    tasks = (_whole(unit, location, rules) for unit in units for location in unit.locations)
+    parts_each = wanted // max(1, sum(len(unit.locations) for unit in units))
+    if parts_each < 2:
+        yield from tasks
+        return
     with OpenConnectors(choice) as connectors:
-        for unit in units:
-            for location in unit.locations:
-                place = rules.place_prefix(location)
-                if not place.startswith(unit.root):  # its files would get keys that no metadata finds
-                    raise SafetyError(f"{location} is {place}, which is not below {unit.root}; correct `path_alias`")
-                prefix = place[len(unit.root) :]
-                for part in _parts(connectors, location, parts_each):
-                    yield (unit.root, location, prefix, part)
+        cut = read_ahead(
+            tasks,
+            lambda task: [task._replace(part=part) for part in _parts(connectors, task.location, parts_each)],
+            at_once=lambda task: choice.reads_at_once(task.location),
+        )
+        with closing(cut):
+            yield from cut
+
+
+def _whole(unit: SweepUnit, location: str, rules: LocationRules) -> _Task:
+    place = rules.place_prefix(location)
+    if not place.startswith(unit.root):  # its files would get keys that no metadata finds
+        raise SafetyError(f"{location} is {place}, which is not below {unit.root}; correct `path_alias`")
+    return _Task(unit.root, location, place[len(unit.root) :], None)
 
 
 def _parts(connectors: OpenConnectors, location: str, wanted: int) -> list[str | None]:
     try:
-        lister = connectors.lister(location)
-        if wanted > 1 and isinstance(lister, SupportsSplitListing):
-            return list(lister.split_listing(location, wanted))
+        with connectors.lister_alone(location) as lister:
+            if isinstance(lister, SupportsSplitListing):
+                return list(lister.split_listing(location, wanted))
     except Exception as error:  # noqa: BLE001 - listing it whole will meet the same error, and report it
         log.debug("cannot split the listing of %s: %s", location, error)
     return [None]

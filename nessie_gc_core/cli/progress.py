@@ -48,9 +48,10 @@ class _Phases:
     def __call__(self, phase: str, done: int, total: int | None) -> None:
         self._progress.update(self.task(phase).id, completed=done, total=total)
 
-    def show_traffic(self, phase: str, traffic: Traffic) -> None:
-        """Puts it beside its phase."""
-        self._progress.update(self.task(phase).id, traffic=_said(traffic))
+    def show_traffic(self, traffic: Traffic) -> None:
+        """Puts it beside the newest phase."""
+        for number, task in enumerate(reversed(self._tasks.values())):
+            self._progress.update(task, traffic="" if number else _said(traffic))
 
 
 class _Lines(_Phases):

@@ -22,7 +22,7 @@ from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, described, in
 
 C = TypeVar("C", bound=Connector)
 
-READ_AHEAD = 32
+READ_AHEAD = 64
 """How many files a process reads at once from a store that answers over a network."""
 
 

@@ -152,7 +152,7 @@ class FileSettings(ConnectorOptions):
         section=_FILES,
         metavar="FILES",
         minimum=1,
-        help="How many metadata files and manifests each process reads at once. Where nothing is said, 32 from stores "
+        help="How many metadata files and manifests each process reads at once. Where nothing is said, 64 from stores "
         "that answer over a network, and one from local disks.",
     )
 

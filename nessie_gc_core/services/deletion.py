@@ -71,11 +71,11 @@ class Deletion:
             if run.parameters.mode is DeleteMode.DELETE:
                 records.begin(verdicts, outcome_file)
             for number, step in enumerate(steps):
-                run.progress("delete", number, len(steps))
+                run.tell("delete", number, len(steps))
                 self._recheck.run_if_due()
                 with run.report.phase("delete"):
                     outcomes = self._take(step, verdicts, records, outcome_file)
-            run.progress("delete", len(steps), len(steps))
+            run.tell("delete", len(steps), len(steps))
         return outcomes
 
     def _spare_over_caps(self, found: Judged, stored_by_unit: Mapping[str, int]) -> None:

@@ -83,7 +83,7 @@ class MarkService(Service[Run]):
                 batches,
                 references=references,
                 parallelism=self.parameters.identify_parallelism,
-                progress=lambda done: run.progress("mark", done, len(references)),
+                progress=lambda done: run.tell("mark", done, len(references)),
             )
         batches.flush()
         report.commits = result.commits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.algorithms.unread import UnreadContents
 from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import to_rows, version_rows
@@ -40,22 +41,38 @@ class Needed:
     expansion: Expansion
 
 
-def find_needed(run: SweepRun) -> Needed:
-    """What the live set needs, where it lies, and what of it is unknown, which is frozen."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """Where the contents of a live set lie, and what they name at first hand."""
+
+    plan: SweepPlan
+    version_files: Dataset
+    readers: Sequence[type[ContentToFiles]]
+    progress: _Progress
+
+
+def locate(run: SweepRun) -> Located:
+    """Reads the content versions, and makes sweep units of their locations."""
     versions, types = _versions(run)
     readers = readers_of(types, run)
     read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
     read_types |= {type_ for type_ in types if unknown_type(type_)}
     progress = _Progress(run)
-    with watched(run, "expand", progress.tell):
+    with watched(run, progress.tell):
         version_files = _read_versions(versions, read_types, run)
         progress.reached(0, 0)
     unread = UnreadContents()
     if types - read_types:
         unread.find(versions, read_types)
     plan = _plan(version_files, unread, run)
+    return Located(plan=plan, version_files=version_files, readers=readers, progress=progress)
+
+
+def find_needed(located: Located, run: SweepRun) -> Needed:
+    """All that the contents need, and what of it is unknown, which is frozen."""
+    plan, version_files, readers, progress = located.plan, located.version_files, located.readers, located.progress
     index = UnitIndex.of(plan)
-    with watched(run, "expand", progress.tell_more):
+    with watched(run, progress.tell_more):
         expansion = expand(version_files, index, run.choice, readers, progress=progress.reached)
     finder = unknown_finder(run, plan, readers)
     problems = finder.find(version_files, expansion)
@@ -74,7 +91,7 @@ class _Progress:
         self._run = run
         self._versions = self._found = run.report.content_versions
         self._done = 0
-        run.progress("expand", 0, self._found)
+        run.tell("expand", 0, self._found)
 
     def reached(self, done: int, found: int) -> None:
         """So many files that come after the content versions are done for certain."""
@@ -91,7 +108,7 @@ class _Progress:
 
     def _tell(self, done: int) -> None:
         self._done = max(self._done, min(done, self._found))
-        self._run.progress("expand", self._done, self._found)
+        self._run.tell("expand", self._done, self._found)
 
 
 def _versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:

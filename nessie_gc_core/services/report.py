@@ -65,7 +65,7 @@ class GcReport:
     started: datetime | None = None
     finished: datetime | None = None
     phases: dict[str, float] = field(default_factory=dict)
-    """Seconds per phase."""
+    """Seconds per phase; expand and list run at the same time."""
     references: int = 0
     commits: int = 0
     """Live commits, each counted once."""

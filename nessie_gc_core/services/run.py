@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
@@ -37,6 +38,14 @@ class Run:
     elapsed: Elapsed = elapsed_seconds
     """Says how much time passed; a clock that somebody sets would make a lease last too long."""
     progress: Progress = no_progress
+
+    telling: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    """Held while progress is told, for there may be several threads."""
+
+    def tell(self, phase: str, done: int, total: int | None) -> None:
+        """Tells progress, one thread at a time."""
+        with self.telling:
+            self.progress(phase, done, total)
 
     @property
     def repository(self) -> RepositoryConnector:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from nessie_gc_core.algorithms import subtract
@@ -13,16 +14,17 @@ from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
 from nessie_gc_core.algorithms.planned import only_planned
 from nessie_gc_core.algorithms.storable import failure_text
-from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion
-from nessie_gc_core.services.needed import Needed, find_needed
+from nessie_gc_core.services.needed import Needed, find_needed, locate
 from nessie_gc_core.services.parameters import CollectionParameters, Membership, SweepParameters
 from nessie_gc_core.services.preconditions import check_marked
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
@@ -93,29 +95,40 @@ class _Sweep:
         """All steps up to the guard; then deletion."""
         run = self._run
         with run.report.phase("expand"):
-            needed = find_needed(run)
-        verdicts, stored_by_unit = self._judged(needed)
+            located = locate(run)
+        ages = self._ages(located.plan)
+        listing = partial(self._listed, tuple(located.plan.units), located.plan.rules)
+        with run.engine.beside(listing) as listed:
+            with run.report.phase("expand"):
+                needed = find_needed(located, run)
+            stored = listed()
+        verdicts, stored_by_unit = self._judged(needed, ages, *stored)
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
         return Deletion(run, needed.scope).run(verdicts, records, stored_by_unit)
 
-    def _judged(self, needed: Needed) -> tuple[Dataset, dict[str, int]]:
-        """Lists the units, and judges what is stored and not reachable; also how many files each unit holds."""
-        run, report, plan = self._run, self._run.report, needed.scope.plan
-        ages = self._ages(plan)
-        run.progress("list", 0, None)
-        with report.phase("list"), watched(run, "list", lambda done: run.progress("list", done.files_listed, None)):
-            stored = list_units(run.engine, plan.units, run.choice, plan.rules)
+    def _listed(self, units: Sequence[SweepUnit], rules: LocationRules) -> tuple[Dataset, StoredCounts]:
+        """Lists the units; nothing that is found out meanwhile changes that."""
+        run = self._run
+        run.tell("list", 0, None)
+        with run.report.phase("list"), watched(run, lambda done: run.tell("list", done.files_listed, None)):
+            stored = list_units(run.engine, units, run.choice, rules)
             counts = StoredCounts(stored)
-            report.left_alone = counts.left_alone
-            listed = sum(files for files, _ in counts.files.values())
-            run.progress("list", listed, listed)
-            stored = stored.where("left_alone", [0])
+        run.report.left_alone = counts.left_alone
+        listed = sum(files for files, _ in counts.files.values())
+        run.tell("list", listed, listed)
+        return stored.where("left_alone", [0]), counts
+
+    def _judged(
+        self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts
+    ) -> tuple[Dataset, dict[str, int]]:
+        """Judges what is stored and not reachable; also gives how many files each unit holds."""
+        run, report, plan = self._run, self._run.report, needed.scope.plan
+        run.tell("subtract", 0, None)
+        with report.phase("subtract"):
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
-        run.progress("subtract", 0, None)
-        with report.phase("subtract"):
             self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan)
             stored = stored.where("unit", sorted(plan.roots))
             for root in plan.roots:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Protocol, runtime_checkable
 
 from nessie_gc_core.model.work import Traffic, Work
@@ -17,17 +17,16 @@ SECONDS_BETWEEN = 0.5
 class ShowsTraffic(Protocol):
     """A progress that also wants to know what was asked of stores."""
 
-    def show_traffic(self, phase: str, traffic: Traffic) -> None:
-        """Told now and then what a phase asked of stores by now; maybe from another thread than the run's."""
+    def show_traffic(self, traffic: Traffic) -> None:
+        """Told now and then what the run asked of stores by now; in a thread of its own."""
 
 
 @contextmanager
-def watched(run: Run, phase: str, tell: Callable[[Work], None]) -> Iterator[None]:
+def watched(run: Run, tell: Callable[[Work], None]) -> Iterator[None]:
     """Tells, while the block runs, what was done since it began; says nothing where the engine cannot tell.
 
     Args:
-        run: the run; a progress that shows traffic is told of it.
-        phase: what is going on.
+        run: the run.
         tell: called in a thread of its own, one call at a time and none after the block. What it raises is raised
             at the end of the block.
     """
@@ -35,20 +34,47 @@ def watched(run: Run, phase: str, tell: Callable[[Work], None]) -> Iterator[None
     if before is None:
         yield
         return
+    with _looking(lambda: tell((run.engine.work() or before) - before)):
+        yield
+
+
+@contextmanager
+def traffic_reported(run: Run) -> Iterator[None]:
+    """Adds to the report what the block asks of stores, and shows it while it runs to a progress that wants that."""
+    before, progress = run.engine.work(), run.progress
+    if before is None:
+        yield
+        return
+
+    def traffic() -> Traffic:
+        return ((run.engine.work() or before) - before).traffic
+
+    def show() -> None:
+        if isinstance(progress, ShowsTraffic):
+            with run.telling:
+                progress.show_traffic(traffic())
+
+    try:
+        with _looking(show) if isinstance(progress, ShowsTraffic) else nullcontext():
+            yield
+    finally:
+        run.report.traffic = (run.report.traffic or Traffic()) + traffic()
+
+
+@contextmanager
+def _looking(look: Callable[[], None]) -> Iterator[None]:
+    """Calls a function every now and then while the block runs, in a thread of its own."""
     errors: list[BaseException] = []
     ended = threading.Event()
 
-    def look() -> None:
+    def loop() -> None:
         while not ended.wait(SECONDS_BETWEEN) and not errors:
             try:
-                done = (run.engine.work() or before) - before
-                tell(done)
-                if isinstance(run.progress, ShowsTraffic):
-                    run.progress.show_traffic(phase, done.traffic)
+                look()
             except BaseException as error:  # noqa: BLE001 - raised again where the run can end for it
                 errors.append(error)
 
-    thread = threading.Thread(target=look, name="progress", daemon=True)
+    thread = threading.Thread(target=loop, name="progress", daemon=True)
     thread.start()
     try:
         yield
@@ -57,15 +83,3 @@ def watched(run: Run, phase: str, tell: Callable[[Work], None]) -> Iterator[None
         thread.join()
     if errors:
         raise errors[0]
-
-
-@contextmanager
-def traffic_reported(run: Run) -> Iterator[None]:
-    """Adds to the report what the block asked of stores."""
-    before = run.engine.work()
-    try:
-        yield
-    finally:
-        after = run.engine.work()
-        if before is not None and after is not None:
-            run.report.traffic = (run.report.traffic or Traffic()) + after.traffic - before.traffic

@@ -6,21 +6,26 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
 from nessie_gc_core.config.meter import METER
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
+from nessie_gc_core.engines.beside import in_thread
 from nessie_gc_core.engines.local.frame import LocalFrame
-from nessie_gc_core.engines.local.workers import map_in_threads
+from nessie_gc_core.engines.local.workers import ENDED, map_in_threads
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.work import Work
 
 if TYPE_CHECKING:
     import duckdb
+
+T = TypeVar("T")
 
 CHUNK_ROWS = 8192
 """The most rows that are dealt to a worker at once."""
@@ -76,7 +81,7 @@ class LocalEngine(Engine):
         """Puts the batches into a table."""
         name = f"relation_{next(self._tables)}"
         columns = ", ".join(f"{_name(field.name)} {_SQL_TYPES[field.type]}" for field in schema)
-        self._connection.execute(f"CREATE TABLE {name} ({columns})")
+        self._execute(f"CREATE TABLE {name} ({columns})")
         portion: list[pa.RecordBatch] = []
         rows = 0
         for batch in batches:
@@ -101,8 +106,13 @@ class LocalEngine(Engine):
     def store(self, query: str, schema: pa.Schema) -> LocalDataset:
         """Computes a query into a table."""
         name = f"relation_{next(self._tables)}"
-        self._connection.execute(f"CREATE TABLE {name} AS {query}")
+        self._execute(f"CREATE TABLE {name} AS {query}")
         return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
+
+    def _execute(self, statement: str) -> None:
+        """Each statement has a connection of its own, for there may be several threads."""
+        with self.cursor() as cursor:
+            cursor.execute(statement)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of its own to the same database."""
@@ -110,6 +120,18 @@ class LocalEngine(Engine):
 
     def check(self) -> None:
         """Nothing to find out: functions run in threads of this process."""
+
+    @contextmanager
+    def beside(self, function: Callable[[], T]) -> Iterator[Callable[[], T]]:
+        """In a thread of its own."""
+        ended = threading.Event()
+
+        def run() -> T:
+            ENDED.set(ended)
+            return function()
+
+        with in_thread(run, ended.set) as result:
+            yield result
 
     def work(self) -> Work:
         """That of this process."""
@@ -139,7 +161,7 @@ class LocalDataset(Dataset):
         workers = min(self._engine.parallelism, rows)
         chunk = max(1, min(CHUNK_ROWS, rows // (workers * 4)))
         inputs = source.batches() if chunk == CHUNK_ROWS else _cut(source.batches(), chunk)
-        return self._engine.dataset(map_in_threads(function, inputs, workers), function.schema)
+        return self._engine.dataset(map_in_threads(function, inputs, workers, ENDED.get()), function.schema)
 
     def spread(self, keys: Sequence[str]) -> Dataset:
         """Nothing to do: the workers take from one stream."""

@@ -6,13 +6,18 @@ import contextlib
 import queue
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextvars import ContextVar
 
 import pyarrow as pa
 
 from nessie_gc_core.dataset import BatchFunction
 
 _DONE = object()
+_SECONDS = 0.1
+"""How long it takes at most until an end is seen."""
+ENDED: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
+"""Set when nobody waits any more for what runs in this context."""
 
 
 class _Shared(Iterator[pa.RecordBatch]):
@@ -30,10 +35,12 @@ class _Shared(Iterator[pa.RecordBatch]):
             return next(self._source)
 
 
-def map_in_threads(function: BatchFunction, source: Iterator[pa.RecordBatch], workers: int) -> Iterator[pa.RecordBatch]:
+def map_in_threads(
+    function: BatchFunction, source: Iterator[pa.RecordBatch], workers: int, ended: threading.Event | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yields what the function yields, in any order; each worker calls it once, on its share of the stream.
 
-    The first error of a worker stops the others and is raised here.
+    The first error of a worker stops the others and is raised here, as does CancelledError when ``ended`` is set.
     """
     shared = _Shared(source)
     results: queue.Queue[object] = queue.Queue(maxsize=workers * 4)
@@ -58,7 +65,7 @@ def map_in_threads(function: BatchFunction, source: Iterator[pa.RecordBatch], wo
         try:
             running = workers
             while running:
-                item = results.get()
+                item = _taken(results, ended)
                 if isinstance(item, BaseException):
                     raise item
                 if isinstance(item, pa.RecordBatch):
@@ -67,3 +74,12 @@ def map_in_threads(function: BatchFunction, source: Iterator[pa.RecordBatch], wo
                     running -= 1
         finally:
             shared.stopped.set()
+
+
+def _taken(results: queue.Queue[object], ended: threading.Event | None) -> object:
+    if ended is None:
+        return results.get()
+    while not ended.is_set():
+        with contextlib.suppress(queue.Empty):
+            return results.get(timeout=_SECONDS)
+    raise CancelledError

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
+from nessie_gc_core.engines.spark.beside import beside_on_spark
 from nessie_gc_core.engines.spark.session import check_session, functions_of, is_connect, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
 from nessie_gc_core.engines.spark.workers import check_workers
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+T = TypeVar("T")
 
 TASKS_PER_CORE = 4
 """Rows are dealt over this many tasks for every core, so that slow ones even out."""
@@ -85,6 +89,15 @@ class SparkEngine(Engine):
         if not self._checked:
             check_workers(self.session, self._parallelism)
             self._checked = True
+
+    @contextmanager
+    def beside(self, function: Callable[[], T]) -> Iterator[Callable[[], T]]:
+        """In a thread of its own; one after the other on Spark Connect, whose client is for one thread."""
+        if is_connect(self.session):
+            yield function
+            return
+        with beside_on_spark(self.session, function) as result:
+            yield result
 
     def work(self) -> Work | None:
         """That of the tasks that have ended."""

@@ -93,7 +93,7 @@ def test_progress_shows_how_fast_it_goes_and_what_was_asked_of_stores(report: Gc
     with show_progress(console, quiet=False) as progress:
         progress("expand", 0, 2_000)
         assert isinstance(progress, ShowsTraffic)
-        progress.show_traffic("expand", Traffic(requests=1_234, bytes_read=5_600_000))
+        progress.show_traffic(Traffic(requests=1_234, bytes_read=5_600_000))
         time.sleep(0.05)
         progress("expand", 1_000, 2_000)
         time.sleep(0.15)
@@ -109,7 +109,7 @@ def test_off_a_terminal_a_line_now_and_then_says_how_far_a_phase_is(
     with caplog.at_level("INFO"), show_progress(Console(file=io.StringIO()), quiet=False) as progress:
         assert isinstance(progress, ShowsTraffic)
         progress("list", 0, None)
-        progress.show_traffic("list", Traffic(requests=1, bytes_read=2_000))
+        progress.show_traffic(Traffic(requests=1, bytes_read=2_000))
         progress("list", 1_500, None)
         progress("delete", 10, 2_000)
     lines = [record.message for record in caplog.records]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from collecting import spark_engine
 
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine
 from nessie_gc_core.engines.local import LocalEngine
@@ -35,21 +34,6 @@ ROWS: list[Row] = [
     ("d", None, 2**62, -1, True),
     ("quote'\"\\ \n%`😀", "", 0, 2**31 - 1, False),
 ]
-
-
-@pytest.fixture(
-    params=[
-        "local",
-        pytest.param("spark", marks=pytest.mark.spark),
-        pytest.param("connect", marks=[pytest.mark.spark, pytest.mark.server]),
-    ]
-)
-def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    if request.param == "local":
-        with LocalEngine(workers=2) as local:
-            yield local
-    else:
-        yield spark_engine(request.getfixturevalue(request.param))
 
 
 @pytest.fixture

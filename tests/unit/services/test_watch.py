@@ -16,7 +16,7 @@ from nessie_gc_core.model.work import Traffic, Work
 from nessie_gc_core.services import watch
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.run import Run
-from nessie_gc_core.services.watch import watched
+from nessie_gc_core.services.watch import traffic_reported, watched
 
 DRY_RUN = SweepParameters(dry_run=True)
 
@@ -26,14 +26,16 @@ class Told:
 
     def __init__(self) -> None:
         self.done: list[tuple[str, int, int | None]] = []
-        self.traffic: list[tuple[str, Traffic]] = []
+        self.traffic: list[Traffic] = []
         self.was_told = threading.Event()
 
     def __call__(self, phase: str, done: int, total: int | None) -> None:
         self.done.append((phase, done, total))
 
-    def show_traffic(self, phase: str, traffic: Traffic) -> None:
-        self.traffic.append((phase, traffic))
+        self.was_told.set()
+
+    def show_traffic(self, traffic: Traffic) -> None:
+        self.traffic.append(traffic)
         self.was_told.set()
 
 
@@ -64,12 +66,22 @@ def told(run: Run) -> Told:
 
 def test_what_was_done_since_the_block_began_is_told_while_it_runs(run: Run) -> None:
     METER.add(Work(files_listed=1000))
-    with watched(run, "list", lambda work: run.progress("list", work.files_listed, None)):
-        METER.add(Work(files_listed=7, traffic=Traffic(requests=2, bytes_read=30)))
+    with watched(run, lambda work: run.progress("list", work.files_listed, None)):
+        METER.add(Work(files_listed=7))
         while told(run).done[-1:] != [("list", 7, None)]:
             assert told(run).was_told.wait(10)
             told(run).was_told.clear()
-    assert ("list", Traffic(requests=2, bytes_read=30)) in told(run).traffic
+
+
+def test_traffic_since_the_block_began_is_told_while_it_runs_and_reported(run: Run) -> None:
+    METER.add(Work(traffic=Traffic(requests=1000)))
+    asked = Traffic(requests=2, bytes_read=30)
+    with traffic_reported(run):
+        METER.add(Work(traffic=asked))
+        while told(run).traffic[-1:] != [asked]:
+            assert told(run).was_told.wait(10)
+            told(run).was_told.clear()
+    assert asked == run.report.traffic
 
 
 def test_an_error_of_the_progress_ends_the_block(run: Run) -> None:
@@ -78,7 +90,7 @@ def test_an_error_of_the_progress_ends_the_block(run: Run) -> None:
         raise KeyboardInterrupt
 
     failed = threading.Event()
-    with pytest.raises(KeyboardInterrupt), watched(run, "list", fail):
+    with pytest.raises(KeyboardInterrupt), watched(run, fail):
         assert failed.wait(10)
 
 
@@ -88,7 +100,7 @@ def test_an_error_of_the_block_comes_before_one_of_the_progress(run: Run) -> Non
         raise KeyboardInterrupt
 
     failed = threading.Event()
-    with pytest.raises(ValueError, match="broken"), watched(run, "list", fail):
+    with pytest.raises(ValueError, match="broken"), watched(run, fail):
         assert failed.wait(10)
         raise ValueError("broken")
 
@@ -96,7 +108,7 @@ def test_an_error_of_the_block_comes_before_one_of_the_progress(run: Run) -> Non
 def test_nothing_is_told_where_the_engine_cannot_tell(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(run.engine), "work", lambda engine: None)
     threads = threading.active_count()
-    with watched(run, "list", lambda work: run.progress("list", 1, None)):
+    with watched(run, lambda work: run.progress("list", 1, None)):
         assert threads == threading.active_count()
     assert [] == told(run).done
 
@@ -105,7 +117,7 @@ def test_a_run_tells_between_the_levels_how_far_it_is(services: LakeServices, mo
     monkeypatch.setattr(watch, "SECONDS_BETWEEN", 0.0005)
     progress = Told()
     services.sweep(services.mark(), DRY_RUN, progress=progress)
-    assert {"expand", "list"} <= {phase for phase, _ in progress.traffic}
+    assert progress.traffic
     expanded = [done for phase, done, _ in progress.done if phase == "expand"]
     assert sorted(expanded) == expanded
     assert all(total is None or done <= total for _, done, total in progress.done)

@@ -181,7 +181,7 @@ def _config(properties: Mapping[str, str]) -> Config:
         },
         connect_timeout=_number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS),
         read_timeout=_number(properties, "s3.request-timeout", _TIMEOUT_SECONDS),
-        max_pool_connections=32,
+        max_pool_connections=64,
         # Servers that are not AWS refuse the checksums that boto3 adds of its own accord.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",

@@ -1,0 +1,81 @@
+"""Two things at the same time on one engine, and what becomes of one where the other fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.model.batches import to_batches
+
+NUMBERS = pa.schema([pa.field("number", pa.int64(), nullable=False)])
+MANY = 2_000
+
+
+def numbers(engine: Engine, count: int) -> Dataset:
+    return engine.dataset(to_batches(((number,) for number in range(count)), NUMBERS, batch_rows=100), NUMBERS)
+
+
+def slowly(seconds: float, folder: Path) -> BatchFunction:
+    """Leaves a file for each batch; made here, so that it is sent by value: workers have no tests."""
+
+    class Slowly:
+        schema = NUMBERS
+
+        def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import time
+            import uuid
+
+            for batch in batches:
+                (folder / str(uuid.uuid4())).touch()
+                time.sleep(seconds)
+                yield batch
+
+    return Slowly()
+
+
+def total(dataset: Dataset) -> int:
+    measures = {"number": ("sum", "number")}
+    return int(dataset.aggregate([], measures, NUMBERS).summary().to_pylist()[0]["number"])
+
+
+def test_both_are_right(engine: Engine, tmp_path: Path) -> None:
+    with engine.beside(lambda: total(numbers(engine, MANY).flat_map(slowly(0.01, tmp_path)).checkpoint())) as beside:
+        here = [total(numbers(engine, count).flat_map(slowly(0, tmp_path)).checkpoint()) for count in (10, 20, 30)]
+        there = beside()
+    assert ([sum(range(count)) for count in (10, 20, 30)], sum(range(MANY))) == (here, there)
+
+
+def test_an_error_beside_is_raised_where_the_result_is_asked_for(engine: Engine) -> None:
+    def fail() -> None:
+        raise ValueError("it failed beside")
+
+    with engine.beside(fail) as beside, pytest.raises(ValueError, match="it failed beside"):
+        beside()
+
+
+def test_an_error_of_the_block_ends_what_runs_beside_it(engine: Engine, tmp_path: Path) -> None:
+    threads = threading.active_count()
+    started = time.monotonic()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        engine.beside(lambda: numbers(engine, MANY * 50).flat_map(slowly(1, tmp_path)).checkpoint()),
+    ):
+        while not any(tmp_path.iterdir()) and threading.active_count() > threads:
+            assert time.monotonic() - started < 60
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+    done = sum(1 for _ in tmp_path.iterdir())
+    time.sleep(2.5)
+    assert done == sum(1 for _ in tmp_path.iterdir()) < 100
+
+
+def test_what_ran_beside_may_use_the_engine_again(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="here"), engine.beside(lambda: numbers(engine, 10).count()):
+        raise ValueError("here")
+    assert 10 == numbers(engine, 10).count()
