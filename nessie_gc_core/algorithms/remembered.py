@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nessie_gc_core.model.repository import ContentVersion
@@ -13,10 +12,10 @@ from nessie_gc_core.model.repository import ContentVersion
 class Remembered:
     """What is known of contents besides their metadata."""
 
-    versions_of: Callable[[str], Iterable[ContentVersion]]
-    """The live versions of a content id."""
-    locations_of: Callable[[str], Iterable[str]]
-    """All base locations at which a content id was ever seen, canonical where that could be said."""
+    versions_of: Callable[[Collection[str]], Iterable[ContentVersion]]
+    """The live versions of some content ids."""
+    locations_of: Callable[[Collection[str]], Iterable[tuple[str, str]]]
+    """Of some content ids each with all its base locations ever seen, canonical where that could be said."""
     tombstones: Callable[[Iterable[str]], Collection[str]]
     """Which of some canonical paths an earlier run deleted."""
 
@@ -26,4 +25,10 @@ class Remembered:
         for version in versions:
             by_content.setdefault(version.content_id, []).append(version)
         before = self.versions_of
-        return replace(self, versions_of=lambda id_: itertools.chain(before(id_), by_content.get(id_, ())))
+
+        def versions_of(content_ids: Collection[str]) -> Iterator[ContentVersion]:
+            yield from before(content_ids)
+            for content_id in content_ids:
+                yield from by_content.get(content_id, ())
+
+        return replace(self, versions_of=versions_of)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -75,9 +74,8 @@ class TouchedFinder:
         for row in homes.summary().to_pylist():
             if row["location"] is not None:
                 touched.add(row["content_id"], row["location"], index)
-        for content_id in ids:
-            for location in self.remembered.locations_of(content_id):
-                touched.add(content_id, location, index)
+        for content_id, location in self.remembered.locations_of(ids):
+            touched.add(content_id, location, index)
         for row in self._named(ids, index).summary().to_pylist():
             touched.placed.add(row["content_id"])
             if row["unit"] is not None:
@@ -88,26 +86,25 @@ class TouchedFinder:
         touched.prefixes.update(self._folders(ids, index))
         return touched
 
-    def _named(self, content_ids: Iterable[str], index: UnitIndex) -> Dataset:
+    def _named(self, content_ids: Collection[str], index: UnitIndex) -> Dataset:
         """The units that the text of the contents' metadata names."""
         read_types = {type_ for reader in self.readers for type_ in reader.content_types}
-        found = itertools.chain.from_iterable(map(self.remembered.versions_of, content_ids))
+        found = self.remembered.versions_of(content_ids)
         versions = (replace(version, content_type=original_type(version.content_type)) for version in found)
         readable = (version for version in versions if version.content_type in read_types)
         dataset = self.engine.dataset(version_rows(readable), CONTENT_VERSIONS)
         named = dataset.spread(["metadata_location"]).flat_map(_NamedUnits(self.choice, index))
         return named.distinct(list(_PLACES.names))
 
-    def _folders(self, content_ids: Iterable[str], index: UnitIndex) -> Iterator[str]:
+    def _folders(self, content_ids: Collection[str], index: UnitIndex) -> Iterator[str]:
         """The places above the metadata files: likely ones, and no proof that there are no others."""
-        for content_id in content_ids:
-            for version in self.remembered.versions_of(content_id):
-                if version.metadata_location is None or "/" not in version.metadata_location:
-                    continue  # a name without a folder says nothing
-                try:
-                    yield index.rules.canonical_prefix(home_of_metadata(version.metadata_location))
-                except UnknownLocationError as error:
-                    log.warning("%s", error)
+        for version in self.remembered.versions_of(content_ids):
+            if version.metadata_location is None or "/" not in version.metadata_location:
+                continue  # a name without a folder says nothing
+            try:
+                yield index.rules.canonical_prefix(home_of_metadata(version.metadata_location))
+            except UnknownLocationError as error:
+                log.warning("%s", error)
 
 
 class _NamedUnits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -126,9 +126,10 @@ class UnknownFinder:
         newest: dict[str, set[str]] = {}
         while portion := list(itertools.islice(rows, 1000)):
             deleted = self._deleted_earlier([str(path) for path, _, _, missing in portion if missing])
+            newest.update(self._newest({str(id_) for path, id_, _, _ in portion if path in deleted} - newest.keys()))
             for path, content_id, problem, _ in portion:
                 assert isinstance(path, str) and isinstance(content_id, str)
-                if path in deleted and self._comparable(path) not in self._newest(content_id, newest):
+                if path in deleted and self._comparable(path) not in newest[content_id]:
                     problems.tolerated += 1
                     continue
                 problems.reasons[path] = str(problem)
@@ -142,16 +143,18 @@ class UnknownFinder:
         found = self.remembered.tombstones(canonical.values())
         return {path for path, key in canonical.items() if key in found}
 
-    def _newest(self, content_id: str, known: dict[str, set[str]]) -> set[str]:
-        """Canonical metadata locations of the newest live version of a content (of all, where none has a time)."""
-        if content_id not in known:
-            live = self.remembered.versions_of(content_id)
-            versions = [(version.commit_time, version.metadata_location) for version in live]
-            times = [time for time, _ in versions if time is not None]
-            latest = max(times) if times else None
-            newest = (location for time, location in versions if time == latest and location is not None)
-            known[content_id] = {self._comparable(location) for location in newest}
-        return known[content_id]
+    def _newest(self, content_ids: Collection[str]) -> dict[str, set[str]]:
+        """By content, the canonical metadata locations of its newest live version (of all, where none has a time)."""
+        live: dict[str, list[ContentVersion]] = {content_id: [] for content_id in content_ids}
+        for version in self.remembered.versions_of(content_ids):
+            live[version.content_id].append(version)
+        return {content_id: self._newest_of(versions) for content_id, versions in live.items()}
+
+    def _newest_of(self, versions: Sequence[ContentVersion]) -> set[str]:
+        times = [version.commit_time for version in versions if version.commit_time is not None]
+        latest = max(times) if times else None
+        newest = (version.metadata_location for version in versions if version.commit_time == latest)
+        return {self._comparable(location) for location in newest if location is not None}
 
     def _comparable(self, path: str) -> str:
         """What a path is, or the raw one where that is not known: a reader may spell a path differently (S3)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 from uuid import UUID
@@ -116,8 +116,10 @@ class LiveSetStore(Connector):
         """Adds versions while IDENTIFY_IN_PROGRESS; how many were new (distinct by their identity)."""
 
     @abstractmethod
-    def content_versions(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[ContentVersion]:
-        """The versions, of all contents or of one, streamed, in any order."""
+    def content_versions(
+        self, live_set_id: UUID, content_ids: Collection[str] | None = None
+    ) -> Iterator[ContentVersion]:
+        """The versions, of all contents or of some (a few thousand at most), streamed, in any order."""
 
     @abstractmethod
     def content_ids(self, live_set_id: UUID) -> Iterator[str]:
@@ -173,8 +175,8 @@ class LiveSetStore(Connector):
         """Adds contents at locations, or moves their ``last_seen`` (``first_seen`` stays)."""
 
     @abstractmethod
-    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
-        """The register of every content and location ever seen, of all contents or of one."""
+    def seen_contents(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[SeenContent]:
+        """The register of every content and location ever seen, of all contents or of some (a few thousand at most)."""
 
     @abstractmethod
     def count_records(self, repository: str) -> RepositoryRecords:

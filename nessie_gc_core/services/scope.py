@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nessie_gc_core.algorithms.remembered import Remembered
@@ -15,6 +16,9 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
+
+_ASKED_AT_ONCE = 1000
+"""Of how many contents the live-set store is asked at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +60,19 @@ def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[Conten
     """What finds out which contents of the run's live set are unknown."""
     store, live_set = run.store, run.live_set
     remembered = Remembered(
-        versions_of=lambda content_id: store.content_versions(live_set.id, content_id),
-        locations_of=lambda content_id: (s.location for s in store.seen_contents(live_set.repository, content_id)),
+        versions_of=lambda ids: (v for some in _some(ids) for v in store.content_versions(live_set.id, some)),
+        locations_of=lambda ids: (
+            (seen.content_id, seen.location)
+            for some in _some(ids)
+            for seen in store.seen_contents(live_set.repository, some)
+        ),
         tombstones=lambda paths: store.tombstones(live_set.repository, paths),
     )
     return UnknownFinder(engine=run.engine, remembered=remembered, rules=plan.rules, choice=run.choice, readers=readers)
+
+
+def _some(content_ids: Iterable[str]) -> Iterator[list[str]]:
+    """The ids in portions that a store is asked for at once."""
+    ids = iter(content_ids)
+    while portion := list(itertools.islice(ids, _ASKED_AT_ONCE)):
+        yield portion

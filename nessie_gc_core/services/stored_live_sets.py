@@ -83,7 +83,7 @@ class LiveSetService:
         """The content versions, content by content."""
         id_ = as_id(live_set_id)
         for content_id in sorted(self.store.content_ids(id_)):
-            versions = self.store.content_versions(id_, content_id)
+            versions = self.store.content_versions(id_, [content_id])
             yield from sorted(versions, key=lambda v: (v.content_key, v.metadata_location or "", v.snapshot_id or 0))
 
     def base_locations(self, live_set_id: UUID | str) -> list[tuple[str, str]]:

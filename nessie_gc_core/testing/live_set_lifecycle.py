@@ -182,7 +182,7 @@ class LifecycleTests(StoreFixtures):
     def test_the_rows_of_a_live_set_that_does_not_exist_are_none(self, store: LiveSetStore) -> None:
         unknown = uuid4()
         assert list(store.content_versions(unknown)) == []
-        assert list(store.content_versions(unknown, "content")) == []
+        assert list(store.content_versions(unknown, ["content"])) == []
         assert list(store.content_ids(unknown)) == []
         assert store.count_content_versions(unknown) == (0, 0)
         assert list(store.base_locations(unknown)) == []

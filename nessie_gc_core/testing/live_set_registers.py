@@ -61,7 +61,20 @@ class RegisterTests(StoreFixtures):
         assert _by_place([replace(seen("a"), last_seen=NOON + HOUR), seen("a", "s3://bucket/t2/"), seen("b")]) == (
             _by_place(store.seen_contents(repository))
         )
-        assert [seen("b")] == list(store.seen_contents(repository, "b"))
+        assert [seen("b")] == list(store.seen_contents(repository, ["b"]))
+
+    @demands("S6: of some contents, all locations come and no others, each once; of no contents none.")
+    def test_the_register_of_some_contents_is_all_of_theirs_and_no_others(
+        self, store: LiveSetStore, repository: str
+    ) -> None:
+        contents = [seen(f"c{n}", f"s3://bucket/{place}/") for n in range(600) for place in ("a", "b")]
+        store.register_contents(repository, contents)
+        store.register_contents(repository + "2", [seen("c0", "s3://bucket/elsewhere/")])
+        some = [f"c{n}" for n in range(0, 600, 2)]
+        found = list(store.seen_contents(repository, [*some, "c0", "unknown"]))
+        assert len(found) == 2 * len(some)
+        assert _by_place(each for each in contents if each.content_id in some) == _by_place(found)
+        assert list(store.seen_contents(repository, [])) == []
 
     @demands("A content that comes twice in one call is one.")
     def test_a_content_that_comes_twice_at_once_is_one(self, store: LiveSetStore, repository: str) -> None:
@@ -86,7 +99,7 @@ class RegisterTests(StoreFixtures):
         store.register_contents(repository, iter(many))
         store.register_contents(repository, many)
         assert _by_place(many) == _by_place(store.seen_contents(repository))
-        assert len(list(store.seen_contents(repository, "c5"))) == 3
+        assert len(list(store.seen_contents(repository, ["c5"]))) == 3
 
     # ---- another identity -----------------------------------------------------------------------------
     @demands("count_records counts what stands under one identity.")
@@ -115,7 +128,7 @@ class RegisterTests(StoreFixtures):
         assert target == store.get(identifying).repository
         assert (set(), set(paths)) == (store.tombstones(source, paths), store.tombstones(target, paths))
         assert _by_place(contents) == _by_place(store.seen_contents(target))
-        assert [seen("c7")] == list(store.seen_contents(target, "c7"))
+        assert [seen("c7")] == list(store.seen_contents(target, ["c7"]))
         assert set(paths[:1]) == store.tombstones(source + "2", paths)
 
     @demands("move_records joins: of a content that both have, the earliest first_seen and the latest last_seen stay.")

@@ -85,7 +85,7 @@ class RowTests(StoreFixtures):
         assert len(NEAR_TEXTS) == store.add_content_versions(identifying, versions)
         assert sorted(NEAR_TEXTS) == sorted(store.content_ids(identifying))
         for text in NEAR_TEXTS:
-            assert [text] == [found.content_id for found in store.content_versions(identifying, text)]
+            assert [text] == [found.content_id for found in store.content_versions(identifying, [text])]
             store.add_base_locations(identifying, [(text, f"s3://bucket/{text}")])
             assert [(text, f"s3://bucket/{text}")] == list(store.base_locations(identifying, text))
 
@@ -100,7 +100,7 @@ class RowTests(StoreFixtures):
         ]
         assert store.add_content_versions(identifying, versions) == 2
         assert _keyed(versions) == _keyed(store.content_versions(identifying))
-        assert [versions[1]] == list(store.content_versions(identifying, texts[1]))
+        assert [versions[1]] == list(store.content_versions(identifying, [texts[1]]))
 
     @demands("Live sets do not see the rows of each other.")
     def test_live_sets_do_not_see_each_other(self, store: LiveSetStore, identifying: UUID, repository: str) -> None:
@@ -124,7 +124,18 @@ class RowTests(StoreFixtures):
         assert 100 == len(set(store.content_ids(identifying))) == len(list(store.content_ids(identifying)))
         found = [each.identity for each in store.content_versions(identifying)]
         assert many == len(found) == len(set(found))
-        assert len(list(store.content_versions(identifying, "c7"))) == 33
+        assert len(list(store.content_versions(identifying, ["c7"]))) == 33
+
+    @demands("S6: of some contents, all versions come and no others, each once; of no contents none.")
+    def test_versions_of_some_contents_are_all_of_theirs_and_no_others(
+        self, store: LiveSetStore, identifying: UUID
+    ) -> None:
+        many, some = 2000, [f"c{n}" for n in range(0, 700, 2)]
+        store.add_content_versions(identifying, (version(n, content_id=f"c{n % 700}") for n in range(many)))
+        found = [each.snapshot_id for each in store.content_versions(identifying, [*some, "c0", "unknown"])]
+        expected = [version(n).snapshot_id for n in range(many) if n % 700 % 2 == 0]
+        assert sorted(expected, key=str) == sorted(found, key=str)
+        assert list(store.content_versions(identifying, [])) == []
 
     @demands("Rows may be written while others are read: do not hold a lock over a stream that the caller consumes.")
     def test_rows_may_be_written_while_others_are_read(self, store: LiveSetStore, identifying: UUID) -> None:

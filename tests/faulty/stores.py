@@ -195,17 +195,29 @@ class CountsAll(LedgerStore):
 
 @fault(StoreTests, "test_live_sets_do_not_see_each_other", "Live sets do not see the rows of each other")
 class OneSetOfVersions(LedgerStore):
-    def content_versions(self, live_set_id, content_id=None):
+    def content_versions(self, live_set_id, content_ids=None):
         for live_set in super().live_sets():
-            yield from super().content_versions(live_set.id, content_id)
+            yield from super().content_versions(live_set.id, content_ids)
 
 
 @fault(StoreTests, "test_a_stream_of_many_versions_goes_in_and_comes_out", "S6: streams of any length go in and come")
 class OnePage(LedgerStore):
-    def content_versions(self, live_set_id, content_id=None):
-        for number, found in enumerate(super().content_versions(live_set_id, content_id)):
+    def content_versions(self, live_set_id, content_ids=None):
+        for number, found in enumerate(super().content_versions(live_set_id, content_ids)):
             if number < 1000:
                 yield found
+
+
+@fault(StoreTests, "test_versions_of_some_contents_are_all_of_theirs_and_no_others", "S6: of some contents, all")
+class FirstOfThem(LedgerStore):
+    def content_versions(self, live_set_id, content_ids=None):
+        return super().content_versions(live_set_id, content_ids and list(content_ids)[:1])
+
+
+@fault(StoreTests, "test_the_register_of_some_contents_is_all_of_theirs_and_no_others", "S6: of some contents, all")
+class AllInTheRegister(LedgerStore):
+    def seen_contents(self, repository, content_ids=None):
+        return super().seen_contents(repository, content_ids or None)
 
 
 @fault(StoreTests, "test_tombstones_belong_to_their_repository_and_stay", "S7: tombstones belong to one repository")

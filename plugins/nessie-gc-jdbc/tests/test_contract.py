@@ -23,7 +23,7 @@ class _JdbcContract(LiveSetStoreContract):
             store.add_content_versions(found, [version(n, content_id=f"c{n % 2}") for n in range(9)])
             assert sorted(n - 1 for n in range(9)) == sorted(each.snapshot_id for each in store.content_versions(found))
             assert ["c0", "c1"] == sorted(store.content_ids(found))
-            assert 4 == len(list(store.content_versions(found, "c1")))
+            assert 4 == len(list(store.content_versions(found, ["c1"])))
 
     def test_a_deleted_live_set_leaves_no_row_in_any_table(self, open_store, store, repository, url):
         found = bring_to(store, LiveSetStatus.EXPIRY_SUCCESS, repository)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -53,10 +53,11 @@ class Registers(LiveSetStore):
                 row = replace(each, first_seen=first)
                 rows.put("seen", repository, each.content_id, each.location, row)
 
-    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
+    def seen_contents(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[SeenContent]:
         """The register."""
-        for fields in self._rows.stream("seen", repository, content_id):
-            yield SeenContent(**fields)
+        for content_id in [None] if content_ids is None else set(content_ids):
+            for fields in self._rows.stream("seen", repository, content_id):
+                yield SeenContent(**fields)
 
     def count_records(self, repository: str) -> RepositoryRecords:
         """How many there are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -105,10 +105,13 @@ class LedgerStore(Registers):
                     new += rows.add("version", str(live_set_id), each.content_id, key, each)
         return new
 
-    def content_versions(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[ContentVersion]:
+    def content_versions(
+        self, live_set_id: UUID, content_ids: Collection[str] | None = None
+    ) -> Iterator[ContentVersion]:
         """The versions."""
-        for fields in self._rows.stream("version", str(live_set_id), content_id):
-            yield ContentVersion(**fields)
+        for content_id in [None] if content_ids is None else set(content_ids):
+            for fields in self._rows.stream("version", str(live_set_id), content_id):
+                yield ContentVersion(**fields)
 
     def content_ids(self, live_set_id: UUID) -> Iterator[str]:
         """The distinct content ids."""

@@ -10,7 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Column, Connection, Engine, Insert, Row, Select, Table, create_engine, event, insert, text
+from sqlalchemy import (
+    URL,
+    Column,
+    Connection,
+    Engine,
+    Insert,
+    Row,
+    Select,
+    Table,
+    create_engine,
+    event,
+    insert,
+    or_,
+    text,
+)
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
@@ -19,6 +33,7 @@ from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
 from nessie_gc_jdbc.problems import store_error
 from nessie_gc_jdbc.schema import UPGRADES, apply_strategy, check_version, found_version
+from nessie_gc_jdbc.tables import AFTER_ALL
 from nessie_gc_jdbc.urls import database_url, redacted, shown
 
 BUSY_TIMEOUT_SECONDS = 30.0
@@ -28,6 +43,8 @@ POOL_TIMEOUT_SECONDS = 60
 BATCH_ROWS = 1000
 """Rows that are written in one transaction."""
 _WRITES = "nessie_gc_writes"
+_PREFIXES_AT_ONCE = 200
+"""Of how many prefixes the rows are asked for in one query; databases limit how many parts a condition has."""
 
 
 class Database:
@@ -93,6 +110,18 @@ class Database:
             if len(page) < self.fetch_size:
                 return
             above = bytes(page[-1][0])
+
+    def pages_below(
+        self, query: Select[Any], key: Column[bytes], prefixes: Sequence[bytes] | None
+    ) -> Iterator[Row[Any]]:
+        """The rows whose key begins with one of the prefixes, or all; some prefixes with each question."""
+        if prefixes is None:
+            yield from self.pages(query, key)
+            return
+        ordered = sorted(set(prefixes))
+        for start in range(0, len(ordered), _PREFIXES_AT_ONCE):
+            ranges = (key.between(prefix, prefix + AFTER_ALL) for prefix in ordered[start : start + _PREFIXES_AT_ONCE])
+            yield from self.pages(query.where(or_(*ranges)), key)
 
     # ---- statements of the dialect --------------------------------------------------------------------
     def now(self, connection: Connection) -> int:

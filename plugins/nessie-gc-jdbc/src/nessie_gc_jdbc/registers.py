@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -15,7 +15,7 @@ from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords, SeenC
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.moving import count_records, move_records
 from nessie_gc_jdbc.rows import batches
-from nessie_gc_jdbc.tables import AFTER_ALL, from_micros, key_of, leases, seen_contents, to_micros, tombstones
+from nessie_gc_jdbc.tables import from_micros, key_of, leases, seen_contents, to_micros, tombstones
 
 _MICROSECOND = timedelta(microseconds=1)
 _MOVING = timedelta(minutes=1)
@@ -70,11 +70,12 @@ class RegisterVerbs(LiveSetStore):
                 with self.database.writing() as connection:
                     connection.execute(statement, [rows[key] for key in sorted(rows)])
 
-    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
+    def seen_contents(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[SeenContent]:
         """The register in pages."""
-        prefix = key_of(repository) if content_id is None else key_of(repository, content_id)
-        key = seen_contents.c.seen_key
-        for row in self.database.pages(select(seen_contents), key, above=prefix, upto=prefix + AFTER_ALL):
+        prefixes = [key_of(repository)]
+        if content_ids is not None:
+            prefixes = [key_of(repository, content_id) for content_id in content_ids]
+        for row in self.database.pages_below(select(seen_contents), seen_contents.c.seen_key, prefixes):
             yield SeenContent(
                 content_id=row.content_id,
                 content_type=row.content_type,

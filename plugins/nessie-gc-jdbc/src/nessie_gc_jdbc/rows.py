@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -47,10 +47,13 @@ class RowVerbs(LiveSetStore):
             new += self._add(live_set_id, [LiveSetStatus.IDENTIFY_IN_PROGRESS], content_versions, "version_key", rows)
         return new
 
-    def content_versions(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[ContentVersion]:
+    def content_versions(
+        self, live_set_id: UUID, content_ids: Collection[str] | None = None
+    ) -> Iterator[ContentVersion]:
         """The versions in pages."""
-        key, bounds = content_versions.c.version_key, _range(content_id)
-        for row in self.database.pages(_of(live_set_id, content_versions), key, above=bounds[0], upto=bounds[1]):
+        query, key = _of(live_set_id, content_versions), content_versions.c.version_key
+        prefixes = None if content_ids is None else [key_of(content_id) for content_id in content_ids]
+        for row in self.database.pages_below(query, key, prefixes):
             yield ContentVersion(
                 content_id=row.content_id,
                 content_type=row.content_type,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -73,12 +73,13 @@ class RegisterVerbs(LiveSetStore):
                     content, first_seen=utc(known.first_seen), last_seen=utc(content.last_seen)
                 )
 
-    def seen_contents(self, repository: str, content_id: str | None = None) -> Iterator[SeenContent]:
+    def seen_contents(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[SeenContent]:
         """The register."""
+        wanted = None if content_ids is None else frozenset(content_ids)
         with self._data.lock:
             found = list(self._data.seen.items())
         for (owner, seen_id, _), content in found:
-            if owner == repository and content_id in (None, seen_id):
+            if owner == repository and (wanted is None or seen_id in wanted):
                 yield content
 
     def count_records(self, repository: str) -> RepositoryRecords:

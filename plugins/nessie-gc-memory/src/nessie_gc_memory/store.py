@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -132,12 +132,15 @@ class MemoryLiveSetStore(RegisterVerbs):
                 new += rows.versions.setdefault(version.identity, kept) is kept
         return new
 
-    def content_versions(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[ContentVersion]:
+    def content_versions(
+        self, live_set_id: UUID, content_ids: Collection[str] | None = None
+    ) -> Iterator[ContentVersion]:
         """The versions, as they are when the first is asked for."""
         with self._data.lock:
             found = list(self._rows(live_set_id).versions.values())
+        wanted = None if content_ids is None else frozenset(content_ids)
         for version in found:
-            if content_id is None or version.content_id == content_id:
+            if wanted is None or version.content_id in wanted:
                 yield version
 
     def content_ids(self, live_set_id: UUID) -> Iterator[str]:
