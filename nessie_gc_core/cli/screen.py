@@ -129,12 +129,12 @@ class _Page:
 
     def _unsaid(self, report: GcReport) -> None:
         """What was left alone, what is missing, and what failed, with reasons."""
-        self._reasons(
-            "unknown: nothing was deleted there; make it readable and run again", report.unknown.items(), "red"
-        )
+        self._reasons("unknown: nothing was deleted there; make it readable and run again", report.worst_unknown, "red")
         self._reasons("unreadable: files that decide what is live", report.unreadable.items(), "red")
         self._reasons(
-            "unread: no installed plugin reads what lies there, so all of it stays", report.unread.items(), "yellow"
+            "unread: no installed plugin reads what lies there, so all of it stays",
+            report.unread.items(),
+            "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -94,6 +95,8 @@ class GcReport:
     """Locations of contents that no installed plugin reads; they are live as a whole (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
     """Locations that the configuration keeps from being swept, each with the reason (S13)."""
+    files_in: dict[str, int] = field(default_factory=dict, repr=False)
+    """How many files were listed in each location."""
     lost: Tally = field(default_factory=Tally)
     """Reachable files that are not stored; their bytes are not known."""
     lost_files: list[NamedFile] = field(default_factory=list)
@@ -137,6 +140,11 @@ class GcReport:
         if text not in self.warnings and len(self.warnings) < MAX_NAMES:
             self.warnings.append(text)
 
+    @property
+    def worst_unknown(self) -> list[tuple[str, str]]:
+        """The unknown locations with their reasons, those with the most files first."""
+        return sorted(self.unknown.items(), key=lambda named: -self.files_in.get(named[0], 0))
+
     def to_dict(self) -> dict[str, Any]:
         """The report as the one JSON object of ``--json``."""
         return {
@@ -160,10 +168,10 @@ class GcReport:
             "unreferenced": self.unreferenced.to_dict(),
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
             "sidecars": self.sidecars.to_dict(),
-            "unknown": _named(self.unknown),
-            "unreadable": [{"path": path, "reason": reason} for path, reason in _first(self.unreadable)],
-            "unread": _named(self.unread),
-            "refused": _named(self.refused),
+            "unknown": _named(self.worst_unknown),
+            "unreadable": _named(self.unreadable.items(), "path"),
+            "unread": _named(self.unread.items()),
+            "refused": _named(self.refused.items()),
             "counts": {name: len(getattr(self, name)) for name in ("unknown", "unreadable", "unread", "refused")},
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
             "failed_files": [_file(f) for f in self.failed_files],
@@ -209,12 +217,8 @@ class GcReport:
         return report_html(self.to_dict(), outcomes)
 
 
-def _named(reasons: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"location": location, "reason": reason} for location, reason in _first(reasons)]
-
-
-def _first(reasons: Mapping[str, str]) -> list[tuple[str, str]]:
-    return list(reasons.items())[:MAX_NAMES]
+def _named(reasons: Iterable[tuple[str, str]], kind: str = "location") -> list[dict[str, str]]:
+    return [{kind: name, "reason": reason} for name, reason in itertools.islice(reasons, MAX_NAMES)]
 
 
 def _file(file: NamedFile) -> dict[str, str | None]:

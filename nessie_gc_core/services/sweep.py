@@ -116,6 +116,7 @@ class _Sweep:
             stored = list_units(run.engine, units, run.choice, rules)
             counts = StoredCounts(stored)
         run.report.left_alone = counts.left_alone
+        run.report.files_in = {unit: files for unit, (files, _) in counts.files.items()}
         listed = sum(files for files, _ in counts.files.values())
         run.tell("list", listed, listed)
         return stored.where("left_alone", [0]), counts

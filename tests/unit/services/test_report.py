@@ -77,3 +77,12 @@ def test_s06_locations_that_stay_and_files_that_cannot_be_read_are_two_lists() -
     shown = report.to_dict()
     assert [{"location": "s3://b/t/", "reason": "cannot read it"}] == shown["unknown"]
     assert [{"path": "s3://b/t/1.avro", "reason": "it is cut off"}] == shown["unreadable"]
+
+
+def test_the_worst_unknown_locations_are_named_and_the_others_counted() -> None:
+    report = GcReport(unknown={f"s3://b/{n}/": "because" for n in range(MAX_NAMES + 50)}, files_in={})
+    report.files_in.update({f"s3://b/{n}/": n for n in range(1000)})
+    shown = report.to_dict()
+    named = [each["location"] for each in shown["unknown"]]
+    assert [f"s3://b/{n}/" for n in range(MAX_NAMES + 49, 49, -1)] == named
+    assert shown["counts"]["unknown"] == MAX_NAMES + 50
