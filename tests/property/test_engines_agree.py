@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-_DIFFERENT = ("repository", "address", "live_set_id", "engine", "started", "finished", "phases")
+_DIFFERENT = ("repository", "address", "live_set_id", "engine", "started", "finished", "phases", "traffic")
 
 
 @pytest.fixture
@@ -52,6 +52,12 @@ def comparable(run: CollectedScenes) -> dict[str, Any]:
     return report
 
 
+def asked(run: CollectedScenes) -> tuple[int, int]:
+    """How much was asked of the stores; how long that took is different in every run."""
+    assert run.report.traffic is not None
+    return run.report.traffic.requests, run.report.traffic.bytes_read
+
+
 def rows(run: CollectedScenes) -> list[dict[str, Any]]:
     """The outcome file, but for the live set that each row names."""
     found = ({name: value for name, value in row.items() if name != "live_set_id"} for row in run.rows)
@@ -64,6 +70,7 @@ def test_both_engines_give_the_same_report_and_rows(
     one, other = collected_locally, collected_by_spark
     assert rows(one) == rows(other)
     assert comparable(one) == comparable(other)
+    assert asked(one) == asked(other)
     assert len(one.rows) > 50
 
 
@@ -74,6 +81,7 @@ def test_on_spark_connect_exactly_what_must_go_is_gone_and_the_report_is_the_sam
     one, other = collected_locally, collected_by_spark_connect
     assert rows(one) == rows(other)
     assert comparable(one) == comparable(other)
+    assert other.report.traffic is None
     for name, scene in other.scenes.items():
         stored = {path for path in other.before if path.startswith(scene.path(""))} - scene.dead
         assert (scene.dead, stored) == (other.result(name).gone, other.result(name).stored)

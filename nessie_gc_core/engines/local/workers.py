@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from contextvars import ContextVar
 
 import pyarrow as pa
@@ -53,8 +54,12 @@ def map_in_threads(
 
     def work() -> None:
         try:
-            for batch in function(shared):
-                put(batch)
+            batches = function(shared)
+            with closing(batches) if isinstance(batches, Generator) else nullcontext():
+                for batch in batches:
+                    put(batch)
+                    if shared.stopped.is_set():
+                        return
             put(_DONE)
         except BaseException as error:  # noqa: BLE001 - raised again by the consumer
             put(error)

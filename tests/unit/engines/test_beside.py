@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
+from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.batches import to_batches
 
 NUMBERS = pa.schema([pa.field("number", pa.int64(), nullable=False)])
@@ -79,3 +80,26 @@ def test_what_ran_beside_may_use_the_engine_again(engine: Engine) -> None:
     with pytest.raises(ValueError, match="here"), engine.beside(lambda: numbers(engine, 10).count()):
         raise ValueError("here")
     assert 10 == numbers(engine, 10).count()
+
+
+def test_a_function_in_the_middle_of_its_rows_ends_early() -> None:
+    """In one process, where a location that is listed may have millions of them."""
+    begun, closed = threading.Event(), threading.Event()
+
+    class Endless:
+        schema = NUMBERS
+
+        def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            batch = next(batches)
+            try:
+                while True:
+                    begun.set()
+                    yield batch
+            finally:
+                closed.set()
+
+    with LocalEngine(workers=1) as engine:
+        with pytest.raises(KeyboardInterrupt), engine.beside(lambda: numbers(engine, 1).flat_map(Endless())):
+            assert begun.wait(60)
+            raise KeyboardInterrupt
+        assert closed.is_set()
