@@ -102,3 +102,8 @@ class StoredCounts:
             else:
                 self.left_alone += row["left_alone"]
                 self.files[row["unit"]] = (row["files"] - row["left_alone"], row["bytes"])
+
+    @property
+    def files_by_unit(self) -> dict[str, int]:
+        """How many files each unit holds."""
+        return {unit: files for unit, (files, _) in self.files.items()}

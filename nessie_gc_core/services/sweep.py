@@ -101,12 +101,12 @@ class _Sweep:
         with run.engine.beside(listing) as listed:
             with run.report.phase("expand"):
                 needed = find_needed(located, run)
-            stored = listed()
-        verdicts, stored_by_unit = self._judged(needed, ages, *stored)
+            stored, counts = listed()
+        verdicts = self._judged(needed, ages, stored, counts)
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
-        return Deletion(run, needed.scope).run(verdicts, records, stored_by_unit)
+        return Deletion(run, needed.scope).run(verdicts, records, counts.files_by_unit)
 
     def _listed(self, units: Sequence[SweepUnit], rules: LocationRules) -> tuple[Dataset, StoredCounts]:
         """Lists the units; nothing that is found out meanwhile changes that."""
@@ -116,15 +116,13 @@ class _Sweep:
             stored = list_units(run.engine, units, run.choice, rules)
             counts = StoredCounts(stored)
         run.report.left_alone = counts.left_alone
-        run.report.files_in = {unit: files for unit, (files, _) in counts.files.items()}
-        listed = sum(files for files, _ in counts.files.values())
+        run.report.files_in = counts.files_by_unit
+        listed = sum(counts.files_by_unit.values())
         run.tell("list", listed, listed)
         return stored.where("left_alone", [0]), counts
 
-    def _judged(
-        self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts
-    ) -> tuple[Dataset, dict[str, int]]:
-        """Judges what is stored and not reachable; also gives how many files each unit holds."""
+    def _judged(self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts) -> Dataset:
+        """Judges what is stored and not reachable."""
         run, report, plan = self._run, self._run.report, needed.scope.plan
         run.tell("subtract", 0, None)
         with report.phase("subtract"):
@@ -135,8 +133,7 @@ class _Sweep:
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
             candidates = self._candidates(stored, needed.expansion.reachable(), counts.with_sidecars)
-            verdicts = self._planned(judge(candidates, ages, run.choice))
-        return verdicts, {unit: files for unit, (files, _) in counts.files.items()}
+            return self._planned(judge(candidates, ages, run.choice))
 
     def _ages(self, plan: SweepPlan) -> dict[str, StoreAges]:
         """What the clock of every store says about ages (S8)."""
