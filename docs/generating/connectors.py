@@ -60,6 +60,8 @@ def _facts(connector: type[Connector]) -> str:
     claims = sorted(getattr(connector, "schemes", ()) or getattr(connector, "content_types", ()))
     if claims:
         facts.append(f"Claims {', '.join(f'`{claim}`' for claim in claims)}.")
+    if fallback := sorted(getattr(connector, "fallback_schemes", ())):
+        facts.append(f"Claims unless another one does: {', '.join(f'`{claim}`' for claim in fallback)}.")
     if not connector.executor_safe:
         facts.append("Works in one process only.")
     if connector.shareable:

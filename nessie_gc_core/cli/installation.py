@@ -18,7 +18,8 @@ from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
-from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, installed
+from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, claims_of, fallback_claims_of, installed
+from nessie_gc_core.plugins.sets import connector_text
 from nessie_gc_core.services.parameters import GcParameters
 
 
@@ -35,9 +36,8 @@ def plugins(call: Call) -> int:
         state += ", has a veto" if plugin.has_veto else ""
         say(f"{plugin.name}: {plugin.origin}, {state}")
     for connector in connectors:
-        claims = f" ({', '.join(connector['claims'])})" if connector["claims"] else ""
         say("")
-        say(f"{connector['kind']} {connector['name']}{claims}")
+        say(connector_text(connector["kind"], connector["name"], connector["claims"], connector["fallback_claims"]))
         for option in connector["options"]:
             default = "" if option["secret"] else f" [{option['default']}]"
             secret = " (may be secret)" if option["secret"] else ""
@@ -48,8 +48,13 @@ def plugins(call: Call) -> int:
 def _connectors(registry: PluginRegistry) -> Iterator[dict[str, Any]]:
     for contract, (kind, _) in KINDS.items():
         for name, connector in sorted(registry.connectors(contract).items()):
-            claims = getattr(connector, "schemes", None) or getattr(connector, "content_types", None) or ()
-            yield {"kind": kind, "name": name, "claims": sorted(claims), "options": list(_options_of(connector))}
+            yield {
+                "kind": kind,
+                "name": name,
+                "claims": claims_of(connector),
+                "fallback_claims": fallback_claims_of(connector),
+                "options": list(_options_of(connector)),
+            }
 
 
 def _options_of(connector: type[Connector]) -> Iterator[dict[str, Any]]:

@@ -109,13 +109,15 @@ class ConnectorChoice:
 
     def rules(self) -> LocationRules:
         """How raw locations become canonical: known aliases, schemes of installed listers, configuration."""
-        own = {scheme: SCHEME_ALIASES.get(scheme, scheme) for scheme in self.registry().schemes()}
+        registry = self.registry()
+        own = {scheme: SCHEME_ALIASES.get(scheme, scheme) for scheme in registry.schemes()}
+        claimed = registry.schemes(fallback=False)  # what the configuration declares comes before a fallback
         configured = {key.lower(): value.lower() for key, value in self.scheme_aliases.items()}
         aliases = {**own, **configured, **SCHEME_ALIASES}
         scheme_aliases = {alias: _end(alias, aliases) for alias in aliases}
         rules = LocationRules(
             scheme_aliases=scheme_aliases,
-            declared_schemes={alias: scheme_aliases[alias] for alias in configured if alias not in own},
+            declared_schemes={alias: scheme_aliases[alias] for alias in configured if alias not in claimed},
             authority_aliases={alias: _end(alias, self.authority_aliases) for alias in self.authority_aliases},
         )
         return replace(rules, path_aliases=_path_aliases(self.path_aliases, rules))

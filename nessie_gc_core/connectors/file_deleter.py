@@ -45,6 +45,8 @@ class FileDeleter(Connector):
 
     schemes: ClassVar[frozenset[str]]
     """The URI schemes that it deletes from, lower case; an absolute path without a scheme is ``file``."""
+    fallback_schemes: ClassVar[frozenset[str]] = frozenset()
+    """More URI schemes that it deletes from, lower case, unless another connector has them in ``schemes``."""
     batch_size: ClassVar[int] = 1000
     """How many files it likes to get at once (S3 takes 1,000 in one request)."""
 

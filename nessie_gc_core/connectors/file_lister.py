@@ -49,6 +49,8 @@ class FileLister(Connector):
 
     schemes: ClassVar[frozenset[str]]
     """The URI schemes that it lists, lower case; an absolute path without a scheme is ``file``."""
+    fallback_schemes: ClassVar[frozenset[str]] = frozenset()
+    """More URI schemes that it lists, lower case, unless another connector has them in ``schemes``."""
 
     @abstractmethod
     def list_files(self, location: str) -> Iterator[FileReference]:
@@ -115,7 +117,11 @@ class SupportsStoreClock(Protocol):
     """A lister that can tell the time by the store's own clock (S8)."""
 
     def store_time(self, location: str) -> datetime:
-        """The store's time now, UTC. Writes nothing."""
+        """The store's time now, UTC. Writes nothing.
+
+        Raises:
+            ServiceUnavailableError: it does not tell. Ages then go by this machine's clock, and the report warns.
+        """
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ location names, so the host is checked before a client is made, and before a Fil
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 TRUSTED_HOSTS = "nessie-gc.trusted-hosts"
 """The property that names more hosts (``host`` or ``host:port``, with commas between) that locations may name."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
-_BUCKET_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "oss", "hf"})
+_BUCKET_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "oss", "hf", "tos", "tosfs"})
 """Schemes whose authority is the name of a bucket: the host is the cloud's, or the endpoint of the configuration."""
 _AZURE_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _BUCKET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}", re.ASCII)
@@ -25,6 +26,11 @@ _AZURE_HOST = re.compile(
     re.ASCII,
 )
 """The accounts of all Azure clouds, those with DNS zones, and OneLake: names that only Azure itself gives out."""
+_OCI_SCHEMES = frozenset({"oci", "ocilake"})
+_OCI_BUCKET = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}(@[A-Za-z0-9_-]{1,254})?", re.ASCII)
+"""``bucket@namespace``: the namespace is a tenancy's, and no host."""
+ARGUMENTS = "fsspec."
+"""With a scheme behind it the property that has the arguments of fsspec's file system, as a JSON object."""
 _CONNECTION, _SAS = "adls.connection-string", "adls.sas-token"
 _ACCOUNT_NAMES = ("adls.account-name", "adls.auth.shared-key.account.name")
 
@@ -43,11 +49,13 @@ def host_refusal(raw: str, properties: Mapping[str, str]) -> str | None:
     authority = rest[2:].partition("/")[0] if rest.startswith("//") else ""
     if scheme in _BUCKET_SCHEMES:
         return None if _is_name(_BUCKET, authority) else f"{authority!r} is not the name of a bucket"
+    if scheme in _OCI_SCHEMES:
+        return None if _is_name(_OCI_BUCKET, authority) else f"{authority!r} is not the name of a bucket"
     if scheme in _AZURE_SCHEMES:
         return _azure_refusal(authority, properties)
     if any(character in raw for character in "\t\r\n"):  # URL parsers drop these, and then see another host
         return "it has a line break or a tab in it"
-    if not authority or authority.lower() in set(_named_hosts(properties)):
+    if not authority or authority.lower() in {*_named_hosts(properties), *_hosts_of_arguments(scheme, properties)}:
         return None
     return _not_named(authority)
 
@@ -105,6 +113,18 @@ def _named_hosts(properties: Mapping[str, str]) -> Iterator[str]:
                 yield owner.lower()
         if name == _CONNECTION or name.startswith(f"{_CONNECTION}."):
             yield from _hosts_of(_parts(value))
+
+
+def _hosts_of_arguments(scheme: str, properties: Mapping[str, str]) -> Iterator[str]:
+    """The host that the arguments of fsspec's file system name, for this scheme and for no other."""
+    try:
+        arguments = json.loads(properties.get(ARGUMENTS + scheme, "{}"))
+    except ValueError:
+        return  # whoever opens the file system says so
+    if isinstance(arguments, dict) and isinstance(host := arguments.get("host"), str) and host:
+        yield host.lower()
+        if "port" in arguments:
+            yield f"{host}:{arguments['port']}".lower()
 
 
 def _hosts_of(connection: Mapping[str, str]) -> Iterator[str]:

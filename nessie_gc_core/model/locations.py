@@ -1,7 +1,7 @@
 """Canonical locations: when two raw paths may name the same place (S2, S3, S4, S24).
 
 A canonical path is ``scheme://authority/key``. Aliases of a scheme become one scheme; the key is never decoded.
-Where two spellings may or may not be the same place (an Azure account or an HDFS name node that is left out, doubled
+Where two spellings may or may not be the same place (an Azure account or a server that is left out, doubled
 slashes and ``.`` elements in a key, which many stores and clients drop), the canonical form drops the doubtful part:
 two different places may then compare as equal, which keeps a file too many and never deletes one too many (S11).
 What is listed, deleted and reported is always the raw path; what is allowed is decided by the exact form.
@@ -31,10 +31,18 @@ SCHEME_ALIASES: Mapping[str, str] = {
     "wasb": "abfs",
     "wasbs": "abfs",
     "hdfs": "hdfs",
+    "arrow_hdfs": "hdfs",
+    "webhdfs": "hdfs",
+    "sftp": "sftp",
+    "ssh": "sftp",
+    "ocilake": "oci",
+    "tosfs": "tos",
 }
 """Scheme to canonical scheme; more come from configuration and from installed listers."""
 HADOOP_FILE_SYSTEMS = frozenset({"file", "hdfs"})
 """Canonical schemes of file systems: directories exist, doubled slashes mean one, ``.crc`` sidecars appear."""
+_SERVERS = frozenset({"hdfs", "sftp"})
+"""Canonical schemes whose authority is a server: it may be left out, and has many names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,13 +149,13 @@ class LocationRules:
         if scheme == "abfs":  # for Azure a backslash is a slash
             rest = rest.replace("\\", "/")
         authority, _, key = rest[2:].partition("/")
-        if not rest.startswith("//") or (not authority and scheme != "hdfs"):
+        if not rest.startswith("//") or (not authority and scheme not in _SERVERS):
             raise UnknownLocationError(f"{raw!r} has no authority after its scheme")
         authority = _canonical_authority(scheme, self.authority_aliases.get(authority, authority))
         return scheme, f"{scheme}://{authority}/", _file_key("/" + key, raw) if scheme == "hdfs" else key
 
     def left_out(self, raw: str) -> str:
-        """What the canonical form leaves out of the authority: an Azure account, an HDFS name node; empty: nothing.
+        """What the canonical form leaves out of the authority: an Azure account, a server; empty: nothing.
 
         Two places that compare as equal for it keep each other's files; they do not allow each other's deletion.
         """
@@ -156,7 +164,7 @@ class LocationRules:
         authority = self.authority_aliases.get(authority, authority)
         if scheme == "abfs":
             return authority.partition("@")[2].partition(".")[0].lower()
-        return authority.lower() if scheme == "hdfs" else ""
+        return authority.lower() if scheme in _SERVERS else ""
 
     def canonical_prefix(self, raw: str) -> str:
         """The canonical form of a raw location, with a slash at its end (S2)."""
@@ -229,7 +237,7 @@ def outermost(locations: Iterable[str]) -> list[str]:
 def _canonical_authority(scheme: str, authority: str) -> str:
     if scheme == "abfs":
         return authority.partition("@")[0]
-    return "" if scheme == "hdfs" else authority
+    return "" if scheme in _SERVERS else authority
 
 
 def _local_path(raw: str, rest: str) -> str:

@@ -111,11 +111,18 @@ def _problem_of_claims(connector: type[Connector]) -> str | None:
             return "whose 'expandable_kinds' is not a tuple of kinds of files"
     elif issubclass(connector, (FileLister, FileDeleter)):
         claims, what = getattr(connector, "schemes", None), "schemes"
+        fallback: object = connector.fallback_schemes
+        if not _is_set_of_texts(fallback):
+            return "whose 'fallback_schemes' is not a set of texts"
     else:
         return None
-    if not isinstance(claims, Set) or not claims or not all(isinstance(claim, str) and claim for claim in claims):
+    if not _is_set_of_texts(claims) or not claims:
         return f"whose {what!r} is not a set of texts with at least one in it"
     return None
+
+
+def _is_set_of_texts(claims: object) -> bool:
+    return isinstance(claims, Set) and all(isinstance(claim, str) and claim for claim in claims)
 
 
 def _problem_of_options(connector: type[Connector]) -> str | None:

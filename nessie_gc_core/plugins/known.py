@@ -24,6 +24,10 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
 """Kind and connector name to the distribution that has it."""
 
 KNOWN_SCHEMES: dict[str, str] = {"memory": "nessie-gc-memory"} | dict.fromkeys(
-    ("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs"), "nessie-gc-iceberg-files"
+    (
+        *("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs"),
+        *("hdfs", "arrow_hdfs", "webhdfs", "sftp", "ssh", "oss", "oci", "ocilake", "tos", "tosfs"),
+    ),
+    "nessie-gc-iceberg-files",
 )
 """URI scheme to the distribution that lists and deletes there."""

@@ -243,20 +243,28 @@ class PluginRegistry:
     def for_scheme(self, contract: type[C], scheme: str, *, preferred: str | None = None) -> type[C] | None:
         """The lister or deleter that claims a URI scheme, or the preferred one of those that do.
 
+        One that names the scheme in ``schemes`` comes before all that have it in ``fallback_schemes``; preferred by
+        name, either comes first.
+
         Raises:
-            PluginError: two plugins claim it and none is preferred.
+            PluginError: two plugins claim it in the same way and none is preferred.
         """
-        claims = [claim for claim in self._claims[contract] if scheme in getattr(claim.connector, "schemes", ())]
+        strong, weak = (
+            [claim for claim in self._claims[contract] if scheme in getattr(claim.connector, kind, ())]
+            for kind in ("schemes", "fallback_schemes")
+        )
+        claims = strong or weak
         if preferred is not None:
-            claims = [claim for claim in claims if claim.connector.name == preferred] or claims
+            claims = [claim for claim in (*strong, *weak) if claim.connector.name == preferred] or claims
         if not claims:
             return None
         return cast("type[C]", self._only(claims, f"{KINDS[contract][0]} for scheme {scheme!r}").connector)
 
-    def schemes(self) -> frozenset[str]:
-        """All URI schemes that some installed lister claims."""
+    def schemes(self, *, fallback: bool = True) -> frozenset[str]:
+        """All URI schemes that some installed lister claims; with ``fallback`` also those it takes if need be."""
         listers = self.connectors(FileLister).values()
-        return frozenset(scheme for lister in listers for scheme in lister.schemes)
+        more = (lister.fallback_schemes for lister in listers if fallback)
+        return frozenset[str]().union(*(lister.schemes for lister in listers), *more)
 
     def missing_scheme(self, scheme: str) -> str:
         """One line that says what to install for a URI scheme that nobody claims."""
@@ -313,8 +321,17 @@ class PluginRegistry:
 def described(connector: type[Connector]) -> str:
     """A connector class as one text: its kind, its name, and what it claims."""
     kind = next(kind for contract, (kind, _) in KINDS.items() if issubclass(connector, contract))
-    claims = getattr(connector, "schemes", None) or getattr(connector, "content_types", None) or ()
-    return connector_text(kind, connector.name, claims)
+    return connector_text(kind, connector.name, claims_of(connector), fallback_claims_of(connector))
+
+
+def claims_of(connector: type[Connector]) -> Sequence[str]:
+    """The URI schemes or content types that a connector class claims, sorted."""
+    return sorted(getattr(connector, "schemes", None) or getattr(connector, "content_types", None) or ())
+
+
+def fallback_claims_of(connector: type[Connector]) -> Sequence[str]:
+    """The URI schemes that a connector class claims unless another one does, sorted."""
+    return sorted(getattr(connector, "fallback_schemes", ()))
 
 
 def _order(entry_point: metadata.EntryPoint) -> tuple[str, str, str]:

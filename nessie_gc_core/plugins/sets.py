@@ -84,9 +84,10 @@ def _said(difference: str) -> str:
     return f"the worker {socket.gethostname()} {difference}; {INSTALL_ON_WORKERS}"
 
 
-def connector_text(kind: str, name: str, claims: Iterable[str]) -> str:
-    """A connector with what it claims, as one text."""
-    return f"{kind} {name}" + (f" ({', '.join(sorted(claims))})" if claims else "")
+def connector_text(kind: str, name: str, claims: Iterable[str], fallback: Iterable[str] = ()) -> str:
+    """A connector with what it claims, and what it claims unless another one does, as one text."""
+    said = [", ".join(sorted(claims)), f"unless claimed: {', '.join(sorted(fallback))}" if fallback else ""]
+    return f"{kind} {name}" + (f" ({'; '.join(filter(None, said))})" if any(said) else "")
 
 
 def canonical(name: str) -> str:

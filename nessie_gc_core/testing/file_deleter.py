@@ -98,11 +98,11 @@ class FileDeleterContract(FileStoreFixtures):
         check_traffic(deleter, lambda: _delete(deleter, location, ["dead"]))
 
     @demands(
-        "The deleter claims the scheme of its locations in schemes, and asks for one file at once at least "
-        "(batch_size)."
+        "The deleter claims the scheme of its locations in schemes or fallback_schemes, and asks for one file at once "
+        "at least (batch_size)."
     )
     def test_it_claims_the_scheme_of_its_locations(self, deleter: FileDeleter, location: str) -> None:
-        assert scheme_of(location) in deleter.schemes
+        assert scheme_of(location) in deleter.schemes | deleter.fallback_schemes
         assert deleter.batch_size > 0
 
     @demands("S15: every file has exactly one outcome, and a file that is DELETED is gone.")

@@ -34,6 +34,8 @@ class FileListerContract(ListerSituationTests):
     Optional:
         ``has_times``: ``NotPossible("why")`` where the store keeps no modification times; its files are then
         never deleted. ``True`` unless overridden.
+        ``has_clock``: ``NotPossible("why")`` where a lister with ``store_time`` cannot tell the time of this store.
+        ``True`` unless overridden.
         ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out
         those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
         ``many``: how many files make more than one page of a listing; 1,100 unless overridden.
@@ -41,10 +43,14 @@ class FileListerContract(ListerSituationTests):
     Set ``part_counts`` to ask a lister that splits for other numbers of parts.
     """
 
-    @demands("The lister claims the scheme of its locations, in lower case: put it into the class attribute schemes.")
+    @demands(
+        "The lister claims the scheme of its locations, in lower case: put it into the class attribute schemes, or "
+        "into fallback_schemes if any other lister comes first."
+    )
     def test_it_claims_the_scheme_of_its_locations(self, lister: FileLister, location: str) -> None:
-        assert scheme_of(location) in lister.schemes
-        assert {scheme.lower() for scheme in lister.schemes} == set(lister.schemes)
+        claimed = lister.schemes | lister.fallback_schemes
+        assert scheme_of(location) in claimed
+        assert {scheme.lower() for scheme in claimed} == claimed
 
     @demands(
         "A location that does not exist is empty: object stores have no folders, and tables without data have none "

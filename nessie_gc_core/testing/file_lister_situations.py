@@ -54,6 +54,10 @@ class ListerSituationTests(FileStoreFixtures):
         return True
 
     @pytest.fixture
+    def has_clock(self) -> bool | NotPossible:
+        return True
+
+    @pytest.fixture
     def many(self) -> int:
         return 1100
 
@@ -187,10 +191,19 @@ class ListerSituationTests(FileStoreFixtures):
             found = list(pool.map(lambda place: paths(lister.list_files(place)), places * 4))
         assert [once(f"data/{file}" for file in range(number + 1)) for number in range(8)] * 4 == found
 
-    @demands("S8: the clock of the store gives its time now, aware and in UTC, and asking for it writes nothing.")
-    def test_the_clock_of_the_store_is_aware_utc_and_leaves_no_trace(self, lister: FileLister, location: str) -> None:
+    @demands(
+        "S8: the clock of the store gives its time now, aware and in UTC, and asking for it writes nothing. If a store "
+        "does not tell, raise ServiceUnavailableError; never make up a time."
+    )
+    def test_the_clock_of_the_store_is_aware_utc_and_leaves_no_trace(
+        self, lister: FileLister, location: str, has_clock: bool | NotPossible
+    ) -> None:
         if not isinstance(lister, SupportsStoreClock):
             skip_without(lister, SupportsStoreClock)
+        if isinstance(has_clock, NotPossible):
+            with pytest.raises(ServiceUnavailableError):
+                lister.store_time(location)
+        possible(has_clock, "has_clock", lister)
         now = lister.store_time(location)
         assert timedelta(0) == now.utcoffset()
         assert abs(datetime.now(UTC) - now) < NEARLY_NOW

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import os
+import uuid
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +28,6 @@ from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.paths import OBJECT_STORE_PATHS, ODD_PATHS
 
-_NUMBERS = itertools.count()
 WITHOUT_BACKSLASH = [path for path in ODD_PATHS if "\\" not in path]
 """SeaweedFS and Azure take a backslash for a slash."""
 
@@ -38,7 +37,7 @@ class OnAStore:
 
     @pytest.fixture
     def location(self, store):
-        return f"{store.root}t{next(_NUMBERS)}/"
+        return f"{store.root}t{uuid.uuid4().hex[:8]}/"  # other modules use the same servers
 
     @pytest.fixture
     def open_lister(self, store):
@@ -271,7 +270,8 @@ class OnGcs(OnAStore):
 @pytest.fixture(scope="module")
 def azure(azurite_connection):
     with BlobServiceClient.from_connection_string(azurite_connection) as service:
-        container = service.create_container("kit")
+        name = f"kit-{uuid.uuid4()}"
+        container = service.create_container(name)
 
         def put_directory(key):
             # As accounts with a hierarchical namespace list their directories.
@@ -279,7 +279,7 @@ def azure(azurite_connection):
 
         yield SimpleNamespace(
             properties={"adls.connection-string": azurite_connection},
-            root="abfss://kit@devstoreaccount1.dfs.core.windows.net/",
+            root=f"abfss://{name}@devstoreaccount1.dfs.core.windows.net/",
             put=lambda key, data: container.upload_blob(key, data, overwrite=True),
             keys=lambda prefix: [blob.name for blob in container.list_blobs(name_starts_with=prefix)],
             put_directory=put_directory,

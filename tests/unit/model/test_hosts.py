@@ -84,6 +84,11 @@ def test_any_other_host_is_refused_in_one_line(location: str) -> None:
         ("hdfs://nn.corp.example:8020/t/", {"hdfs.host": "nn.corp.example"}),
         ("hdfs://nn.corp.example:9000/t/", {"hdfs.host": "nn.corp.example", "hdfs.port": "9000"}),
         ("mine://cluster-1/t/", {TRUSTED_HOSTS: "cluster-1"}),
+        ("sftp://Files.corp.example/t/", {"fsspec.sftp": '{"host": "files.Corp.example"}'}),
+        ("sftp://files.corp.example:2222/t/", {"fsspec.sftp": '{"host": "files.corp.example", "port": 2222}'}),
+        ("ssh://files.corp.example/t/", {"fsspec.ssh": '{"host": "files.corp.example"}'}),
+        ("tos://bucket/t/", {}),
+        ("oci://bucket@namespace/t/", {}),
     ],
 )
 def test_a_host_of_the_configuration_is_trusted(location: str, properties: dict[str, str]) -> None:
@@ -115,6 +120,13 @@ def test_s28_a_token_goes_to_the_account_that_it_is_for(properties: dict[str, st
         ("abfss://c@account/t/", {"adls.account-name": "account"}),
         ("abfss://c@account/t/", {"adls.sas-token.account": "secret"}),
         ("hdfs://nn.corp.example:1/t/", {"hdfs.host": "nn.corp.example"}),
+        ("sftp://files.corp.example:1/t/", {"fsspec.sftp": '{"host": "files.corp.example", "password": "secret"}'}),
+        ("sftp://x@files.corp.example/t/", {"fsspec.sftp": '{"host": "files.corp.example", "password": "secret"}'}),
+        ("sftp://files.corp.example@evil.example/t/", {"fsspec.sftp": '{"host": "files.corp.example"}'}),
+        ("ftp://files.corp.example/t/", {"fsspec.sftp": '{"host": "files.corp.example", "password": "secret"}'}),
+        ("sftp://files.corp.example/t/", {"fsspec.sftp": '{"password": "secret"'}),
+        ("sftp://files.corp.example/t/", {"fsspec.sftp": '"secret"'}),
+        ("oci://bucket@evil.example/t/", {}),
     ],
 )
 def test_only_exactly_that_host(location: str, properties: dict[str, str]) -> None:

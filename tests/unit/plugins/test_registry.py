@@ -27,6 +27,17 @@ class OtherTapeLister(TapeLister):
     name = "other-tape"
 
 
+class AnyLister(TapeLister):
+    name = "any"
+    schemes = frozenset({"any"})
+    fallback_schemes = frozenset({"tape", "reel"})
+
+
+class OtherAnyLister(AnyLister):
+    name = "other-any"
+    schemes = frozenset({"other-any"})
+
+
 class TapeReader(ContentToFiles):
     name = "tape"
     content_types = frozenset({"TAPE"})
@@ -53,6 +64,18 @@ class OtherTape:
     @hookimpl
     def nessie_gc_register_file_lister(self) -> Sequence[type[FileLister]]:
         return (OtherTapeLister,)
+
+
+class Any:
+    @hookimpl
+    def nessie_gc_register_file_lister(self) -> type[FileLister]:
+        return AnyLister
+
+
+class OtherAny:
+    @hookimpl
+    def nessie_gc_register_file_lister(self) -> type[FileLister]:
+        return OtherAnyLister
 
 
 class Veto:
@@ -106,6 +129,50 @@ def test_two_claimants_of_a_scheme_are_an_error_unless_one_is_chosen() -> None:
     with pytest.raises(PluginError, match="'plugin-0' and 'plugin-1'"):
         both.for_scheme(FileLister, "tape")
     assert OtherTapeLister is both.for_scheme(FileLister, "tape", preferred="other-tape")
+
+
+def test_a_scheme_is_taken_as_a_fallback_only_where_nobody_else_claims_it() -> None:
+    both = registry(Any(), Tape())
+    assert TapeLister is both.for_scheme(FileLister, "tape")
+    assert AnyLister is both.for_scheme(FileLister, "reel")
+    assert AnyLister is registry(Any()).for_scheme(FileLister, "tape")
+
+
+def test_a_fallback_that_is_chosen_by_name_comes_first() -> None:
+    both = registry(Any(), Tape())
+    assert AnyLister is both.for_scheme(FileLister, "tape", preferred="any")
+    assert TapeLister is both.for_scheme(FileLister, "tape", preferred="other-any")
+
+
+def test_two_fallbacks_for_a_scheme_are_an_error_unless_one_is_chosen() -> None:
+    both = registry(Any(), OtherAny())
+    with pytest.raises(PluginError, match="'reel' is claimed by the plugins 'plugin-0' and 'plugin-1'"):
+        both.for_scheme(FileLister, "reel")
+    assert OtherAnyLister is both.for_scheme(FileLister, "reel", preferred="other-any")
+
+
+def test_schemes_are_known_with_or_without_fallbacks() -> None:
+    both = registry(Any(), Tape())
+    assert ({"any", "tape", "reel"}, {"any", "tape"}) == (both.schemes(), both.schemes(fallback=False))
+
+
+def test_what_a_plugin_takes_as_a_fallback_is_told_apart_from_its_claims() -> None:
+    (info,) = registry(Any()).plugins
+    assert ("file-lister any (any; unless claimed: reel, tape)",) == info.connectors
+
+
+@pytest.mark.parametrize("claims", [["tape"], "tape", {""}, {7}, None])
+def test_fallbacks_that_are_no_set_of_texts_are_an_error(claims: object) -> None:
+    class Wrong(TapeLister):
+        fallback_schemes = claims  # type: ignore[assignment]
+
+    class Plugin:
+        @hookimpl
+        def nessie_gc_register_file_lister(self) -> type[FileLister]:
+            return Wrong
+
+    with pytest.raises(PluginError, match="'fallback_schemes' is not a set of texts"):
+        registry(Plugin())
 
 
 def test_a_hook_that_gives_no_connector_is_an_error_and_leaves_nothing_behind() -> None:

@@ -1,4 +1,4 @@
-"""The deleter ``iceberg-files``: local disks, S3, GCS and ADLS."""
+"""The deleter ``iceberg-files``: local disks, S3, GCS and ADLS, and what fsspec knows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.work import Traffic
+from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
 from nessie_gc_iceberg_files.lister import base_of
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
@@ -25,6 +26,7 @@ class IcebergFileDeleter(FileDeleter):
 
     name = "iceberg-files"
     schemes = SCHEMES
+    fallback_schemes = FALLBACK_SCHEMES
     shareable = True
     Options = StorageOptions
 

@@ -1,4 +1,4 @@
-"""The lister ``iceberg-files``: local disks, S3, GCS and ADLS."""
+"""The lister ``iceberg-files``: local disks, S3, GCS and ADLS, and what fsspec knows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nessie_gc_core.connectors import FileLister, ListingPart
 from nessie_gc_core.errors import ListingError, NessieGcError
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.work import Traffic
+from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
 from nessie_gc_iceberg_files.key_ranges import KeyRange, OrderedStore, listed
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
@@ -27,11 +28,13 @@ class IcebergFileLister(FileLister):
     """Lists flat and page by page, with raw keys; nothing but one page is held in memory.
 
     Directory markers (empty objects whose key ends in a slash) are left out. A missing bucket is an error, not
-    an empty location. Symbolic links to directories are not followed.
+    an empty location. Symbolic links to directories are not followed. File systems of fsspec are listed directory by
+    directory.
     """
 
     name = "iceberg-files"
     schemes = SCHEMES
+    fallback_schemes = FALLBACK_SCHEMES
     shareable = True
     Options = StorageOptions
 
@@ -73,12 +76,16 @@ class IcebergFileLister(FileLister):
                 yield from _references(location, prefix, (found,))
 
     def store_time(self, location: str) -> datetime:
-        """The time by the store's clock: the Date header of a one-key listing; a disk's is this machine's."""
+        """The time by the store's clock: the Date header of a one-key listing; a disk's is this machine's.
+
+        Raises:
+            ServiceUnavailableError: it does not tell, as none that fsspec serves by scheme.
+        """
         store, prefix = self._base(location)
         return store.now(prefix)
 
     def take_left_alone(self) -> int:
-        """Links to folders, special files, and names that are not text, on local disks."""
+        """Links to folders, special files, and names that are not text, on local disks and servers."""
         return self._stores.take_left_alone()
 
     def keeps_versions(self, location: str) -> bool | None:

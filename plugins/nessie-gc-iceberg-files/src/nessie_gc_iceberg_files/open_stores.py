@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.hosts import host_refusal
+from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES, check_fsspec, is_through_fsspec
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, SCHEMES, Place
-from nessie_gc_iceberg_files.stores import Store
+from nessie_gc_iceberg_files.stores import Store, one_line
 
 _Identity = tuple[str, str, frozenset[tuple[str, str]]]
 """Scheme, authority and properties of a store."""
@@ -77,6 +78,7 @@ class Stores:
     """The stores that one connector uses, one for each authority."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
+        check_fsspec(properties)
         self._properties = dict(properties)
         self._open: dict[tuple[str, str], tuple[_Identity, Store]] = {}
         self._lock = threading.Lock()
@@ -116,6 +118,10 @@ def _open(place: Place, properties: dict[str, str]) -> Store:
 
         return LocalStore()
     try:
+        if is_through_fsspec(place.scheme, properties):
+            from nessie_gc_iceberg_files.fsspec_open import fsspec_store
+
+            return fsspec_store(place, properties)
         if place.scheme in S3_SCHEMES:
             from nessie_gc_iceberg_files.s3_store import S3Store
 
@@ -129,8 +135,18 @@ def _open(place: Place, properties: dict[str, str]) -> Store:
 
             return AdlsStore(place.authority, properties)
     except ImportError as error:
-        extra = "s3" if place.scheme in S3_SCHEMES else "gcs" if place.scheme in GCS_SCHEMES else "adls"
-        raise ConfigurationError(
-            f"{place.scheme} locations need {error.name}: pip install 'nessie-gc-iceberg-files[{extra}]'"
-        ) from error
-    raise ConfigurationError(f"unknown scheme {place.scheme!r}; known are: {', '.join(sorted(SCHEMES))}")
+        raise ConfigurationError(_to_install(place.scheme, properties, error)) from error
+    known = ", ".join(sorted(SCHEMES | FALLBACK_SCHEMES))
+    raise ConfigurationError(f"unknown scheme {place.scheme!r}; known are: {known}")
+
+
+def _to_install(scheme: str, properties: Mapping[str, str], error: ImportError) -> str:
+    if scheme in FALLBACK_SCHEMES:
+        extra = "sftp" if scheme in ("sftp", "ssh") else "fsspec"
+        if error.name is None or (extra == "fsspec" and error.name != "fsspec"):
+            return f"{scheme} locations need a library of their own: {one_line(error)}"
+    elif scheme in S3_SCHEMES:
+        extra = "s3fs" if is_through_fsspec(scheme, properties) else "s3"
+    else:
+        extra = "gcs" if scheme in GCS_SCHEMES else "adls"
+    return f"{scheme} locations need {error.name}: pip install 'nessie-gc-iceberg-files[{extra}]'"

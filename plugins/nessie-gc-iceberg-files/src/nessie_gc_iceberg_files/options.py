@@ -13,7 +13,8 @@ class StorageOptions(ConnectorOptions):
     """How the stores are reached."""
 
     properties: Mapping[str, str] = secret_mapping(
-        help="Iceberg FileIO properties, such as s3.endpoint, gcs.oauth2.token, adls.account-key, py-io-impl"
+        help="Iceberg FileIO properties, such as s3.endpoint, gcs.oauth2.token, adls.account-key, py-io-impl; also "
+        "fsspec.<scheme>, and s3.client, gcs.client and adls.client (native or fsspec)"
     )
 
 

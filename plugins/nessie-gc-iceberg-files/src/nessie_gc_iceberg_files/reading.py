@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
 from nessie_gc_core.model.hosts import host_refusal
+from nessie_gc_iceberg_files.fsspec_options import is_read_by_pyiceberg
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import SCHEMES, place_of
 from nessie_gc_iceberg_files.stores import one_line
@@ -22,8 +23,9 @@ _FILE_IO = "py-io-impl"
 class FileReader:
     """Reads through our own stores, whose keys stay raw, or through the FileIO that ``py-io-impl`` names.
 
-    pyiceberg's own FileIOs parse a path as a URL and cut it at ``#`` and ``?`` (S4), which is why they only
-    serve where they are asked for, and for schemes that are not ours.
+    A scheme that is neither ours nor fsspec's is read through PyIceberg, and so is one that PyIceberg knows too, as
+    long as no ``fsspec.<scheme>`` is configured. PyIceberg's own FileIOs parse a path as a URL and cut it at ``#`` and
+    ``?`` (S4), which is why they only serve there and where they are asked for.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -49,7 +51,7 @@ class FileReader:
             raise UnreadableFileError(path, refusal)
         try:
             with asking():
-                if _FILE_IO in self._properties or place.scheme not in SCHEMES:
+                if _FILE_IO in self._properties or self._is_foreign(place.scheme):
                     found = self._read_through_file_io(path)
                 else:
                     found = self._stores.of(place).read(place.key)
@@ -61,6 +63,10 @@ class FileReader:
             raise UnreadableFileError(path, one_line(error) or type(error).__name__) from error
         received(len(found))
         return found
+
+    def _is_foreign(self, scheme: str) -> bool:
+        """Whether only PyIceberg knows the scheme, or knows it and nothing is said for fsspec."""
+        return scheme not in SCHEMES and is_read_by_pyiceberg(scheme, self._properties)
 
     def _read_through_file_io(self, path: str) -> bytes:
         with self._lock:

@@ -1,0 +1,13 @@
+"""One GCS bucket through gcsfs alone."""
+
+from __future__ import annotations
+
+from nessie_gc_iceberg_files.gcs_store import GcsStore
+
+
+class GcsfsStore(GcsStore):
+    """The native store without obstore: its requests are those of gcsfs, which hold every key, unlike its paths."""
+
+    def read(self, key: str) -> bytes:
+        """One GET."""
+        return self._read(key)

@@ -1,0 +1,183 @@
+"""One S3 bucket through s3fs: its own requests, with raw keys, page by page, and an answer for each deleted key."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from fsspec.asyn import sync
+
+from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
+from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_iceberg_files.clocks import from_date_header
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+from nessie_gc_iceberg_files.traffic import asking
+
+log = logging.getLogger(__name__)
+
+_BATCH = 1000
+_NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+"""Characters that XML 1.0 cannot carry, or that its readers change; such keys are deleted one by one."""
+_DENIED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
+_GONE = frozenset({"NoSuchKey", "NoSuchVersion"})
+
+
+class S3fsStore(Store):
+    """Past what s3fs makes of paths: it cuts them at ``?versionId=`` and drops slashes. Its requests take any key."""
+
+    def __init__(self, file_system: Any, bucket: str) -> None:
+        """Takes an ``S3FileSystem``, which has no types."""
+        self._fs = file_system
+        self._bucket = bucket
+
+    def read(self, key: str) -> bytes:
+        """One GET."""
+        try:
+            return bytes(sync(self._fs.loop, self._get, key))
+        except Exception as error:
+            if _code(error) == "NoSuchKey":
+                raise FileNotFoundError(key) from error
+            # Not chained: s3fs says "not found" of a missing bucket too.
+            raise OSError(_reason(error)) from None
+
+    def files(self, prefix: str) -> Iterator[StoredFile]:
+        """Pages of ListObjectsV2."""
+        for page in self._pages(prefix):
+            yield from map(_stored, page.get("Contents", ()))
+
+    def level(self, prefix: str, limit: int | None) -> Level | None:
+        """ListObjectsV2 with a delimiter."""
+        files: list[StoredFile] = []
+        prefixes: list[str] = []
+        for page in self._pages(prefix, Delimiter="/"):
+            files.extend(map(_stored, page.get("Contents", ())))
+            prefixes.extend(found["Prefix"] for found in page.get("CommonPrefixes", ()))
+            if limit is not None and len(files) + len(prefixes) > limit:
+                return None
+        return Level(files, prefixes)
+
+    def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
+        """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
+        plain = [path for path in paths if not _NOT_IN_XML.search(prefix + path)]
+        for start in range(0, len(plain), _BATCH):
+            yield from self._delete_batch(prefix, plain[start : start + _BATCH])
+        for path in paths:
+            if _NOT_IN_XML.search(prefix + path):
+                yield self._delete_one(prefix, path)
+
+    def now(self, prefix: str) -> datetime:
+        """The Date header of a listing of one key; a refusal has one too."""
+        where = f"s3://{self._bucket}/{prefix}"
+        try:
+            answer = self._call("list_objects_v2", Prefix=prefix, MaxKeys=1)
+        except Exception as error:
+            refusal = getattr(_client_error(error), "response", None)
+            if refusal is None:
+                raise self._listing_error(prefix, error) from error
+            answer = refusal
+        return from_date_header(answer["ResponseMetadata"]["HTTPHeaders"].get("date"), where)
+
+    def keeps_versions(self) -> bool | None:
+        """GetBucketVersioning; suspended means that what was written before still leaves a version behind."""
+        try:
+            return "Status" in self._call("get_bucket_versioning")
+        except Exception as error:  # noqa: BLE001 - s3fs raises many kinds, and whatever it is, it is not known
+            log.debug("the versioning of s3://%s cannot be read: %s", self._bucket, _reason(error))
+            return None
+
+    def _call(self, method: str, **named: object) -> dict[str, Any]:
+        answer: dict[str, Any] = self._fs.call_s3(method, Bucket=self._bucket, **named)
+        return answer
+
+    async def _get(self, key: str) -> bytes:
+        answer = await self._fs._call_s3("get_object", Bucket=self._bucket, Key=key)
+        async with answer["Body"] as body:
+            found: bytes = await body.read()
+        return found
+
+    def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
+        token: dict[str, str] = {}
+        while True:
+            try:
+                with asking():
+                    page = self._call("list_objects_v2", Prefix=prefix, **more, **token)
+            except Exception as error:
+                raise self._listing_error(prefix, error) from error
+            yield page
+            if not page.get("IsTruncated"):
+                return
+            if not page.get("NextContinuationToken"):
+                raise ListingError(
+                    f"cannot list s3://{self._bucket}/{prefix}: there is more, and no token to ask for it"
+                )
+            token = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def _listing_error(self, prefix: str, error: Exception) -> NessieGcError:
+        text = f"cannot list s3://{self._bucket}/{prefix}: {_reason(error)}"
+        answer = getattr(_client_error(error), "response", None)
+        status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if answer else 0
+        if _code(error) in _DENIED or status in (401, 403) or type(error).__name__ == "NoCredentialsError":
+            return AccessDeniedError(text)
+        if answer is None or _code(error) == "SlowDown" or status >= 500:
+            return ServiceUnavailableError(text)
+        return ListingError(text)
+
+    def _delete_batch(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
+        keys = [{"Key": prefix + path} for path in dict.fromkeys(paths)]
+        try:
+            with asking():
+                answer = self._call("delete_objects", Delete={"Objects": keys, "Quiet": False})
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the failure of these files
+            reason = _reason(error)
+            yield from (failed(path, reason) for path in paths)
+            return
+        deleted = {found.get("Key") for found in answer.get("Deleted", ())}
+        errors = {found.get("Key"): found for found in answer.get("Errors", ())}
+        for path in paths:
+            yield _outcome(path, errors.get(prefix + path), is_deleted=prefix + path in deleted)
+
+    def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
+        try:
+            with asking():
+                self._call("delete_object", Key=prefix + path)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
+            if _code(error) in _GONE:
+                return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+            return failed(path, _reason(error))
+        return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:
+    if error is not None:
+        if error.get("Code") in _GONE:
+            return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+        return failed(path, f"{error.get('Code')}: {error.get('Message')}")
+    if not is_deleted:
+        return failed(path, "the server's answer does not mention it")
+    return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
+
+
+def _stored(found: Mapping[str, Any]) -> StoredFile:
+    modified = found.get("LastModified")
+    return StoredFile(found["Key"], found.get("Size"), modified.astimezone(UTC) if modified else None)
+
+
+def _client_error(error: BaseException) -> BaseException:
+    """What botocore said: s3fs turns it into errors of the system, and keeps it as their cause."""
+    return error if hasattr(error, "response") or error.__cause__ is None else error.__cause__
+
+
+def _code(error: BaseException) -> str:
+    answer = getattr(_client_error(error), "response", None)
+    return str(answer.get("Error", {}).get("Code", "")) if answer else ""
+
+
+def _reason(error: BaseException) -> str:
+    answer = getattr(_client_error(error), "response", None)
+    if answer:
+        found = answer.get("Error", {})
+        return one_line(f"{found.get('Code')}: {found.get('Message')}")
+    return one_line(error) or type(error).__name__
