@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -129,7 +130,7 @@ class UnknownFinder:
             newest.update(self._newest({str(id_) for path, id_, _, _ in portion if path in deleted} - newest.keys()))
             for path, content_id, problem, _ in portion:
                 assert isinstance(path, str) and isinstance(content_id, str)
-                if path in deleted and self._comparable(path) not in newest[content_id]:
+                if path in deleted and newest.get(content_id) and self._comparable(path) not in newest[content_id]:
                     problems.tolerated += 1
                     continue
                 problems.reasons[path] = str(problem)
@@ -144,17 +145,21 @@ class UnknownFinder:
         return {path for path, key in canonical.items() if key in found}
 
     def _newest(self, content_ids: Collection[str]) -> dict[str, set[str]]:
-        """By content, the canonical metadata locations of its newest live version (of all, where none has a time)."""
-        live: dict[str, list[ContentVersion]] = {content_id: [] for content_id in content_ids}
-        for version in self.remembered.versions_of(content_ids):
-            live[version.content_id].append(version)
-        return {content_id: self._newest_of(versions) for content_id, versions in live.items()}
+        """By content, the canonical metadata locations of its newest live version (of all, where none has a time).
 
-    def _newest_of(self, versions: Sequence[ContentVersion]) -> set[str]:
-        times = [version.commit_time for version in versions if version.commit_time is not None]
-        latest = max(times) if times else None
-        newest = (version.metadata_location for version in versions if version.commit_time == latest)
-        return {self._comparable(location) for location in newest if location is not None}
+        Of a content without any nothing is known, and no missing metadata of it is tolerated.
+        """
+        newest: dict[str, tuple[datetime | None, set[str]]] = {}
+        for version in self.remembered.versions_of(content_ids):
+            time, id_ = version.commit_time, version.content_id
+            latest = newest[id_][0] if id_ in newest else None
+            if id_ not in newest or (time is not None and (latest is None or time > latest)):
+                newest[id_] = (time, set())
+            elif time != latest:
+                continue
+            if version.metadata_location is not None:
+                newest[id_][1].add(self._comparable(version.metadata_location))
+        return {id_: locations for id_, (_, locations) in newest.items()}
 
     def _comparable(self, path: str) -> str:
         """What a path is, or the raw one where that is not known: a reader may spell a path differently (S3)."""

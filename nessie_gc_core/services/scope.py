@@ -60,11 +60,13 @@ def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[Conten
     """What finds out which contents of the run's live set are unknown."""
     store, live_set = run.store, run.live_set
     remembered = Remembered(
-        versions_of=lambda ids: (v for some in _some(ids) for v in store.content_versions(live_set.id, some)),
+        versions_of=lambda ids: (
+            v for some in _some(ids) for v in store.content_versions(live_set.id, content_ids=some)
+        ),
         locations_of=lambda ids: (
             (seen.content_id, seen.location)
             for some in _some(ids)
-            for seen in store.seen_contents(live_set.repository, some)
+            for seen in store.seen_contents(live_set.repository, content_ids=some)
         ),
         tombstones=lambda paths: store.tombstones(live_set.repository, paths),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,9 @@ from sqlalchemy import (
     create_engine,
     event,
     insert,
-    or_,
+    select,
     text,
+    union_all,
 )
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
@@ -43,8 +45,10 @@ POOL_TIMEOUT_SECONDS = 60
 BATCH_ROWS = 1000
 """Rows that are written in one transaction."""
 _WRITES = "nessie_gc_writes"
-_PREFIXES_AT_ONCE = 200
-"""Of how many prefixes the rows are asked for in one query; databases limit how many parts a condition has."""
+_PREFIXES_AT_ONCE = 100
+"""Of how many prefixes the first rows are asked for in one query; databases limit how many parts it has."""
+_FIRST_ROWS = 20
+"""How many rows of a prefix come with that query."""
 
 
 class Database:
@@ -114,14 +118,26 @@ class Database:
     def pages_below(
         self, query: Select[Any], key: Column[bytes], prefixes: Sequence[bytes] | None
     ) -> Iterator[Row[Any]]:
-        """The rows whose key begins with one of the prefixes, or all; some prefixes with each question."""
+        """The rows whose key begins with one of the prefixes, or all.
+
+        The first rows of some prefixes come with one question, which looks each of them up; the rest of a prefix that
+        has more comes in pages.
+        """
         if prefixes is None:
             yield from self.pages(query, key)
             return
-        ordered = sorted(set(prefixes))
+        ordered = list(dict.fromkeys(prefixes))
         for start in range(0, len(ordered), _PREFIXES_AT_ONCE):
-            ranges = (key.between(prefix, prefix + AFTER_ALL) for prefix in ordered[start : start + _PREFIXES_AT_ONCE])
-            yield from self.pages(query.where(or_(*ranges)), key)
+            some = ordered[start : start + _PREFIXES_AT_ONCE]
+            firsts = [_first_rows(query, key, prefix) for prefix in some]
+            with self.reading() as connection:
+                found: Sequence[Row[Any]] = connection.execute(union_all(*firsts)).all()
+            yield from found
+            counts = Counter(bytes(row[0])[: len(some[0])] for row in found)
+            for prefix in some:
+                if counts[prefix] == _FIRST_ROWS:
+                    last = max(bytes(row[0]) for row in found if bytes(row[0]).startswith(prefix))
+                    yield from self.pages(query, key, above=last, upto=prefix + AFTER_ALL)
 
     # ---- statements of the dialect --------------------------------------------------------------------
     def now(self, connection: Connection) -> int:
@@ -288,3 +304,8 @@ def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
 
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "begin", on_begin)
+
+
+def _first_rows(query: Select[Any], key: Column[bytes], prefix: bytes) -> Select[Any]:
+    """A query for the first rows of a prefix, as a part of a larger one."""
+    return select(query.where(key.between(prefix, prefix + AFTER_ALL)).order_by(key).limit(_FIRST_ROWS).subquery())
