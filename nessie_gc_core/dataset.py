@@ -7,11 +7,13 @@ aggregation, or a bounded number of rows, or a stream of bounded batches.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import ClassVar, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +24,8 @@ T = TypeVar("T")
 
 MANY_VALUES = 1000
 """A filter by more values than this is a join with them: they would make a query of their own weight."""
+ENDED: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
+"""Set when nobody waits any more for what runs in this context, which then ends as soon as it can."""
 task_attempt: ContextVar[int] = ContextVar("task_attempt", default=0)
 """Which attempt of its task a function runs in; after a failed attempt some of its work may already be done."""
 
@@ -39,6 +43,16 @@ class BatchFunction(Protocol):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Consumes the batches of one task and yields batches of :attr:`schema`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside(Generic[T]):
+    """What runs beside a block."""
+
+    result: Callable[[], T]
+    """Waits for it; raises its error."""
+    check: Callable[[], None] = lambda: None
+    """Raises its error, where there is one by now."""
 
 
 class Dataset(ABC):
@@ -144,13 +158,13 @@ class Engine(Closing):
         """
 
     @contextmanager
-    def beside(self, function: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    def beside(self, function: Callable[[], T]) -> Iterator[Beside[T]]:
         """Does something on this engine beside what the block does, where the engine can do both at the same time.
 
-        Gives what waits for the function and returns its result, or raises its error. Leaving the block waits for the
-        function too; an error in the block ends it early.
+        Where it cannot, the function is called when its result is asked for. Leaving the block waits for the function
+        too; an error in the block ends it early.
         """
-        yield function
+        yield Beside(result=function)
 
     def work(self) -> Work | None:
         """What functions have done by now, also while they run; ``None``: this engine cannot tell."""

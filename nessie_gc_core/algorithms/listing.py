@@ -59,6 +59,7 @@ class ListFiles:
                 tasks,
                 lambda task: self._pieces(connectors, task),
                 at_once=lambda task: self._choice.reads_at_once(task.location),
+                kind="list",
             )
             with closing(pieces):
                 yield from to_batches((row for rows in pieces for row in rows), self.schema)
@@ -167,6 +168,7 @@ def listing_tasks(
             tasks,
             lambda task: [task._replace(part=part) for part in _parts(connectors, task.location, parts_each)],
             at_once=lambda task: choice.reads_at_once(task.location),
+            kind="list",
         )
         with closing(cut):
             yield from cut

@@ -9,15 +9,19 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from nessie_gc_core.dataset import ENDED
 
 J = TypeVar("J")
 R = TypeVar("R")
 
 BYTES = 64 << 20
 """How many bytes of files a process has under way at once, as far as sizes are known, but for one file of each task."""
+_SECONDS = 0.1
+"""How long it takes at most until an end is seen."""
 _WAITING = 64
 """How many results of a task wait to be taken; whoever has more of them waits."""
 
@@ -30,17 +34,17 @@ class More(Generic[J]):
 
 
 class _Pools:
-    """One pool of threads for all tasks of a process."""
+    """Pools of threads for all tasks of a process: what takes long has one of its own, for it would hold up others."""
 
     def __init__(self) -> None:
         self.forget()
 
-    def of(self, threads: int) -> ThreadPoolExecutor:
-        """The pool with so many threads, which are started as they are needed."""
+    def of(self, kind: str, threads: int) -> ThreadPoolExecutor:
+        """The pool for a kind of work with so many threads, which are started as they are needed."""
         with self._lock:
-            if threads not in self._pools:
-                self._pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="read-ahead")
-            return self._pools[threads]
+            if (kind, threads) not in self._pools:
+                self._pools[kind, threads] = ThreadPoolExecutor(threads, thread_name_prefix=f"ahead-{kind}")
+            return self._pools[kind, threads]
 
     def moves(self, bytes_: int) -> None:
         """Counts bytes that are under way, or no longer are."""
@@ -49,7 +53,7 @@ class _Pools:
 
     def forget(self) -> None:
         """A copy of a process has no threads but one."""
-        self._pools: dict[int, ThreadPoolExecutor] = {}
+        self._pools: dict[tuple[str, int], ThreadPoolExecutor] = {}
         self._lock = threading.RLock()  # the garbage collector may end a task, whose bytes count, while a pool is made
         self.under_way = 0
 
@@ -64,6 +68,7 @@ def read_ahead(
     *,
     at_once: Callable[[J], int],
     size: Callable[[J], int] = lambda job: 0,
+    kind: str = "read",
 ) -> Generator[R, None, None]:
     """Does all jobs, and yields what they give as it comes: a slow one holds up no other.
 
@@ -73,8 +78,12 @@ def read_ahead(
             taken piece by piece; an error ends everything.
         at_once: how many jobs such as this one are done at the same time, over all tasks of the process.
         size: how many bytes a job moves; 0 where nobody knows.
+        kind: of the work; each has its own threads.
+
+    Raises:
+        CancelledError: nobody waits for it any more.
     """
-    ahead: _Ahead[J, R] = _Ahead(work)
+    ahead: _Ahead[J, R] = _Ahead(work, kind)
     waiting, source = deque[J](), iter(jobs)
     try:
         while True:
@@ -130,8 +139,10 @@ class _Done:
 class _Ahead(Generic[J, R]):
     """The jobs of one task that are under way."""
 
-    def __init__(self, work: Callable[[J], Iterable[R | More[J]]]) -> None:
+    def __init__(self, work: Callable[[J], Iterable[R | More[J]]], kind: str) -> None:
         self._work = work
+        self._kind = kind
+        self._ended = ENDED.get()
         self._results: queue.Queue[R | More[J] | _Done] = queue.Queue(_WAITING)
         self._stopped = threading.Event()
         self._numbers = itertools.count()
@@ -148,7 +159,7 @@ class _Ahead(Generic[J, R]):
         """Has a thread do a job."""
         number = next(self._numbers)
         _POOLS.moves(bytes_)
-        self.running[number] = (_POOLS.of(threads).submit(self._do, number, job), bytes_)
+        self.running[number] = (_POOLS.of(self._kind, threads).submit(self._do, number, job), bytes_)
 
     def _do(self, number: int, job: J) -> None:
         error: BaseException | None = None
@@ -165,18 +176,26 @@ class _Ahead(Generic[J, R]):
         """Hands an item to whoever takes the results; never called by that thread itself, which would wait for it."""
         while not self._stopped.is_set():
             with contextlib.suppress(queue.Full):
-                self._results.put(item, timeout=0.1)
+                self._results.put(item, timeout=_SECONDS)
                 return
 
     def taken(self, waiting: deque[J]) -> Iterator[R]:
         """Waits for one piece; what more is there comes with the next."""
-        item = self._results.get()
+        item = self._next()
         if isinstance(item, _Done):
             _POOLS.moves(-self.running.pop(item.number)[1])
             if item.error is not None:
                 raise item.error
         else:
             yield from _sorted([item], waiting)
+
+    def _next(self) -> R | More[J] | _Done:
+        if self._ended is None:
+            return self._results.get()
+        while not self._ended.is_set():
+            with contextlib.suppress(queue.Empty):
+                return self._results.get(timeout=_SECONDS)
+        raise CancelledError
 
     def stop(self) -> None:
         """Lets go of what nobody took, and waits for the rest: what it uses is given back next."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
+
+from nessie_gc_core.dataset import Beside
+from nessie_gc_core.model.text import one_line
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -16,8 +22,8 @@ _SECONDS = 0.5
 
 
 @contextmanager
-def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Callable[[], T]]:
-    """Runs a function in a thread of its own while the block runs, and gives what waits for its result.
+def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Beside[T]]:
+    """Runs a function in a thread of its own while the block runs.
 
     Args:
         function: called once, with the context variables of the caller.
@@ -31,13 +37,19 @@ def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Ca
         except BaseException as error:  # noqa: BLE001 - raised again by whoever asks for the result
             future.set_exception(error)
 
+    def check() -> None:
+        if future.done():
+            future.result()
+
     thread = threading.Thread(target=copy_context().run, args=(run,), name="beside", daemon=True)
     thread.start()
     try:
-        yield future.result
-    except BaseException:
+        yield Beside(result=future.result, check=check)
+    except BaseException as error:
         while thread.is_alive():
             end()
             thread.join(_SECONDS)
+        if (other := future.exception()) not in (None, error):
+            log.info("what ran at the same time ended too: %s", one_line(other))
         raise
     thread.join()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -68,12 +68,23 @@ def locate(run: SweepRun) -> Located:
     return Located(plan=plan, version_files=version_files, readers=readers, progress=progress)
 
 
-def find_needed(located: Located, run: SweepRun) -> Needed:
-    """All that the contents need, and what of it is unknown, which is frozen."""
+def find_needed(located: Located, run: SweepRun, check: Callable[[], None]) -> Needed:
+    """All that the contents need, and what of it is unknown, which is frozen.
+
+    Args:
+        located: what :func:`locate` gave.
+        run: the run.
+        check: called between the levels; raises where the run can end.
+    """
     plan, version_files, readers, progress = located.plan, located.version_files, located.readers, located.progress
     index = UnitIndex.of(plan)
+
+    def reached(done: int, found: int) -> None:
+        check()
+        progress.reached(done, found)
+
     with watched(run, progress.tell_more):
-        expansion = expand(version_files, index, run.choice, readers, progress=progress.reached)
+        expansion = expand(version_files, index, run.choice, readers, progress=reached)
     finder = unknown_finder(run, plan, readers)
     problems = finder.find(version_files, expansion)
     warn_of_missing_metadata(problems, version_files, run)

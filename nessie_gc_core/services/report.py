@@ -78,7 +78,8 @@ class GcReport:
     traffic: Traffic | None = None
     """What was asked of the stores of files: ``requests``, ``bytes_read``, ``waited_seconds`` (summed over requests).
 
-    ``None`` where the engine cannot tell (Spark Connect).
+    Of all runs that share the process at the same time. ``None`` of a mark, which asks none, and where the engine
+    cannot tell (Spark Connect).
     """
     left_alone: int = 0
     """Names in the listings that are no files of ours, such as links to folders."""

@@ -100,8 +100,8 @@ class _Sweep:
         listing = partial(self._listed, tuple(located.plan.units), located.plan.rules)
         with run.engine.beside(listing) as listed:
             with run.report.phase("expand"):
-                needed = find_needed(located, run)
-            stored, counts = listed()
+                needed = find_needed(located, run, listed.check)
+            stored, counts = listed.result()
         verdicts = self._judged(needed, ages, stored, counts)
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Protocol, runtime_checkable
 
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Traffic, Work
 from nessie_gc_core.services.run import Run
+
+log = logging.getLogger(__name__)
 
 SECONDS_BETWEEN = 0.5
 
@@ -50,10 +54,16 @@ def traffic_reported(run: Run) -> Iterator[None]:
         return ((run.engine.work() or before) - before).traffic
 
     def show() -> None:
-        if isinstance(progress, ShowsTraffic):
+        if not isinstance(progress, ShowsTraffic) or failed:
+            return
+        try:
             with run.telling:
                 progress.show_traffic(traffic())
+        except Exception as error:  # noqa: BLE001 - the run is about more than what is shown of it
+            failed.append(error)
+            log.warning("the progress cannot show traffic any more: %s", one_line(error))
 
+    failed: list[Exception] = []
     try:
         with _looking(show) if isinstance(progress, ShowsTraffic) else nullcontext():
             yield

@@ -52,10 +52,10 @@ def comparable(run: CollectedScenes) -> dict[str, Any]:
     return report
 
 
-def asked(run: CollectedScenes) -> tuple[int, int]:
-    """How much was asked of the stores; how long that took is different in every run."""
+def bytes_read(run: CollectedScenes) -> int:
+    """How much was read; into how many listings it is cut is the engine's business, and how long they take nobody's."""
     assert run.report.traffic is not None
-    return run.report.traffic.requests, run.report.traffic.bytes_read
+    return run.report.traffic.bytes_read
 
 
 def rows(run: CollectedScenes) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_both_engines_give_the_same_report_and_rows(
     one, other = collected_locally, collected_by_spark
     assert rows(one) == rows(other)
     assert comparable(one) == comparable(other)
-    assert asked(one) == asked(other)
+    assert bytes_read(one) == bytes_read(other)
     assert len(one.rows) > 50
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import UUID
 
+import pytest
 from collected_scenes import CollectedScenes
 from collecting import LakeServices
 from lakes_by_hand import commit_and_let_age
@@ -13,6 +15,7 @@ from nessie_gc_memory import (
     MemoryFileDeleter,
     MemoryFileLister,
     MemoryLake,
+    MemoryLiveSetStore,
     TableState,
     put,
 )
@@ -154,3 +157,23 @@ def test_s07_the_newest_version_is_never_tolerated_however_a_reader_spells_its_p
     report = services.choosing(plugins=plugins, scheme_aliases={"mem": "memory"}).collect("NONE")
     assert before == lake.paths()
     assert 1 == report.exit_code
+
+
+def test_s07_what_a_store_says_nothing_of_is_not_tolerated(
+    lake: MemoryLake, services: LakeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a store that was written for one content id where many are asked for."""
+    versions(lake)
+    services.collect("1")
+    dead = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    whole = MemoryLiveSetStore.content_versions
+
+    def of_one(store: MemoryLiveSetStore, live_set_id: UUID, content_ids: object = None) -> Iterator[ContentVersion]:
+        return (each for each in whole(store, live_set_id) if content_ids in (None, each.content_id))
+
+    monkeypatch.setattr(MemoryLiveSetStore, "content_versions", of_one)
+    report = services.collect("NONE")
+    assert (0, 1) == (report.tolerated_missing, report.exit_code)
+    assert "memory://wh/db/t/" in report.unknown
+    assert dead in lake.paths()

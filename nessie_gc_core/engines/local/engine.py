@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import pyarrow as pa
 
 from nessie_gc_core.config.meter import METER
-from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
+from nessie_gc_core.dataset import ENDED, MANY_VALUES, BatchFunction, Beside, Dataset, Engine, values_batch
 from nessie_gc_core.engines.beside import in_thread
 from nessie_gc_core.engines.local.frame import LocalFrame
-from nessie_gc_core.engines.local.workers import ENDED, map_in_threads
+from nessie_gc_core.engines.local.workers import map_in_threads
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.work import Work
 
@@ -122,7 +122,7 @@ class LocalEngine(Engine):
         """Nothing to find out: functions run in threads of this process."""
 
     @contextmanager
-    def beside(self, function: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    def beside(self, function: Callable[[], T]) -> Iterator[Beside[T]]:
         """In a thread of its own."""
         ended = threading.Event()
 
@@ -161,7 +161,7 @@ class LocalDataset(Dataset):
         workers = min(self._engine.parallelism, rows)
         chunk = max(1, min(CHUNK_ROWS, rows // (workers * 4)))
         inputs = source.batches() if chunk == CHUNK_ROWS else _cut(source.batches(), chunk)
-        return self._engine.dataset(map_in_threads(function, inputs, workers, ENDED.get()), function.schema)
+        return self._engine.dataset(map_in_threads(function, inputs, workers), function.schema)
 
     def spread(self, keys: Sequence[str]) -> Dataset:
         """Nothing to do: the workers take from one stream."""

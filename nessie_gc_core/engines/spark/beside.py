@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, TypeVar
 
+from nessie_gc_core.dataset import Beside
 from nessie_gc_core.engines.beside import in_thread
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def beside_on_spark(
-    session: SparkSession, function: Callable[[], T]
-) -> AbstractContextManager[Callable[[], T], bool | None]:
+def beside_on_spark(session: SparkSession, function: Callable[[], T]) -> AbstractContextManager[Beside[T], bool | None]:
     """Runs a function in a thread that has the tags and properties of this one, so that what ends these ends it too."""
     from pyspark import inheritable_thread_target
 

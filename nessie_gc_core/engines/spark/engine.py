@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine, values_batch
+from nessie_gc_core.config.meter import METER
+from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Beside, Dataset, Engine, values_batch
 from nessie_gc_core.engines.spark.beside import beside_on_spark
 from nessie_gc_core.engines.spark.session import check_session, functions_of, is_connect, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
@@ -91,17 +92,17 @@ class SparkEngine(Engine):
             self._checked = True
 
     @contextmanager
-    def beside(self, function: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    def beside(self, function: Callable[[], T]) -> Iterator[Beside[T]]:
         """In a thread of its own; one after the other on Spark Connect, whose client is for one thread."""
         if is_connect(self.session):
-            yield function
+            yield Beside(result=function)
             return
         with beside_on_spark(self.session, function) as result:
             yield result
 
     def work(self) -> Work | None:
-        """That of the tasks that have ended."""
-        return None if self.work_done is None else self.work_done.value
+        """That of the tasks that have ended, and of the driver."""
+        return None if self.work_done is None else self.work_done.value + METER.work()
 
     def close(self) -> None:
         """Stops the session where it is the engine's own."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.dataset import BatchFunction, Dataset, Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.batches import to_batches
@@ -48,7 +49,7 @@ def total(dataset: Dataset) -> int:
 def test_both_are_right(engine: Engine, tmp_path: Path) -> None:
     with engine.beside(lambda: total(numbers(engine, MANY).flat_map(slowly(0.01, tmp_path)).checkpoint())) as beside:
         here = [total(numbers(engine, count).flat_map(slowly(0, tmp_path)).checkpoint()) for count in (10, 20, 30)]
-        there = beside()
+        there = beside.result()
     assert ([sum(range(count)) for count in (10, 20, 30)], sum(range(MANY))) == (here, there)
 
 
@@ -57,7 +58,27 @@ def test_an_error_beside_is_raised_where_the_result_is_asked_for(engine: Engine)
         raise ValueError("it failed beside")
 
     with engine.beside(fail) as beside, pytest.raises(ValueError, match="it failed beside"):
-        beside()
+        beside.result()
+
+
+def test_an_error_beside_can_be_seen_before_the_block_ends() -> None:
+    failed = threading.Event()
+
+    def fail() -> None:
+        time.sleep(0.1)
+        failed.set()
+        raise ValueError("it failed beside")
+
+    with (
+        LocalEngine(workers=1) as engine,
+        pytest.raises(ValueError, match="it failed beside"),
+        engine.beside(fail) as beside,
+    ):
+        beside.check()
+        assert failed.wait(60)
+        while True:
+            beside.check()
+            time.sleep(0.01)
 
 
 def test_an_error_of_the_block_ends_what_runs_beside_it(engine: Engine, tmp_path: Path) -> None:
@@ -103,3 +124,29 @@ def test_a_function_in_the_middle_of_its_rows_ends_early() -> None:
             assert begun.wait(60)
             raise KeyboardInterrupt
         assert closed.is_set()
+
+
+def test_what_waits_for_a_slow_store_ends_early() -> None:
+    """Threads that read ahead have nothing yet: nobody waits for them but those that are in the middle of a request."""
+    begun = threading.Event()
+
+    class Slow:
+        schema = NUMBERS
+
+        def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            jobs = (number for batch in batches for number in range(batch.num_rows))
+            for found in read_ahead(jobs, self.read, at_once=lambda job: 4):
+                yield from to_batches(iter([(found,)]), NUMBERS)
+
+        def read(self, job: int) -> Iterator[int]:
+            begun.set()
+            for number in range(100):
+                time.sleep(0.1)
+                yield number
+
+    with LocalEngine(workers=1) as engine:
+        started = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), engine.beside(lambda: numbers(engine, 50).flat_map(Slow())):
+            assert begun.wait(60)
+            raise KeyboardInterrupt
+        assert time.monotonic() - started < 5

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from collecting import LakeServices, in_memory
 from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryContentToFiles, MemoryLake, put
 
+from nessie_gc_core.algorithms.expand import Expansion, expand
 from nessie_gc_core.config.meter import METER
+from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.work import Traffic, Work
 from nessie_gc_core.services import watch
 from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.sweep import SweepService
 from nessie_gc_core.services.watch import traffic_reported, watched
 
 DRY_RUN = SweepParameters(dry_run=True)
@@ -84,6 +91,24 @@ def test_traffic_since_the_block_began_is_told_while_it_runs_and_reported(run: R
     assert asked == run.report.traffic
 
 
+def test_a_progress_that_cannot_show_traffic_costs_no_report(
+    run: Run, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(traffic: Traffic) -> None:
+        shown.append(traffic)
+        raise ValueError("the screen is gone")
+
+    shown: list[Traffic] = []
+    monkeypatch.setattr(told(run), "show_traffic", fail)
+    with traffic_reported(run):
+        METER.add(Work(traffic=Traffic(requests=3)))
+        while "the screen is gone" not in caplog.text:
+            time.sleep(0.01)
+        time.sleep(0.05)
+    assert Traffic(requests=3) == run.report.traffic
+    assert 1 == len(shown)
+
+
 def test_an_error_of_the_progress_ends_the_block(run: Run) -> None:
     def fail(work: Work) -> None:
         failed.set()
@@ -137,3 +162,25 @@ def test_a_report_says_nothing_of_stores_where_the_engine_cannot_tell(
 ) -> None:
     monkeypatch.setattr(type(services.engine), "work", lambda engine: None)
     assert services.sweep(services.mark(), DRY_RUN).to_dict()["traffic"] is None
+
+
+def test_an_error_of_the_listing_ends_the_run_between_two_levels(
+    services: LakeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed, report = threading.Event(), GcReport()
+
+    def fail(*arguments: object) -> None:
+        failed.set()
+        raise ListingError("it cannot be listed")
+
+    def expand_later(*arguments: Any, **more: Any) -> Expansion:
+        assert failed.wait(10)
+        time.sleep(0.1)
+        return expand(*arguments, **more)
+
+    monkeypatch.setattr("nessie_gc_core.services.sweep.list_units", fail)
+    monkeypatch.setattr("nessie_gc_core.services.needed.expand", expand_later)
+    parameters = replace(DRY_RUN, live_set_id=str(services.mark()))
+    with pytest.raises(ListingError, match="it cannot be listed"):
+        SweepService(parameters).run(services.run(report))
+    assert (1, 0) == (report.content_versions, report.files_expanded)

@@ -25,7 +25,7 @@ from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.quick_reads import QuickReads, is_unpacked
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
-from nessie_gc_iceberg_files.traffic import asking
+from nessie_gc_iceberg_files.traffic import asking, each_asked
 
 _PAGE = 1000
 _MISSING_BLOB = frozenset({"BlobNotFound", "PathNotFound"})
@@ -114,15 +114,10 @@ class AdlsStore(Store):
 
     def _walk(self, prefix: str, listing: Any) -> Iterator[Sequence[Any]]:
         pages = listing.by_page()
-        while True:
-            try:
-                with asking():
-                    page = sync(self._fs.loop, _next_page, pages)
-            except AzureError as error:
-                raise _listing_error(self._where + prefix, error) from error
-            if page is None:
-                return
-            yield page
+        try:
+            yield from each_asked(iter(lambda: sync(self._fs.loop, _next_page, pages), None))
+        except AzureError as error:
+            raise _listing_error(self._where + prefix, error) from error
 
     async def _refusal(self, key: str) -> str:
         try:

@@ -40,14 +40,18 @@ def received(bytes_: int) -> None:
 
 
 def each_asked(pages: Iterator[T]) -> Iterator[T]:
-    """The same pages; each is a request, which waits while the page is fetched and not while it is used."""
-    nothing = object()
+    """The same pages; each is a request, which waits while the page is fetched and not while it is used.
+
+    That there are no more pages is said by the last one: it is no request to find that out.
+    """
     while True:
-        with asking():
-            page = next(pages, nothing)
-        if page is nothing:
+        try:
+            with asking():
+                page = next(pages)
+        except StopIteration:
+            _COUNTED.requests -= 1
             return
-        yield page  # type: ignore[misc]  # everything but the mark of the end is a page
+        yield page
 
 
 def taken() -> Traffic:
