@@ -25,7 +25,6 @@ from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, SPELLING, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.model.work import Work
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +78,7 @@ class ReadVersions:
 
             def read(group: Sequence[ContentVersion]) -> Iterator[list[Row]]:
                 yield from in_pieces(_read_group(group, connectors, rules), PIECE)
-                METER.add(Work(files_expanded=len(group)))
+                METER.expanded(len(group))
 
             found = read_ahead(groups, read, at_once=lambda group: self._choice.reads_at_once(named_by(group[0])))
             with closing(found):
@@ -181,7 +180,7 @@ class ExpandFiles:
                     yield _Expanded(file, type_, piece)
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
             yield _Expanded(file, type_, problem=why_unreadable(error))
-        METER.add(Work(files_expanded=1))
+        METER.expanded(1)
 
     def _rows(self, read: Iterator[_Expanded]) -> Iterator[Row]:
         seen: set[tuple[str, str]] = set()

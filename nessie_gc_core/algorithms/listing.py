@@ -28,7 +28,6 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.model.work import Work
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +108,7 @@ class ListFiles:
 
 
 def _listed(rows: list[Row]) -> list[Row]:
-    METER.add(Work(files_listed=len(rows)))
+    METER.listed(len(rows))
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -16,7 +17,7 @@ from nessie_gc_core.algorithms.planned import only_planned
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.connectors import Service
-from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.dataset import Beside, Dataset
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions
@@ -97,8 +98,7 @@ class _Sweep:
         with run.report.phase("expand"):
             located = locate(run)
         ages = self._ages(located.plan)
-        listing = partial(self._listed, tuple(located.plan.units), located.plan.rules)
-        with run.engine.beside(listing) as listed:
+        with self._listing(tuple(located.plan.units), located.plan.rules) as listed:
             with run.report.phase("expand"):
                 needed = find_needed(located, run, listed.check)
             stored, counts = listed.result()
@@ -107,6 +107,19 @@ class _Sweep:
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
         return Deletion(run, needed.scope).run(verdicts, records, counts.files_by_unit)
+
+    def _listing(
+        self, units: Sequence[SweepUnit], rules: LocationRules
+    ) -> AbstractContextManager[Beside[tuple[Dataset, StoredCounts]]]:
+        """Lists the units beside what the block does, or else when that is done.
+
+        In one process that is worth it only where there is something to wait for: threads that never wait get in each
+        other's way.
+        """
+        engine, choice, listed = self._run.engine, self._run.choice, partial(self._listed, units, rules)
+        if engine.distributed or any(choice.reads_at_once(at) > 1 for unit in units for at in unit.locations):
+            return engine.beside(listed)
+        return nullcontext(Beside(result=listed))
 
     def _listed(self, units: Sequence[SweepUnit], rules: LocationRules) -> tuple[Dataset, StoredCounts]:
         """Lists the units; nothing that is found out meanwhile changes that."""

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 
 import psutil
 
-_INTERVAL_SECONDS = 0.05
+_INTERVAL_SECONDS = 0.2
 
 
 class CommandFailedError(Exception):

@@ -211,10 +211,9 @@ def works() -> BatchFunction:
 
         def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             from nessie_gc_core.config.meter import METER
-            from nessie_gc_core.model.work import Work
 
             for batch in batches:
-                METER.add(Work(files_listed=batch.num_rows))
+                METER.listed(batch.num_rows)
                 yield batch
 
     return Works()

@@ -72,19 +72,19 @@ def told(run: Run) -> Told:
 
 
 def test_what_was_done_since_the_block_began_is_told_while_it_runs(run: Run) -> None:
-    METER.add(Work(files_listed=1000))
+    METER.listed(1000)
     with watched(run, lambda work: run.progress("list", work.files_listed, None)):
-        METER.add(Work(files_listed=7))
+        METER.listed(7)
         while told(run).done[-1:] != [("list", 7, None)]:
             assert told(run).was_told.wait(10)
             told(run).was_told.clear()
 
 
 def test_traffic_since_the_block_began_is_told_while_it_runs_and_reported(run: Run) -> None:
-    METER.add(Work(traffic=Traffic(requests=1000)))
+    METER.asked(Traffic(requests=1000))
     asked = Traffic(requests=2, bytes_read=30)
     with traffic_reported(run):
-        METER.add(Work(traffic=asked))
+        METER.asked(asked)
         while told(run).traffic[-1:] != [asked]:
             assert told(run).was_told.wait(10)
             told(run).was_told.clear()
@@ -101,7 +101,7 @@ def test_a_progress_that_cannot_show_traffic_costs_no_report(
     shown: list[Traffic] = []
     monkeypatch.setattr(told(run), "show_traffic", fail)
     with traffic_reported(run):
-        METER.add(Work(traffic=Traffic(requests=3)))
+        METER.asked(Traffic(requests=3))
         while "the screen is gone" not in caplog.text:
             time.sleep(0.01)
         time.sleep(0.05)

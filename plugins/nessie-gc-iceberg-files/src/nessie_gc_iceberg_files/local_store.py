@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from nessie_gc_core.errors import AccessDeniedError, ListingError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.mounts import Mounts
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
-from nessie_gc_iceberg_files.traffic import asking
+from nessie_gc_iceberg_files.traffic import asked
 
 _LOG = logging.getLogger(__name__)
 _FOLLOW_NOTHING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -88,8 +89,9 @@ class LocalStore(Store):
                     yield from (failed(path, _reason(error)) for path in children)
                     continue
                 for path in children:
-                    with asking():
-                        outcome = _unlink(handle, path)
+                    started = time.perf_counter()
+                    outcome = _unlink(handle, path)
+                    asked(started)
                     yield outcome
 
     def now(self, prefix: str) -> datetime:
@@ -100,8 +102,9 @@ class LocalStore(Store):
         try:
             if is_base:
                 _check_base(directory)
-            with asking():
-                found = os.scandir(directory)
+            started = time.perf_counter()
+            found = os.scandir(directory)
+            asked(started)
             with found as entries:
                 for entry in entries:
                     if _is_text(entry.name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from nessie_gc_iceberg_files.fsspec_options import is_read_by_pyiceberg
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import SCHEMES, place_of
 from nessie_gc_iceberg_files.stores import one_line
-from nessie_gc_iceberg_files.traffic import asking, received
+from nessie_gc_iceberg_files.traffic import asked
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -49,19 +50,20 @@ class FileReader:
         refusal = host_refusal(path, self._properties)  # a FileIO would ask any host that a path names
         if refusal is not None:
             raise UnreadableFileError(path, refusal)
+        started, found = time.perf_counter(), b""
         try:
-            with asking():
-                if _FILE_IO in self._properties or self._is_foreign(place.scheme):
-                    found = self._read_through_file_io(path)
-                else:
-                    found = self._stores.of(place).read(place.key)
+            if _FILE_IO in self._properties or self._is_foreign(place.scheme):
+                found = self._read_through_file_io(path)
+            else:
+                found = self._stores.of(place).read(place.key)
         except NessieGcError:
             raise
         except Exception as error:  # whatever a FileIO raises means the same: not read
             if _says_missing(error):
                 raise MissingFileError(path, "it does not exist") from error
             raise UnreadableFileError(path, one_line(error) or type(error).__name__) from error
-        received(len(found))
+        finally:
+            asked(started, len(found))
         return found
 
     def _is_foreign(self, scheme: str) -> bool:

@@ -23,6 +23,13 @@ class _OfThread(threading.local):
 _COUNTED = _OfThread()
 
 
+def asked(started: float, bytes_: int = 0) -> None:
+    """Counts a request that began at a time of ``time.perf_counter()`` and is answered now, with the bytes of it."""
+    _COUNTED.requests += 1
+    _COUNTED.bytes_read += bytes_
+    _COUNTED.waited_seconds += time.perf_counter() - started
+
+
 @contextmanager
 def asking(requests: int = 1) -> Iterator[None]:
     """Counts requests, and how long the block waits for their answers."""
@@ -32,11 +39,6 @@ def asking(requests: int = 1) -> Iterator[None]:
         yield
     finally:
         _COUNTED.waited_seconds += time.perf_counter() - started
-
-
-def received(bytes_: int) -> None:
-    """Counts what an answer had in it."""
-    _COUNTED.bytes_read += bytes_
 
 
 def each_asked(pages: Iterator[T]) -> Iterator[T]:
