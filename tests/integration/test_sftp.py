@@ -16,6 +16,7 @@ import pytest
 from lakes_on_sftp import ROOT, sftp_servers
 from pyiceberg.catalog import Catalog, load_catalog
 
+TESTS = Path(__file__).parents[1]
 OLD = 1_700_000_000
 """When all files were written, as the server says: nobody waits until they are old enough."""
 
@@ -43,10 +44,7 @@ class Lake:
         command = [sys.executable, "-m", "nessie_gc_core", "gc", "--config", str(home / "nessie-gc.toml"), "--inmemory"]
         run = subprocess.run(
             [*command, "--json", "--engine", engine, "-I", f"fsspec.sftp={given}", *options],
-            env={
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ["PYTHONPATH"]]),
-            },
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])},
             capture_output=True,
             text=True,
             check=False,
