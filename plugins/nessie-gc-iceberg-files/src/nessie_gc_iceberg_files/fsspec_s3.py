@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,16 +12,11 @@ from fsspec.asyn import sync
 from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
+from nessie_gc_iceberg_files.s3_deletions import DENIED, GONE, answered, asked_for, deleted
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking
 
 log = logging.getLogger(__name__)
-
-_BATCH = 1000
-_NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
-"""Characters that XML 1.0 cannot carry, or that its readers change; such keys are deleted one by one."""
-_DENIED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
-_GONE = frozenset({"NoSuchKey", "NoSuchVersion"})
 
 
 class S3fsStore(Store):
@@ -61,12 +55,7 @@ class S3fsStore(Store):
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
-        plain = [path for path in paths if not _NOT_IN_XML.search(prefix + path)]
-        for start in range(0, len(plain), _BATCH):
-            yield from self._delete_batch(prefix, plain[start : start + _BATCH])
-        for path in paths:
-            if _NOT_IN_XML.search(prefix + path):
-                yield self._delete_one(prefix, path)
+        return deleted(prefix, paths, self._delete_batch, self._delete_one)
 
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key; a refusal has one too."""
@@ -119,45 +108,31 @@ class S3fsStore(Store):
         text = f"cannot list s3://{self._bucket}/{prefix}: {_reason(error)}"
         answer = getattr(_client_error(error), "response", None)
         status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if answer else 0
-        if _code(error) in _DENIED or status in (401, 403) or type(error).__name__ == "NoCredentialsError":
+        if _code(error) in DENIED or status in (401, 403) or type(error).__name__ == "NoCredentialsError":
             return AccessDeniedError(text)
         if answer is None or _code(error) == "SlowDown" or status >= 500:
             return ServiceUnavailableError(text)
         return ListingError(text)
 
     def _delete_batch(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
-        keys = [{"Key": prefix + path} for path in dict.fromkeys(paths)]
         try:
             with asking():
-                answer = self._call("delete_objects", Delete={"Objects": keys, "Quiet": False})
+                answer = self._call("delete_objects", Delete=asked_for(prefix, paths))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the failure of these files
             reason = _reason(error)
             yield from (failed(path, reason) for path in paths)
             return
-        deleted = {found.get("Key") for found in answer.get("Deleted", ())}
-        errors = {found.get("Key"): found for found in answer.get("Errors", ())}
-        for path in paths:
-            yield _outcome(path, errors.get(prefix + path), is_deleted=prefix + path in deleted)
+        yield from answered(prefix, paths, answer)
 
     def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:
             with asking():
                 self._call("delete_object", Key=prefix + path)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
-            if _code(error) in _GONE:
+            if _code(error) in GONE:
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
             return failed(path, _reason(error))
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
-
-
-def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:
-    if error is not None:
-        if error.get("Code") in _GONE:
-            return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
-        return failed(path, f"{error.get('Code')}: {error.get('Message')}")
-    if not is_deleted:
-        return failed(path, "the server's answer does not mention it")
-    return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
 
 
 def _stored(found: Mapping[str, Any]) -> StoredFile:

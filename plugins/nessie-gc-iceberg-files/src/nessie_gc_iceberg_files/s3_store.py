@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -17,17 +16,12 @@ from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.key_ranges import OrderedStore
 from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
+from nessie_gc_iceberg_files.s3_deletions import DENIED, GONE, answered, asked_for, deleted
 from nessie_gc_iceberg_files.s3_pages import objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
 
 log = logging.getLogger(__name__)
-
-_BATCH = 1000
-_NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
-"""Characters that XML 1.0 cannot carry, or that its readers change; such keys are deleted one by one."""
-_DENIED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
-_GONE = frozenset({"NoSuchKey", "NoSuchVersion"})
 
 
 class S3Store(Store, OrderedStore):
@@ -98,12 +92,7 @@ class S3Store(Store, OrderedStore):
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
-        plain = [path for path in paths if not _NOT_IN_XML.search(prefix + path)]
-        for start in range(0, len(plain), _BATCH):
-            yield from self._delete_batch(prefix, plain[start : start + _BATCH])
-        for path in paths:
-            if _NOT_IN_XML.search(prefix + path):
-                yield self._delete_one(prefix, path)
+        return deleted(prefix, paths, self._delete_batch, self._delete_one)
 
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key; a refusal has one too."""
@@ -143,46 +132,32 @@ class S3Store(Store, OrderedStore):
         if not isinstance(error, ClientError):
             raise ServiceUnavailableError(f"cannot list {where}: {one_line(error)}") from error
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        if _code(error) in _DENIED or status in (401, 403):
+        if _code(error) in DENIED or status in (401, 403):
             raise AccessDeniedError(f"cannot list {where}: {_reason(error)}") from error
         if _code(error) == "SlowDown" or status >= 500:
             raise ServiceUnavailableError(f"cannot list {where}: {_reason(error)}") from error
         raise ListingError(f"cannot list {where}: {_reason(error)}") from error
 
     def _delete_batch(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
-        keys = [{"Key": prefix + path} for path in dict.fromkeys(paths)]
         try:
             with asking():
-                answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": keys, "Quiet": False})
+                answer = self._client.delete_objects(Bucket=self._bucket, Delete=asked_for(prefix, paths))
         except (ClientError, BotoCoreError) as error:
             yield from (failed(path, _reason(error)) for path in paths)
             return
-        deleted = {found.get("Key") for found in answer.get("Deleted", ())}
-        errors = {found.get("Key"): found for found in answer.get("Errors", ())}
-        for path in paths:
-            yield _outcome(path, errors.get(prefix + path), is_deleted=prefix + path in deleted)
+        yield from answered(prefix, paths, answer)
 
     def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:
             with asking():
                 self._client.delete_object(Bucket=self._bucket, Key=prefix + path)
         except ClientError as error:
-            if _code(error) in _GONE:
+            if _code(error) in GONE:
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
             return failed(path, _reason(error))
         except (BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
             return failed(path, error)
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
-
-
-def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:
-    if error is not None:
-        if error.get("Code") in _GONE:
-            return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
-        return failed(path, f"{error.get('Code')}: {error.get('Message')}")
-    if not is_deleted:
-        return failed(path, "the server's answer does not mention it")
-    return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
 
 
 def _code(error: ClientError) -> str:
