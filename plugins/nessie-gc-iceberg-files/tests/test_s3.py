@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.stub import Stubber
 from iceberg_lake import Entry, Snapshot, Table, manifest_bytes, manifest_list_bytes
 from moto.server import ThreadedMotoServer
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister, key_ranges, s3_client
@@ -173,6 +174,15 @@ def test_s2_a_neighbour_with_a_longer_name_is_not_listed(lister, s3, prefix):
 
 def test_a_location_that_does_not_exist_is_empty(lister, prefix):
     assert [] == list(lister.list_files(f"s3://lake/{prefix}none/"))
+
+
+@pytest.mark.parametrize(("code", "expected"), [("NoSuchKey", "ALREADY_GONE"), ("AccessDenied", "FAILED")])
+def test_s15_keys_that_go_one_by_one_have_the_outcome_that_the_server_says(code, expected):
+    store = S3Store("lake", {"s3.endpoint": "http://127.0.0.1:1", "s3.access-key-id": "k", "s3.secret-access-key": "s"})
+    with Stubber(store._client) as stubber:
+        stubber.add_client_error("delete_object", code)
+        assert {"bell\x07": expected} == statuses(store.delete("t/", ["bell\x07"]))
+    store.close()
 
 
 def test_a_bucket_that_does_not_exist_is_an_error(lister):

@@ -102,8 +102,9 @@ class RowVerbs(LiveSetStore):
 
     def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
         """Distinct content ids and base locations in pages."""
-        key, bounds = base_locations.c.location_key, _range(content_id)
-        for row in self.database.pages(_of(live_set_id, base_locations), key, above=bounds[0], upto=bounds[1]):
+        query, key = _of(live_set_id, base_locations), base_locations.c.location_key
+        prefixes = None if content_id is None else [key_of(content_id)]
+        for row in self.database.pages_below(query, key, prefixes):
             yield row.content_id, row.location
 
     # ---- sweep ----------------------------------------------------------------------------------------
@@ -211,14 +212,6 @@ def _of(live_set_id: UUID, table: Table) -> Select[Any]:
     key = next(column for column in table.primary_key if column.name != "live_set_id")
     others = [column for column in table.c if column is not key and column.name != "live_set_id"]
     return select(key, *others).where(table.c.live_set_id == str(live_set_id))
-
-
-def _range(first_part: str | None) -> tuple[bytes, bytes | None]:
-    """The keys that begin with this part, or all keys."""
-    if first_part is None:
-        return b"", None
-    prefix = key_of(first_part)
-    return prefix, prefix + AFTER_ALL
 
 
 def _version_row(live_set_id: UUID, version: ContentVersion) -> _Values:
