@@ -90,27 +90,35 @@ class OnAStore:
         return lambda location: "half a \ud800 character"
 
 
+def in_folder(root, properties, location, **more):
+    """A store whose files lie in a folder of this machine."""
+
+    def put(key, data):
+        path = root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def keys(prefix):
+        return [str(path.relative_to(root)) for path in (root / prefix).rglob("*") if path.is_file()]
+
+    return SimpleNamespace(
+        folder=root,
+        properties=properties,
+        root=location,
+        put=put,
+        keys=keys,
+        put_directory=lambda key: (root / key).mkdir(parents=True),
+        has_directory=lambda key: (root / key).is_dir(),
+        name_of_directory=str,
+        odd_paths=ODD_PATHS,
+        **more,
+    )
+
+
 class OnDisk(OnAStore):
     @pytest.fixture
     def store(self, tmp_path):
-        def put(key, data):
-            path = tmp_path / key
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-
-        def keys(prefix):
-            return [str(path.relative_to(tmp_path)) for path in (tmp_path / prefix).rglob("*") if path.is_file()]
-
-        return SimpleNamespace(
-            properties={},
-            root=f"file://{tmp_path}/",
-            put=put,
-            keys=keys,
-            put_directory=lambda key: (tmp_path / key).mkdir(parents=True),
-            has_directory=lambda key: (tmp_path / key).is_dir(),
-            name_of_directory=str,
-            odd_paths=ODD_PATHS,
-        )
+        return in_folder(tmp_path, {}, f"file://{tmp_path}/")
 
     @pytest.fixture
     def put_link(self):

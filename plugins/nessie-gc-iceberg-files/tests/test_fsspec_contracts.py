@@ -9,7 +9,7 @@ import fsspec
 import pytest
 from sftp_server import PASSWORD, sftp_server
 from stores_of_fsspec import AsyncBucket, DiskServer
-from test_contracts import OnAStore, OnAzure, OnGcs, OnMoto, ReaderOnAStore, azure, gcs, moto
+from test_contracts import OnAStore, OnAzure, OnGcs, OnMoto, ReaderOnAStore, azure, gcs, in_folder, moto
 
 from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.file_deleter import FileDeleterContract
@@ -22,31 +22,6 @@ WITHOUT_CLOCK = NotPossible("fsspec has no clock")
 
 def through_fsspec(store, name):
     return SimpleNamespace(**{**vars(store), "properties": {**store.properties, name: "fsspec"}})
-
-
-def served(root, properties, location, **more):
-    """A server over a folder."""
-
-    def put(key, data):
-        path = root / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-
-    def keys(prefix):
-        return [str(path.relative_to(root)) for path in (root / prefix).rglob("*") if path.is_file()]
-
-    return SimpleNamespace(
-        folder=root,
-        properties=properties,
-        root=location,
-        put=put,
-        keys=keys,
-        put_directory=lambda key: (root / key).mkdir(parents=True),
-        has_directory=lambda key: (root / key).is_dir(),
-        name_of_directory=str,
-        odd_paths=ODD_PATHS,
-        **more,
-    )
 
 
 class OnAServer(OnAStore):
@@ -95,7 +70,7 @@ class OnSftp(OnAServer):
                 "known_hosts": str(server.known_hosts(tmp_path)),
             }
             properties = {"fsspec.sftp": json.dumps(arguments)}
-            yield served(root, properties, f"sftp://127.0.0.1:{server.port}/", broken=server.broken)
+            yield in_folder(root, properties, f"sftp://127.0.0.1:{server.port}/", broken=server.broken)
 
 
 class TestListerOnSftp(OnSftp, FileListerContract):
@@ -117,7 +92,7 @@ class OnDiskServer(OnAServer):
     def store(self, tmp_path):
         fsspec.register_implementation("webhdfs", DiskServer, clobber=True)
         properties = {"fsspec.webhdfs": json.dumps({"host": "files", "folder": str(tmp_path)})}
-        yield served(tmp_path, properties, "webhdfs://files/", broken=DiskServer.broken)
+        yield in_folder(tmp_path, properties, "webhdfs://files/", broken=DiskServer.broken)
         DiskServer.broken.clear()
 
 

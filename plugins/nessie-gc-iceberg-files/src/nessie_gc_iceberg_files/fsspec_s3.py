@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from fsspec.asyn import sync
@@ -13,6 +13,7 @@ from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.s3_deletions import DENIED, GONE, answered, asked_for, deleted
+from nessie_gc_iceberg_files.s3_pages import level_of, objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking
 
@@ -40,18 +41,11 @@ class S3fsStore(Store):
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """Pages of ListObjectsV2."""
         for page in self._pages(prefix):
-            yield from map(_stored, page.get("Contents", ()))
+            yield from objects_of(page)
 
     def level(self, prefix: str, limit: int | None) -> Level | None:
         """ListObjectsV2 with a delimiter."""
-        files: list[StoredFile] = []
-        prefixes: list[str] = []
-        for page in self._pages(prefix, Delimiter="/"):
-            files.extend(map(_stored, page.get("Contents", ())))
-            prefixes.extend(found["Prefix"] for found in page.get("CommonPrefixes", ()))
-            if limit is not None and len(files) + len(prefixes) > limit:
-                return None
-        return Level(files, prefixes)
+        return level_of(self._pages(prefix, Delimiter="/"), limit)
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
@@ -133,11 +127,6 @@ class S3fsStore(Store):
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
             return failed(path, _reason(error))
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
-
-
-def _stored(found: Mapping[str, Any]) -> StoredFile:
-    modified = found.get("LastModified")
-    return StoredFile(found["Key"], found.get("Size"), modified.astimezone(UTC) if modified else None)
 
 
 def _client_error(error: BaseException) -> BaseException:

@@ -7,13 +7,13 @@ stands here takes about two, and leaves to boto3 every page that looks in any wa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from datetime import UTC, datetime
 from typing import Any
 
 from botocore.compat import unquote_str
 
-from nessie_gc_iceberg_files.stores import StoredFile
+from nessie_gc_iceberg_files.stores import Level, StoredFile
 
 OBJECTS = "NessieGcObjects"
 """Where a page has its objects, unless boto3 has read them (``Contents``)."""
@@ -35,6 +35,18 @@ def objects_of(page: Mapping[str, Any]) -> list[StoredFile]:
     """The objects of a page."""
     found: list[StoredFile] = page.get(OBJECTS, [])
     return found or [*map(_stored, page.get("Contents", ()))]
+
+
+def level_of(pages: Iterable[Mapping[str, Any]], limit: int | None) -> Level | None:
+    """The objects and folders of a listing with a delimiter; ``None`` where there are more than so many."""
+    files: list[StoredFile] = []
+    prefixes: list[str] = []
+    for page in pages:
+        files.extend(objects_of(page))
+        prefixes.extend(found["Prefix"] for found in page.get("CommonPrefixes", ()))
+        if limit is not None and len(files) + len(prefixes) > limit:
+            return None
+    return Level(files, prefixes)
 
 
 def _before_parse(

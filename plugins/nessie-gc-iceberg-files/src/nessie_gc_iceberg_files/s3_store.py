@@ -17,7 +17,7 @@ from nessie_gc_iceberg_files.key_ranges import OrderedStore
 from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
 from nessie_gc_iceberg_files.s3_deletions import DENIED, GONE, answered, asked_for, deleted
-from nessie_gc_iceberg_files.s3_pages import objects_of, read_objects_of
+from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
 
@@ -81,14 +81,7 @@ class S3Store(Store, OrderedStore):
 
     def level(self, prefix: str, limit: int | None) -> Level | None:
         """ListObjectsV2 with a delimiter."""
-        files: list[StoredFile] = []
-        prefixes: list[str] = []
-        for page in self._pages(prefix, Delimiter="/"):
-            files.extend(objects_of(page))
-            prefixes.extend(found["Prefix"] for found in page.get("CommonPrefixes", ()))
-            if limit is not None and len(files) + len(prefixes) > limit:
-                return None
-        return Level(files, prefixes)
+        return level_of(self._pages(prefix, Delimiter="/"), limit)
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
