@@ -7,9 +7,12 @@ aggregation, or a bounded number of rows, or a stream of bounded batches.
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,8 +29,50 @@ MANY_VALUES = 1000
 """A filter by more values than this is a join with them: they would make a query of their own weight."""
 ENDED: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 """Set when nobody waits any more for what runs in this context, which then ends as soon as it can."""
+_SECONDS = 0.1
+"""How long it takes at most until an end is seen."""
 task_attempt: ContextVar[int] = ContextVar("task_attempt", default=0)
 """Which attempt of its task a function runs in; after a failed attempt some of its work may already be done."""
+
+
+class Handover(Generic[T]):
+    """A bounded queue between threads, of which either side may be gone before the other."""
+
+    def __init__(self, most: int) -> None:
+        """Made where things are taken; as many wait at most."""
+        self._items: queue.Queue[T] = queue.Queue(most)
+        self._ended = ENDED.get()
+        self.stopped = threading.Event()
+        """Set when nothing is taken any more: what is put then is lost, and nobody waits to put it."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be taken."""
+        return self._items.empty()
+
+    def put(self, item: T) -> None:
+        """Hands something over; never called by the thread that takes, which would wait for itself."""
+        while not self.stopped.is_set():
+            with contextlib.suppress(queue.Full):
+                self._items.put(item, timeout=_SECONDS)
+                return
+
+    def take(self, seconds: float | None = None) -> T:
+        """The next thing.
+
+        Raises:
+            queue.Empty: there was none for so many seconds, or somewhat less.
+            CancelledError: nobody waits for it any more.
+        """
+        if self._ended is None:
+            return self._items.get(timeout=seconds)
+        while not self._ended.is_set():
+            try:
+                return self._items.get(timeout=min(seconds or _SECONDS, _SECONDS))
+            except queue.Empty:
+                if seconds is not None:
+                    raise
+        raise CancelledError
 
 
 def values_batch(field: pa.Field, values: Sequence[str | int | bool]) -> pa.RecordBatch:

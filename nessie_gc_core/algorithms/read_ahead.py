@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
-import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from nessie_gc_core.dataset import ENDED
+from nessie_gc_core.dataset import Handover
 
 J = TypeVar("J")
 R = TypeVar("R")
 
 BYTES = 64 << 20
 """How many bytes of files a process has under way at once, as far as sizes are known, but for one file of each task."""
-_SECONDS = 0.1
-"""How long it takes at most until an end is seen."""
 _WAITING = 64
 """How many results of a task wait to be taken; whoever has more of them waits."""
 
@@ -142,9 +138,7 @@ class _Ahead(Generic[J, R]):
     def __init__(self, work: Callable[[J], Iterable[R | More[J]]], kind: str) -> None:
         self._work = work
         self._kind = kind
-        self._ended = ENDED.get()
-        self._results: queue.Queue[R | More[J] | _Done] = queue.Queue(_WAITING)
-        self._stopped = threading.Event()
+        self._results: Handover[R | More[J] | _Done] = Handover(_WAITING)
         self._numbers = itertools.count()
         self.running: dict[int, tuple[Future[None], int]] = {}
         """By its number, each job and its bytes."""
@@ -153,7 +147,7 @@ class _Ahead(Generic[J, R]):
         """Whether something has to be taken before another job begins."""
         if not self.running:
             return False
-        return len(self.running) >= threads or _POOLS.under_way + bytes_ > BYTES or not self._results.empty()
+        return len(self.running) >= threads or _POOLS.under_way + bytes_ > BYTES or not self._results.is_empty
 
     def begin(self, job: J, threads: int, bytes_: int) -> None:
         """Has a thread do a job."""
@@ -165,23 +159,16 @@ class _Ahead(Generic[J, R]):
         error: BaseException | None = None
         try:
             for item in self._work(job):
-                self._put(item)
-                if self._stopped.is_set():
+                self._results.put(item)
+                if self._results.stopped.is_set():
                     return
         except BaseException as raised:  # noqa: BLE001 - raised again by whoever takes the results
             error = raised
-        self._put(_Done(number, error))
-
-    def _put(self, item: R | More[J] | _Done) -> None:
-        """Hands an item to whoever takes the results; never called by that thread itself, which would wait for it."""
-        while not self._stopped.is_set():
-            with contextlib.suppress(queue.Full):
-                self._results.put(item, timeout=_SECONDS)
-                return
+        self._results.put(_Done(number, error))
 
     def taken(self, waiting: deque[J]) -> Iterator[R]:
         """Waits for one piece; what more is there comes with the next."""
-        item = self._next()
+        item = self._results.take()
         if isinstance(item, _Done):
             _POOLS.moves(-self.running.pop(item.number)[1])
             if item.error is not None:
@@ -189,17 +176,9 @@ class _Ahead(Generic[J, R]):
         else:
             yield from _sorted([item], waiting)
 
-    def _next(self) -> R | More[J] | _Done:
-        if self._ended is None:
-            return self._results.get()
-        while not self._ended.is_set():
-            with contextlib.suppress(queue.Empty):
-                return self._results.get(timeout=_SECONDS)
-        raise CancelledError
-
     def stop(self) -> None:
         """Lets go of what nobody took, and waits for the rest: what it uses is given back next."""
-        self._stopped.set()
+        self._results.stopped.set()
         futures = [future for future, _ in self.running.values()]
         for future in futures:
             future.cancel()

@@ -45,7 +45,7 @@ class LocalEngine(Engine):
         """Opens a temporary database.
 
         Args:
-            workers: how many threads run functions (``expiry_parallelism``).
+            workers: how many threads run functions at most (``expiry_parallelism``).
             memory_limit: how much memory joins may take, in DuckDB's words, such as ``512MB``.
             spill_directory: where the database file lies; the system's temporary folder where not given.
 
@@ -74,7 +74,7 @@ class LocalEngine(Engine):
 
     @property
     def parallelism(self) -> int:
-        """The number of worker threads."""
+        """How many worker threads there are at most."""
         return self._workers
 
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 import time
 from collections.abc import Generator, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from contextvars import copy_context
 
 import pyarrow as pa
 
-from nessie_gc_core.dataset import ENDED, BatchFunction
+from nessie_gc_core.dataset import ENDED, BatchFunction, Handover
 
 _DONE = object()
-_SECONDS = 0.1
-"""How long it takes at most until an end is seen."""
 _WINDOW = 0.05
 """Every so many seconds it is asked whether more workers would help."""
 _BUSY = 0.7
@@ -31,50 +28,27 @@ class _Shared(Iterator[pa.RecordBatch]):
         self._function = function
         self._source = source
         self._lock = threading.Lock()
-        self._results: queue.Queue[object] = queue.Queue(maxsize=workers * 4)
-        self.stopped = threading.Event()
+        self.results: Handover[object] = Handover(workers * 4)
 
     def __next__(self) -> pa.RecordBatch:
         with self._lock:
-            if self.stopped.is_set():
+            if self.results.stopped.is_set():
                 raise StopIteration
             return next(self._source)
 
     def work(self) -> None:
         """One worker's share."""
-        ENDED.set(self.stopped)
+        ENDED.set(self.results.stopped)
         try:
             batches = self._function(self)
             with closing(batches) if isinstance(batches, Generator) else nullcontext():
                 for batch in batches:
-                    self._put(batch)
-                    if self.stopped.is_set():
+                    self.results.put(batch)
+                    if self.results.stopped.is_set():
                         return
-            self._put(_DONE)
+            self.results.put(_DONE)
         except BaseException as error:  # noqa: BLE001 - raised again by the consumer
-            self._put(error)
-
-    def _put(self, item: object) -> None:
-        while not self.stopped.is_set():
-            with contextlib.suppress(queue.Full):
-                self._results.put(item, timeout=_SECONDS)
-                return
-
-    def taken(self, seconds: float | None) -> object:
-        """The next that some worker gives; None where none gives any for so long.
-
-        Raises:
-            CancelledError: nobody waits for it any more.
-        """
-        ended = ENDED.get()
-        if ended is not None:
-            if ended.is_set():
-                raise CancelledError
-            seconds = min(seconds or _SECONDS, _SECONDS)
-        try:
-            return self._results.get(timeout=seconds)
-        except queue.Empty:
-            return None
+            self.results.put(error)
 
 
 class _Idleness:
@@ -110,14 +84,18 @@ def map_in_threads(function: BatchFunction, source: Iterator[pa.RecordBatch], wo
                 while begun < wanted:
                     pool.submit(copy_context().run, shared.work)
                     begun += 1
-                item = shared.taken(_WINDOW if begun < workers else None)
+                more = begun < workers and not ended  # one that ended found nothing left to do
+                try:
+                    item = shared.results.take(_WINDOW if more else None)
+                except queue.Empty:
+                    item = None
                 if isinstance(item, BaseException):
                     raise item
                 if isinstance(item, pa.RecordBatch):
                     yield item
                 elif item is _DONE:
                     ended += 1
-                if begun < workers and ended < begun and idleness.seen():
+                if more and not ended and idleness.seen():
                     wanted = min(2 * begun, workers)
         finally:
-            shared.stopped.set()
+            shared.results.stopped.set()

@@ -66,7 +66,18 @@ def test_what_keeps_a_core_busy_gets_one(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(counted.calls) == 1
 
 
-def test_nobody_begins_after_the_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_worker_is_too_much_for_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "process_time", lambda: 0.0)  # a process that always waits
     assert numbers(map_in_threads(Counted(), batches(1), 8)) == [0]
     assert numbers(map_in_threads(Counted(), batches(0), 8)) == []
+
+
+def test_nobody_begins_when_one_has_come_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[pa.RecordBatch] = []
+    monkeypatch.setattr(workers._Idleness, "seen", lambda self: bool(given))
+    counted = Counted()
+    for batch in map_in_threads(counted, batches(1), 8):
+        given.append(batch)
+        time.sleep(0.5)  # the first worker ends meanwhile
+    assert numbers(iter(given)) == [0]
+    assert len(counted.calls) <= 2  # one may have begun before that end was seen
