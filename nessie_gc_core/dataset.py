@@ -75,6 +75,12 @@ class Handover(Generic[T]):
         raise CancelledError
 
 
+def joined_schema(left: pa.Schema, right: pa.Schema, keys: Sequence[str]) -> pa.Schema:
+    """The schema of a left join: the left columns, then the others of the right, which may be null."""
+    more = (field.with_nullable(True) for field in right if field.name not in keys)
+    return pa.schema([*left, *more])
+
+
 def values_batch(field: pa.Field, values: Sequence[str | int | bool]) -> pa.RecordBatch:
     """The distinct values of a filter as a batch with one column."""
     return pa.record_batch([pa.array(list(dict.fromkeys(values)), field.type)], schema=pa.schema([field]))
@@ -142,6 +148,21 @@ class Dataset(ABC):
         """The rows with a row of ``other`` that has the same keys."""
 
     @abstractmethod
+    def left_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """All rows, with the further columns of each row of ``other`` that has the same keys, or nulls.
+
+        A null is no key. ``other`` has no other column of this dataset than the keys.
+        """
+
+    @abstractmethod
+    def matching(self, predicate: str) -> Dataset:
+        """The rows for which a predicate in the engine's SQL is true.
+
+        Raises:
+            ConfigurationError: it is no predicate over these columns.
+        """
+
+    @abstractmethod
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """One row per combination of the keys: the keys, then the measures, in the order of the schema.
 
@@ -188,6 +209,14 @@ class Engine(Closing):
     def empty(self, schema: pa.Schema) -> Dataset:
         """A dataset without rows."""
         return self.dataset((), schema)
+
+    @abstractmethod
+    def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
+        """The rows of what :meth:`Dataset.to_frame` gave, or of something that was made of it.
+
+        Raises:
+            ConfigurationError: it is no such frame, or lacks a column.
+        """
 
     @property
     @abstractmethod

@@ -16,7 +16,9 @@ BATCH_ROWS = 8192
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-Row = tuple[str | int | bool | None, ...]
+Value = str | int | bool | bytes | datetime | None
+"""What stands in a column of a row."""
+Row = tuple[Value, ...]
 """One row, its values in the order of the schema."""
 
 
@@ -73,7 +75,7 @@ def version_rows(versions: Iterable[ContentVersion]) -> Iterator[pa.RecordBatch]
 
 def rows_to_versions(batch: pa.RecordBatch) -> Iterator[ContentVersion]:
     """The content versions of a batch."""
-    for row in batch.to_pylist():
+    for row in batch.select(CONTENT_VERSIONS.names).to_pylist():
         yield ContentVersion(**{**row, "commit_time": from_micros(row["commit_time"])})
 
 

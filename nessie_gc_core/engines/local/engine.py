@@ -15,11 +15,21 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import pyarrow as pa
 
 from nessie_gc_core.config.meter import METER
-from nessie_gc_core.dataset import ENDED, MANY_VALUES, BatchFunction, Beside, Dataset, Engine, values_batch
+from nessie_gc_core.dataset import (
+    ENDED,
+    MANY_VALUES,
+    BatchFunction,
+    Beside,
+    Dataset,
+    Engine,
+    joined_schema,
+    values_batch,
+)
 from nessie_gc_core.engines.beside import in_thread
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.local.workers import map_in_threads
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
 
 if TYPE_CHECKING:
@@ -31,7 +41,14 @@ CHUNK_ROWS = 8192
 """The most rows that are dealt to a worker at once."""
 INSERT_ROWS = 100_000
 """Rows are put into a table in portions of about this many."""
-_SQL_TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.int32(): "INTEGER", pa.bool_(): "BOOLEAN"}
+_SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int64(): "BIGINT",
+    pa.int32(): "INTEGER",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BLOB",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMPTZ",
+}
 _SQL_FUNCTIONS = {"count": "count(*)", "sum": "CAST(sum({0}) AS BIGINT)", "max": "max({0})", "min": "min({0})"}
 
 
@@ -71,6 +88,16 @@ class LocalEngine(Engine):
             raise ConfigurationError(f"memory limit {memory_limit!r} is no size such as 512MB: {error}") from error
         self._connection.execute(f"SET threads = {min(workers, os.cpu_count() or 1)}")
         self._connection.execute("SET preserve_insertion_order = false")
+
+    def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
+        """A frame of this engine, or an Arrow table."""
+        table = frame.to_arrow() if isinstance(frame, LocalFrame) else frame
+        if not isinstance(table, pa.Table):
+            raise ConfigurationError(f"expected is a frame or an Arrow table, not {type(frame).__name__}")
+        missing = set(schema.names) - set(table.schema.names)
+        if missing:
+            raise ConfigurationError(f"the frame lacks the columns {', '.join(sorted(missing))}")
+        return self.dataset(table.select(schema.names).cast(schema).to_batches(), schema)
 
     @property
     def parallelism(self) -> int:
@@ -183,7 +210,7 @@ class LocalDataset(Dataset):
 
     def select(self, schema: pa.Schema) -> Dataset:
         """A SELECT list."""
-        columns = ", ".join(_name(name) for name in schema.names)
+        columns = _names(schema.names)
         return LocalDataset(self._engine, f"SELECT {columns} FROM ({self.query})", schema)
 
     def union(self, other: Dataset) -> Dataset:
@@ -192,7 +219,7 @@ class LocalDataset(Dataset):
 
     def distinct(self, keys: Sequence[str]) -> Dataset:
         """DISTINCT ON."""
-        columns = ", ".join(_name(key) for key in keys)
+        columns = _names(keys)
         return self._derive(f"SELECT DISTINCT ON ({columns}) * FROM ({self.query})")
 
     def anti_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
@@ -204,18 +231,38 @@ class LocalDataset(Dataset):
         return self._join("SEMI", other, keys)
 
     def _join(self, kind: str, other: Dataset, keys: Sequence[str]) -> Dataset:
-        columns = ", ".join(_name(key) for key in keys)
+        columns = _names(keys)
         names = ", ".join(f"l.{_name(name)}" for name in self.schema.names)
         return self._derive(
             f"SELECT {names} FROM ({self.query}) l {kind} JOIN ({self._query_of(other)}) r USING ({columns})"
         )
+
+    def left_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """LEFT JOIN."""
+        schema = joined_schema(self.schema, other.schema, keys)
+        query = f"SELECT * FROM ({self.query}) LEFT JOIN ({self._query_of(other)}) USING ({_names(keys)})"
+        return LocalDataset(self._engine, f"SELECT {_names(schema.names)} FROM ({query})", schema)
+
+    def matching(self, predicate: str) -> Dataset:
+        """A WHERE clause of DuckDB's SQL."""
+        import duckdb
+
+        try:
+            duckdb.SQLExpression(predicate)  # one expression, and not the end of one and the beginning of another
+            with self._engine.cursor() as cursor:
+                (type_,) = cursor.sql(f"SELECT ({predicate}\n) FROM ({self.query}) LIMIT 0").types
+        except duckdb.Error as error:
+            raise ConfigurationError(f"{predicate!r} is no predicate over these rows: {one_line(error)}") from error
+        if str(type_) != "BOOLEAN":
+            raise ConfigurationError(f"{predicate!r} is no predicate: it gives {type_}, and not true or false")
+        return self._derive(f"SELECT * FROM ({self.query}) WHERE ({predicate}\n)")
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """GROUP BY."""
         columns = [_name(key) for key in keys]
         for name, (function, column) in measures.items():
             columns.append(f"{_SQL_FUNCTIONS[function].format(_name(column))} AS {_name(name)}")
-        grouping = f" GROUP BY {', '.join(_name(key) for key in keys)}" if keys else ""
+        grouping = f" GROUP BY {_names(keys)}" if keys else ""
         query = f"SELECT {', '.join(columns)} FROM ({self.query}){grouping}"
         return LocalDataset(self._engine, query, schema)
 
@@ -274,6 +321,10 @@ def _cut(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatc
 
 def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(map(_name, columns))
 
 
 def _literal(value: str | int | bool) -> str:

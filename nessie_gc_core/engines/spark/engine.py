@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 import pyarrow as pa
 
 from nessie_gc_core.config.meter import METER
-from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Beside, Dataset, Engine, values_batch
+from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Beside, Dataset, Engine, joined_schema, values_batch
 from nessie_gc_core.engines.spark.beside import beside_on_spark
 from nessie_gc_core.engines.spark.session import check_session, functions_of, is_connect, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
 from nessie_gc_core.engines.spark.workers import check_workers
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
 
 if TYPE_CHECKING:
@@ -60,6 +62,15 @@ class SparkEngine(Engine):
         self.work_done = _adding_up(self.session)
         """Where tasks add up their work; Spark Connect has no such thing."""
         self._parallelism = max(self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct().count(), 1)
+
+    def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
+        """A DataFrame of the same session, its columns as the schema has them."""
+        if not hasattr(frame, "createOrReplaceTempView"):
+            raise ConfigurationError(f"expected is a DataFrame of this session, not {type(frame).__name__}")
+        missing = set(schema.names) - set(cast("DataFrame", frame).columns)
+        if missing:
+            raise ConfigurationError(f"the DataFrame lacks the columns {', '.join(sorted(missing))}")
+        return SparkDataset(self, cast("DataFrame", frame).select(*schema.names), schema)
 
     @property
     def parallelism(self) -> int:
@@ -134,7 +145,7 @@ class SparkDataset(Dataset):
             batch = values_batch(self.schema.field(column), values)
             among = self._engine.dataset([batch], batch.schema)
             kind = "left_anti" if negate else "left_semi"
-            return self._derive(self.frame.join(_frame(among).hint("broadcast"), [column], kind), ordered=True)
+            return self._derive(self.frame.join(frame_of(among).hint("broadcast"), [column], kind), ordered=True)
         test = f.coalesce(f.col(column).isin(list(values)), f.lit(False)) if values else f.lit(False)
         return self._derive(self.frame.where(~test if negate else test))
 
@@ -148,7 +159,7 @@ class SparkDataset(Dataset):
 
     def union(self, other: Dataset) -> Dataset:
         """``unionByName``."""
-        return self._derive(self.frame.unionByName(_frame(other)))
+        return self._derive(self.frame.unionByName(frame_of(other)))
 
     def distinct(self, keys: Sequence[str]) -> Dataset:
         """``dropDuplicates``."""
@@ -161,6 +172,23 @@ class SparkDataset(Dataset):
     def semi_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
         """A left semi join."""
         return self._derive(self.frame.join(_keys(other, keys), list(keys), "left_semi"), ordered=True)
+
+    def left_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
+        """A left outer join."""
+        schema = joined_schema(self.schema, other.schema, keys)
+        frame = self.frame.join(frame_of(other).hint("merge"), list(keys), "left").select(*schema.names)
+        return SparkDataset(self._engine, frame, schema)
+
+    def matching(self, predicate: str) -> Dataset:
+        """A filter, in Spark's SQL."""
+        from pyspark.errors import PySparkException
+
+        try:
+            frame = self.frame.where(predicate)
+            _ = frame.schema  # Spark Connect looks at it only now
+        except PySparkException as error:
+            raise ConfigurationError(f"{predicate!r} is no predicate over these rows: {one_line(error)}") from error
+        return self._derive(frame)
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """``groupBy`` and ``agg``."""
@@ -219,7 +247,8 @@ def _adding_up(session: SparkSession) -> Accumulator[Work] | None:
     return added_up(session)
 
 
-def _frame(dataset: Dataset) -> DataFrame:
+def frame_of(dataset: Dataset) -> DataFrame:
+    """The DataFrame of a dataset of this engine."""
     if not isinstance(dataset, SparkDataset):
         raise TypeError(f"{type(dataset).__name__} belongs to another engine")
     return dataset.frame
@@ -227,7 +256,7 @@ def _frame(dataset: Dataset) -> DataFrame:
 
 def _keys(dataset: Dataset, keys: Sequence[str]) -> DataFrame:
     """The keys of the other side of a join, sorted and merged: bounded memory, and nothing goes through the driver."""
-    return _frame(dataset).select(*keys).hint("merge")
+    return frame_of(dataset).select(*keys).hint("merge")
 
 
 def _struct(schema: pa.Schema) -> StructType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Dataset, Engine
 from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.work import Work
 
@@ -103,6 +105,43 @@ def test_joins_compare_whole_keys_and_null_is_no_key(engine: Engine, files: Data
     assert ["a", "b"] == paths(files.semi_join(some, ["unit"]))
     assert ["c", "d", "d", ROWS[-1][0]] == paths(files.anti_join(some, ["unit"]))
     assert in_order(row for row in ROWS if row[1] is not None) == rows(files.semi_join(files, ["unit", "path"]))
+
+
+def test_a_left_join_keeps_every_row_and_null_is_no_key(engine: Engine, files: Dataset) -> None:
+    schema = pa.schema([*UNITS, pa.field("owner", pa.string(), nullable=False)])
+    owners = engine.dataset(to_batches([("u", "x"), ("u", "y"), (None, "nobody")], schema), schema)
+    joined = files.select(pa.schema([FILES.field("path"), FILES.field("unit")])).left_join(owners, ["unit"])
+    expected = [("a", "u", "x"), ("a", "u", "y"), ("b", "u", "x"), ("b", "u", "y"), ("c", "v", None)]
+    assert in_order([*expected, *[("d", None, None)] * 2, (ROWS[-1][0], "", None)]) == rows(joined)
+    assert joined.schema.field("owner").nullable
+
+
+def test_matching_keeps_rows_for_which_a_predicate_is_true(files: Dataset) -> None:
+    assert ["a", "b"] == paths(files.matching("unit = 'u' AND size < 10"))
+    assert ["a", "d", "d"] == paths(files.matching("old"))
+    assert ["d", "d"] == paths(files.matching("unit IS NULL"))
+
+
+@pytest.mark.parametrize("predicate", ["nobody = 1", "size +", "size", "true; DROP TABLE x", "size > (", ""])
+def test_what_is_no_predicate_is_refused_in_one_line(files: Dataset, predicate: str) -> None:
+    with pytest.raises(ConfigurationError, match="is no predicate") as caught:
+        files.matching(predicate).count()
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_and_instants_come_back_as_they_went_in_and_as_a_frame(engine: Engine) -> None:
+    schema = pa.schema(
+        [pa.field("key", pa.binary(), nullable=False), pa.field("at", pa.timestamp("us", tz="UTC")), UNITS.field(0)]
+    )
+    instant = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=UTC)
+    given = [(b"\x00\xff", instant, "a"), (b"", None, None)]
+    dataset = engine.dataset(to_batches(given, schema), schema)
+    assert in_order(given) == rows(dataset)
+    assert in_order(given) == rows(engine.from_frame(dataset.to_frame(), schema))
+    with pytest.raises(ConfigurationError, match="lacks the columns path"):
+        engine.from_frame(dataset.to_frame(), pa.schema([*schema, FILES.field("path")]))
+    with pytest.raises(ConfigurationError, match="not str"):
+        engine.from_frame("no frame", schema)
 
 
 def test_an_aggregate_counts_sums_and_compares(files: Dataset) -> None:
