@@ -79,5 +79,9 @@ class LeaseHeldError(StoreError, RuntimeError):
     """Another process collects the same repository with the same store right now."""
 
 
+class TableError(NessieGcError):
+    """A table in which a service keeps what it found cannot be read or written, or is something else."""
+
+
 class UnknownLocationError(NessieGcError, ValueError):
     """A location's scheme or form is not known, so it cannot be compared with any other (S3)."""

@@ -13,6 +13,7 @@ from nessie_gc_core.connectors import (
     FileLister,
     LiveSetStore,
     RepositoryConnector,
+    TableCatalog,
     VisitedDeduplicator,
 )
 from nessie_gc_core.model.files import FileReference
@@ -53,6 +54,11 @@ def nessie_gc_register_live_set_store() -> type[LiveSetStore] | Sequence[type[Li
 @hookspec
 def nessie_gc_register_visited_deduplicator() -> type[VisitedDeduplicator] | Sequence[type[VisitedDeduplicator]]:
     """Registers deduplicators of visited commits."""
+
+
+@hookspec
+def nessie_gc_register_table_catalog() -> type[TableCatalog] | Sequence[type[TableCatalog]]:
+    """Registers catalogs in which services keep tables, for engines that have no catalogs of their own."""
 
 
 @hookspec

@@ -10,11 +10,14 @@ from generating.text import attribute_docs, code, first_line, markdown, table
 from nessie_gc_core import connectors, errors, hookspecs
 from nessie_gc_core.connectors import (
     Connector,
+    ContentToFiles,
     FileLister,
     LiveSetStore,
     RepositoryConnector,
+    SupportsBranches,
     SupportsCutListing,
     SupportsFormerIdentities,
+    SupportsKindOfName,
     SupportsLeftAlone,
     SupportsSharedClock,
     SupportsSplitListing,
@@ -30,11 +33,14 @@ from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
+from nessie_gc_core.testing.table_catalog import TableCatalogContract
 from nessie_gc_core.testing.visited_deduplicator import VisitedDeduplicatorContract
 
 ABILITIES: dict[type, type | None] = {
     SupportsSharedClock: RepositoryConnector,
     SupportsFormerIdentities: RepositoryConnector,
+    SupportsBranches: RepositoryConnector,
+    SupportsKindOfName: ContentToFiles,
     SupportsSplitListing: FileLister,
     SupportsCutListing: FileLister,
     SupportsStoreClock: FileLister,
@@ -51,6 +57,7 @@ KIT = (
     FileDeleterContract,
     LiveSetStoreContract,
     VisitedDeduplicatorContract,
+    TableCatalogContract,
 )
 """The classes that plugins' tests inherit."""
 _FIXTURE = re.compile(r" {4}``(\w+)``: (.*)")

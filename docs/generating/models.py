@@ -27,6 +27,7 @@ GROUPS = {
     "Live sets": ("live_sets", "What a [store](contracts.md#livesetstore) keeps."),
     "Cut-off policies": ("policies", "How far back commits stay live."),
     "Limits": ("limits", "What keeps an unreferenced file from being deleted."),
+    "Tables": ("tables", "What a [table catalog](contracts.md#tablecatalog) says of its tables."),
     "Work": ("work", "What a run did at its stores, for its progress and its [report](report.md)."),
 }
 """Heading to the module below ``nessie_gc_core.model``, and what it holds."""

@@ -1,7 +1,7 @@
 """The abstract contracts that plugins implement; everything a connector author imports."""
 
 from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic
-from nessie_gc_core.connectors.content_to_files import ContentToFiles
+from nessie_gc_core.connectors.content_to_files import ContentToFiles, SupportsKindOfName
 from nessie_gc_core.connectors.file_deleter import FileDeleter
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
@@ -15,9 +15,11 @@ from nessie_gc_core.connectors.file_lister import (
 from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema, lease_held
 from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
+    SupportsBranches,
     SupportsFormerIdentities,
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
+from nessie_gc_core.connectors.table_catalog import OpenCatalog, TableCatalog
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
 __all__ = [
@@ -28,11 +30,14 @@ __all__ = [
     "FileLister",
     "ListingPart",
     "LiveSetStore",
+    "OpenCatalog",
     "Report",
     "RepositoryConnector",
     "Service",
+    "SupportsBranches",
     "SupportsCutListing",
     "SupportsFormerIdentities",
+    "SupportsKindOfName",
     "SupportsLeftAlone",
     "SupportsSharedClock",
     "SupportsSplitListing",
@@ -40,6 +45,7 @@ __all__ = [
     "SupportsStoreClock",
     "SupportsTraffic",
     "SupportsVersioning",
+    "TableCatalog",
     "VisitedDeduplicator",
     "lease_held",
 ]

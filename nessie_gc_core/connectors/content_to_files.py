@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import ReachableFile
@@ -110,3 +110,14 @@ class ContentToFiles(Connector):
         lost" (S7). In doubt, yes.
         """
         return True
+
+
+@runtime_checkable
+class SupportsKindOfName(Protocol):
+    """A reader whose format has habits of naming files."""
+
+    def kind_of_name(self, path: str) -> str | None:
+        """What a file most likely is, by nothing but its raw path; ``None`` where the name does not say.
+
+        For people, and never for decisions: nothing keeps a writer to any habit.
+        """

@@ -134,3 +134,17 @@ class SupportsFormerIdentities(Protocol):
 
     def former_identities(self) -> Sequence[str]:
         """Identities that it had, or would have by another configuration; a mark that finds records there says so."""
+
+
+@runtime_checkable
+class SupportsBranches(Protocol):
+    """A repository in which branches can be made: writing is an ability beside the contract, which only reads."""
+
+    def make_branch(self, name: str) -> bool:
+        """Makes a branch that holds no content, unless there is one of this name; whether it made one.
+
+        Raises:
+            ConfigurationError: there is a tag of this name.
+            AccessDeniedError: the account may not make branches.
+            ServiceUnavailableError, RepositoryError: as for :meth:`RepositoryConnector.references`.
+        """

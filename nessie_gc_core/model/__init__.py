@@ -24,6 +24,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.model.work import Traffic, Work
 
@@ -58,6 +59,7 @@ __all__ = [
     "SeenContent",
     "SweepStep",
     "SweepStepState",
+    "TableState",
     "Traffic",
     "Verdict",
     "Work",

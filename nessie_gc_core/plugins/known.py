@@ -18,6 +18,8 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
     ("file-deleter", "memory"): "nessie-gc-memory",
     ("live-set-store", "jdbc"): "nessie-gc-jdbc",
     ("live-set-store", "memory"): "nessie-gc-memory",
+    ("table-catalog", "iceberg"): "nessie-gc-iceberg-catalog",
+    ("table-catalog", "memory"): "nessie-gc-memory",
     ("visited-deduplicator", "exact"): "nessie-gc-core",
     ("visited-deduplicator", "none"): "nessie-gc-core",
 }

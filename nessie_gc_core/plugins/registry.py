@@ -24,6 +24,7 @@ from nessie_gc_core.connectors import (
     FileLister,
     LiveSetStore,
     RepositoryConnector,
+    TableCatalog,
     VisitedDeduplicator,
 )
 from nessie_gc_core.errors import PluginError
@@ -43,6 +44,7 @@ KINDS: Mapping[type[Connector], tuple[str, str]] = {
     FileDeleter: ("file-deleter", "nessie_gc_register_file_deleter"),
     LiveSetStore: ("live-set-store", "nessie_gc_register_live_set_store"),
     VisitedDeduplicator: ("visited-deduplicator", "nessie_gc_register_visited_deduplicator"),
+    TableCatalog: ("table-catalog", "nessie_gc_register_table_catalog"),
 }
 """Each contract with the name of its kind and the hook that registers it."""
 

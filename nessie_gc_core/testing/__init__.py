@@ -42,6 +42,7 @@ the connector lacks is skipped by the ability's name, and a test of a situation 
 | ``testing.file_lister`` | ``FileListerContract`` | ``FileLister`` |
 | ``testing.file_deleter`` | ``FileDeleterContract`` | ``FileDeleter`` |
 | ``testing.live_set_store`` | ``LiveSetStoreContract`` | ``LiveSetStore`` |
+| ``testing.table_catalog`` | ``TableCatalogContract`` | ``TableCatalog`` |
 | ``testing.visited_deduplicator`` | ``VisitedDeduplicatorContract`` | ``VisitedDeduplicator`` |
 
 What a contract leaves open (order, duplicates, whether a missing file can be told) is not tested. These modules
@@ -69,6 +70,7 @@ if (pytest := sys.modules.get("pytest")) is not None:  # failed assertions of th
         "options",
         "repository",
         "repository_situations",
+        "table_catalog",
         "visited_deduplicator",
     ):
         pytest.register_assert_rewrite(f"{__name__}.{_module}")

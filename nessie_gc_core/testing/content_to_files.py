@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.testing.demands import demands, not_defined, shown, skip_unless_shareable
+from nessie_gc_core.testing.demands import demands, not_defined, shown, skip_unless_shareable, skip_without
 from nessie_gc_core.testing.options import OptionsTests
 from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 
@@ -99,6 +99,17 @@ class ContentToFilesContract(OptionsTests):
     ) -> None:
         for content in contents:
             assert content.needed <= {file.path for file in walk(reader, content.version)}
+
+    @demands("SupportsKindOfName: where a name says a kind, it is that of the file. Answer None in doubt.")
+    def test_a_name_says_the_kind_of_its_file_or_nothing(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        if not isinstance(reader, SupportsKindOfName):
+            skip_without(reader, SupportsKindOfName)
+        files = [file for content in contents for file in walk(reader, content.version)]
+        said = {file.path: (file.kind, reader.kind_of_name(file.path)) for file in files}
+        assert {path: kinds for path, kinds in said.items() if kinds[1] not in (None, kinds[0])} == {}
+        assert reader.kind_of_name("no habit names a file like this") is None
 
     @demands("Files that are known to be dead are left out, or they would be kept forever.")
     def test_it_leaves_out_files_that_are_known_to_be_dead(

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import ClassVar
+from uuid import uuid4
 
 import pytest
 
 from nessie_gc_core.connectors import (
     RepositoryConnector,
+    SupportsBranches,
     SupportsFormerIdentities,
     SupportsSharedClock,
 )
@@ -193,6 +195,16 @@ class RepositorySituationTests(OptionsTests):
             skip_without(repository, SupportsSharedClock)
         now = repository.shared_time()
         assert now is None or timedelta(0) == now.utcoffset()
+
+    @demands("SupportsBranches: a branch that is made holds no content, and making it again changes nothing.")
+    def test_a_branch_that_is_made_is_empty_and_made_once(self, repository: RepositoryConnector) -> None:
+        if not isinstance(repository, SupportsBranches):
+            skip_without(repository, SupportsBranches)
+        name = f"kit_{uuid4().hex}"
+        assert [repository.make_branch(name), repository.make_branch(name)] == [True, False]
+        (made,) = (reference for reference in repository.references() if reference.name == name)
+        assert made.kind is ReferenceKind.BRANCH
+        assert list(repository.contents(made)) == []
 
     def _fails_everywhere(
         self,

@@ -1,10 +1,12 @@
-"""A standalone Spark cluster on loopback: one master, one worker, from the pyspark wheel."""
+"""A standalone Spark cluster on loopback, from the pyspark wheel: one master, and some workers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from nessie_gc_core.testing.servers.java import SHORT_LIVED
 from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, free_ports
 from nessie_gc_core.testing.servers.spark_wheel import spark_environment, spark_program
 from nessie_gc_core.testing.servers.startable import Startable
@@ -13,7 +15,7 @@ _CLASSES = {"master": "org.apache.spark.deploy.master.Master", "worker": "org.ap
 
 
 class SparkCluster(Startable):
-    """A master and a worker with two cores; ``master_uri`` is what ``--spark-master`` takes.
+    """A master and its workers, each a process; ``master_uri`` is what ``--spark-master`` takes.
 
     Example::
 
@@ -21,52 +23,77 @@ class SparkCluster(Startable):
             SparkEngine(master=cluster.master_uri, conf=cluster.driver_conf)
     """
 
-    driver_conf = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}  # noqa: RUF012 - a constant
+    def __init__(self, folder: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g") -> None:
+        """Prepares it.
 
-    def __init__(self, folder: Path, *, cores: int = 2, memory: str = "1g") -> None:
-        """Prepares it; logs and the worker's files go to the folder.
+        Args:
+            folder: gets a log of each process, and a folder ``worker-N`` for what the executors of a worker write.
+            workers: how many there are.
+            cores: how many tasks a worker runs at the same time.
+            memory: what the executors of a worker may have together.
 
         Raises:
-            ConfigurationError: pyspark is not installed.
-            ServerStartError: there is no Java that Spark runs on.
+            ConfigurationError: pyspark is not installed, or there is no Java that Spark runs on.
         """
         self._folder = folder
-        self._cores, self._memory = cores, memory
+        self._workers, self._cores, self._memory = workers, cores, memory
+        self._environment = {**spark_environment(), "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED}
         self._stack = ExitStack()
-        self._port, self._worker_port = free_ports(2)
+        self._port, *self._worker_ports = free_ports(1 + workers)
 
     @property
     def master_uri(self) -> str:
         """The master's address."""
         return f"spark://{LOOPBACK}:{self._port}"
 
+    @property
+    def driver_conf(self) -> Mapping[str, str]:
+        """Properties of a session that uses all workers: an executor on each, waited for before the first task."""
+        return {
+            "spark.driver.host": LOOPBACK,
+            "spark.driver.bindAddress": LOOPBACK,
+            "spark.executor.cores": str(self._cores),
+            "spark.executor.memory": self._memory,
+            "spark.cores.max": str(self._workers * self._cores),
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        }
+
     def start(self) -> None:
-        """Starts both; returns when the worker is registered.
+        """Starts all; returns when every worker is registered.
 
         Raises:
             ServerStartError: one of them does not become ready in time.
         """
         listen = ["--host", LOOPBACK, "--webui-port", "0"]
-        worker = ["--cores", str(self._cores), "--memory", self._memory, "--work-dir", str(self._folder / "work")]
-        options = [*listen, "--port", str(self._worker_port), *worker, self.master_uri]
         with ExitStack() as started:
             started.callback(self.stop)
-            self._run("master", [*listen, "--port", str(self._port)], "I have been elected leader")
-            self._run("worker", options, "Successfully registered with master")
+            self._run("master", "master", [*listen, "--port", str(self._port)], "I have been elected leader")
+            for number, port in enumerate(self._worker_ports, start=1):
+                name = f"worker-{number}"
+                offered = [
+                    "--cores",
+                    str(self._cores),
+                    "--memory",
+                    self._memory,
+                    "--work-dir",
+                    str(self._folder / name),
+                ]
+                options = [*listen, "--port", str(port), *offered, self.master_uri]
+                self._run("worker", name, options, "Successfully registered with master")
             started.pop_all()
 
     def stop(self) -> None:
-        """Stops both; may be called twice."""
+        """Stops all; may be called twice."""
         self._stack.close()
 
-    def _run(self, role: str, options: list[str], ready: str) -> None:
-        log = self._folder / f"{role}.log"
+    def _run(self, role: str, name: str, options: list[str], ready: str) -> None:
+        log = self._folder / f"{name}.log"
         server = ServerProcess(
-            f"Spark {role}",
+            f"Spark {name}",
             [spark_program("spark-class"), _CLASSES[role], *options],
             is_ready=lambda: ready in log.read_text(encoding="utf-8", errors="replace"),
             log=log,
-            environment=spark_environment(),
+            environment=self._environment,
         )
         server.start()
         self._stack.callback(server.stop)

@@ -9,6 +9,7 @@ import pytest
 from conftest import ROWS
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from nessie_gc_iceberg_catalog.content_types import GC_DISABLED
+from nessie_on_s3 import nessie_properties
 from pyiceberg.catalog import Catalog, load_catalog
 from reading import names, put, reference
 
@@ -17,20 +18,6 @@ from nessie_gc_core.testing.servers import NessieServer, skip_or_fail
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 pytestmark = pytest.mark.server
-
-
-def nessie_properties(s3: S3Server) -> dict[str, str]:
-    options = "nessie.catalog.service.s3.default-options"
-    return {
-        "nessie.catalog.default-warehouse": "wh",
-        "nessie.catalog.warehouses.wh.location": f"s3://{s3.bucket}/rest",
-        f"{options}.endpoint": s3.endpoint,
-        f"{options}.path-style-access": "true",
-        f"{options}.region": s3.region,
-        f"{options}.access-key": "urn:nessie-secret:quarkus:lake",
-        "lake.name": s3.access_key,
-        "lake.secret": s3.secret_key,
-    }
 
 
 @pytest.fixture(scope="module")

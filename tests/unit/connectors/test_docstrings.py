@@ -16,6 +16,7 @@ from pathlib import Path
 from types import GeneratorType, ModuleType
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from nessie_gc_memory import MemoryLiveSetStore
 
@@ -157,6 +158,30 @@ def test_the_store_passes_every_verb_on(tmp_path: Path, opened: Opened) -> None:
         with pytest.raises(LiveSetNotFoundError):
             store.get(uuid4())
         server.join()
+
+
+def test_the_catalog_keeps_tables(tmp_path: Path, opened: Opened) -> None:
+    name, schema = ("gc", "found"), pa.schema([pa.field("n", pa.int64(), nullable=False)])
+
+    def row(number: int) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([{"n": number}], schema)
+
+    tables = opened(connectors.TableCatalog)
+    assert isinstance(tables, connectors.TableCatalog)
+    with tables.open(str(tmp_path)) as catalog:
+        assert catalog.state(name) is None
+        catalog.create(name, schema, properties={"made": "here"})
+        before = catalog.state(name)
+        assert before is not None
+        assert (schema, {"made": "here"}, None) == (before.schema, before.properties, before.snapshot_id)
+        assert [True, False] == [catalog.claim(name, row(1), "n", since=before) for _ in range(2)]
+        catalog.append(name, [row(2), row(3)])
+        catalog.add_columns(name, [pa.field("more", pa.string())])
+        catalog.remove(name, [row(2)])
+        found = [each for batch in catalog.read(name, ["n", "more"]) for each in batch.to_pylist()]
+        assert [{"n": 1, "more": None}, {"n": 3, "more": None}] == sorted(found, key=lambda each: each["n"])
+        catalog.drop(name)
+        assert catalog.state(name) is None
 
 
 def _serve(listener: Listener, store: connectors.LiveSetStore, calls: int) -> None:

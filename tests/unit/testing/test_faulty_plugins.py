@@ -21,6 +21,7 @@ from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
+from nessie_gc_core.testing.table_catalog import TableCatalogContract
 from nessie_gc_core.testing.visited_deduplicator import VisitedDeduplicatorContract
 
 ROOT = Path(__file__).parents[3]
@@ -32,6 +33,7 @@ KIT = (
     FileDeleterContract,
     LiveSetStoreContract,
     VisitedDeduplicatorContract,
+    TableCatalogContract,
 )
 sys.path[:0] = [str(EXAMPLE / folder) for folder in ("src", "tests")]  # the good repository and store
 _Fixture = type(pytest.fixture(lambda: None))
@@ -122,7 +124,19 @@ def test_every_test_of_the_kit_says_in_one_or_two_lines_what_it_demands(contract
     assert [] == [name for name, demand in demands.items() if not re.fullmatch(r"\S[^\n]{20,230}[.]", demand)]
 
 
-OURS = {"connector_class", "repository", "reader", "lister", "deleter", "store", "identifying", "expiring"}
+OURS = {
+    "connector_class",
+    "repository",
+    "reader",
+    "lister",
+    "deleter",
+    "store",
+    "open_catalog",
+    "catalog",
+    "made",
+    "identifying",
+    "expiring",
+}
 """Fixtures that the kit makes for its own tests."""
 
 

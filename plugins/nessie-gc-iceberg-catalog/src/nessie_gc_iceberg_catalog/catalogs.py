@@ -70,8 +70,8 @@ class CatalogAddress:
             scope.append(self.name)
         return ":".join(["iceberg-catalog", self.type, address, *(part for part in scope if part)])
 
-    def open(self) -> Catalog:
-        """Opens the catalog. Reads its configuration at most."""
+    def open(self, *, writes: bool = False) -> Catalog:
+        """Opens the catalog, to read or to write its files. Reads its configuration at most."""
         with warnings.catch_warnings():
             # Drivers warn of their own deprecations while they are imported; nobody here can act on them.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -80,7 +80,7 @@ class CatalogAddress:
             from nessie_gc_iceberg_catalog.guarded_io import guard
 
             catalog = load_catalog(self.name, **self.properties)
-        guard(catalog, self.properties)
+        guard(catalog, self.properties, writes=writes)
         return catalog
 
     def _type(self) -> str:

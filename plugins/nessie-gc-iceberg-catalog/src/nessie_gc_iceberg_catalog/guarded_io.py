@@ -1,10 +1,10 @@
-"""The FileIO that all reading of a catalog's files goes through: it asks no host that a location names (S28)."""
+"""The FileIO through which a catalog's files are read, or written: it asks no host that a location names (S28)."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest.auth import AUTH_MANAGER
@@ -18,7 +18,7 @@ from nessie_gc_iceberg_catalog.storage_access import storage_properties
 _INNER = "nessie-gc.py-io-impl"
 """Where the FileIO that the configuration names is kept, while ours stands in its place."""
 
-_GUARDED = "nessie_gc_iceberg_catalog.guarded_io.GuardedFileIO"
+_GUARDED, _WRITING = (f"nessie_gc_iceberg_catalog.guarded_io.{name}" for name in ("GuardedFileIO", "WritingFileIO"))
 
 
 class GuardedFileIO(FileIO):
@@ -30,10 +30,10 @@ class GuardedFileIO(FileIO):
         self._opened: dict[str, FileIO] = {}
         self._lock = threading.Lock()
 
-    def without(self, table_properties: Mapping[str, str], config: Mapping[str, str]) -> GuardedFileIO:
+    def without(self, table_properties: Mapping[str, str], config: Mapping[str, str]) -> Self:
         """The same, less what only the table's own properties said: any committer writes those."""
         said = {name: value for name, value in self._said.items() if table_properties.get(name) != value}
-        return GuardedFileIO(self.properties, {**said, **config})
+        return type(self)(self.properties, {**said, **config})
 
     def new_input(self, location: str) -> InputFile:
         """The file, where its host may be asked.
@@ -41,15 +41,19 @@ class GuardedFileIO(FileIO):
         Raises:
             ConfigurationError: the location, or the catalog, names a host that the configuration does not.
         """
+        return self._inner_of(location).new_input(location)
+
+    def _inner_of(self, location: str) -> FileIO:
+        """The FileIO of the store of a location, whose host may be asked."""
         properties = storage_properties(self.properties, self._said)
         refusal = host_refusal(location, _texts(properties))
         if refusal is not None:
-            raise ConfigurationError(f"{location!r} is not read: {refusal}")
+            raise ConfigurationError(f"{location!r} is not opened: {refusal}")
         store = _store_of(location)
         with self._lock:
             if store not in self._opened:
                 self._opened[store] = load_file_io(_inner(properties), location)
-        return self._opened[store].new_input(location)
+        return self._opened[store]
 
     def new_output(self, location: str) -> OutputFile:
         """Refused."""
@@ -60,23 +64,41 @@ class GuardedFileIO(FileIO):
         _refuse(location)
 
 
-def guard(catalog: Catalog, configured: Mapping[str, str]) -> None:
+class WritingFileIO(GuardedFileIO):
+    """Writes as well: for the tables that services keep in a catalog, and nothing else."""
+
+    def new_output(self, location: str) -> OutputFile:
+        """The file, where its host may be asked.
+
+        Raises:
+            ConfigurationError: as for :meth:`new_input`.
+        """
+        return self._inner_of(location).new_output(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        """Deletes what a commit that failed had written."""
+        where = location if isinstance(location, str) else location.location
+        self._inner_of(where).delete(location)
+
+
+def guard(catalog: Catalog, configured: Mapping[str, str], *, writes: bool = False) -> None:
     """Makes a catalog read through a guarded FileIO, whatever tables say in their own properties.
 
     PyIceberg would take endpoints from those, and even the class that reads.
     """
+    class_, class_name = (WritingFileIO, _WRITING) if writes else (GuardedFileIO, _GUARDED)
     from_server = {name: value for name, value in _texts(catalog.properties).items() if configured.get(name) != value}
     own: dict[str, Any] = dict(configured)
     if manager := getattr(catalog, "_auth_manager", None):
         own[AUTH_MANAGER] = manager  # who signs requests for the catalog asks it for a token
 
     def load(properties: Mapping[str, str] | None = None, location: str | None = None) -> FileIO:
-        return GuardedFileIO(own, {**from_server, **_texts(properties or {})})
+        return class_(own, {**from_server, **_texts(properties or {})})
 
     catalog.__dict__["_load_file_io"] = load
     # Some catalogs load a FileIO from their properties instead; those have no server that adds to them.
     named = {_INNER: configured[PY_IO_IMPL]} if PY_IO_IMPL in configured else {}
-    catalog.properties = {**catalog.properties, **named, PY_IO_IMPL: _GUARDED}
+    catalog.properties = {**catalog.properties, **named, PY_IO_IMPL: class_name}
 
 
 def _store_of(location: str) -> str:
@@ -92,7 +114,7 @@ def _inner(properties: Mapping[str, Any]) -> dict[str, Any]:
     """The properties with the FileIO that the configuration names, if any."""
     made = dict(properties)
     inner = made.pop(_INNER, None) or made.get(PY_IO_IMPL)
-    if inner is None or inner == _GUARDED:
+    if inner is None or inner in (_GUARDED, _WRITING):
         made.pop(PY_IO_IMPL, None)
         return made
     return {**made, PY_IO_IMPL: inner}

@@ -13,13 +13,11 @@ from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, Content
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
-from nessie_gc_iceberg_files.naming import named_in_json
+from nessie_gc_iceberg_files.naming import METADATA_SUFFIXES, kind_of_name, named_in_json
 from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 from nessie_gc_iceberg_files.traffic import taken
-
-_ROOT_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 
 
 class IcebergContentToFiles(ContentToFiles):
@@ -113,7 +111,11 @@ class IcebergContentToFiles(ContentToFiles):
 
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one of a few endings."""
-        return path.endswith(_ROOT_SUFFIXES)
+        return path.endswith(METADATA_SUFFIXES)
+
+    def kind_of_name(self, path: str) -> FileKind | None:
+        """By the names that Iceberg's writers give."""
+        return kind_of_name(path)
 
     def take_traffic(self) -> Traffic:
         """Requests, bytes and waiting of this thread's calls; those of reader, lister and deleter together."""

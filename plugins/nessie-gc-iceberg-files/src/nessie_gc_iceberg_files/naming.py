@@ -1,13 +1,42 @@
-"""What a metadata file names, whether its meaning is understood or not."""
+"""What files are called, and what a metadata file names, whether its meaning is understood or not."""
 
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator
 
+from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.locations import places_in
 from nessie_gc_iceberg_files.metadata import plain
+
+METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz")
+"""How the names of metadata files end."""
+_HABITS = (
+    (re.compile(r"(?:^|/)snap-[^/]*\.avro"), FileKind.MANIFEST_LIST),
+    (re.compile(r"-m\d+\.avro"), FileKind.MANIFEST),
+    (re.compile(r"(?:^|/)metadata/[^/]*\.(?:stats|puffin)"), FileKind.STATISTICS),
+    (re.compile(r"(?:^|/)metadata/partition-stats-[^/]*\.(?:parquet|orc|avro)"), FileKind.PARTITION_STATISTICS),
+    (re.compile(r"-deletes\.puffin|(?:^|/)data/.*\.puffin"), FileKind.DELETION_VECTOR),
+    (re.compile(r"[^/]*-deletes\.(?:parquet|orc|avro)"), FileKind.POSITION_DELETES),
+    (re.compile(r"(?:^|/)data/.*\.(?:parquet|orc|avro)"), FileKind.DATA),
+)
+"""How writers name the others, the first that fits."""
+
+
+def kind_of_name(path: str) -> FileKind | None:
+    """What a file most likely is, by its name and the folder it lies in.
+
+    As Iceberg's own library names them: ``LocationProviders``, ``OutputFileFactory``, ``SnapshotProducer`` and
+    ``BaseDVFileWriter`` of Iceberg 1.11.
+    """
+    if path.endswith(METADATA_SUFFIXES):
+        return FileKind.METADATA
+    for habit, kind in _HABITS:
+        if any(match.end() == len(path) for match in habit.finditer(path)):
+            return kind
+    return None
 
 
 def named_in_json(data: bytes) -> list[str] | None:

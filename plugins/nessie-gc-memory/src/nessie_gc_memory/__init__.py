@@ -15,6 +15,7 @@ from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.repository import MemoryRepository
 from nessie_gc_memory.saved import load_history, save_history
 from nessie_gc_memory.store import MemoryLiveSetStore
+from nessie_gc_memory.table_catalog import MemoryTableCatalog
 from nessie_gc_memory.tables import MEMORY_TABLE, TableState, content
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "MemoryLake",
     "MemoryLiveSetStore",
     "MemoryRepository",
+    "MemoryTableCatalog",
     "TableState",
     "content",
     "delete",
@@ -68,3 +70,9 @@ def nessie_gc_register_file_deleter() -> type[MemoryFileDeleter]:
 def nessie_gc_register_live_set_store() -> type[MemoryLiveSetStore]:
     """Registers the store that lasts as long as its process."""
     return MemoryLiveSetStore
+
+
+@hookimpl
+def nessie_gc_register_table_catalog() -> type[MemoryTableCatalog]:
+    """Registers the catalogs that last as long as their process."""
+    return MemoryTableCatalog

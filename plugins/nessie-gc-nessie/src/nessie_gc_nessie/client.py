@@ -50,6 +50,32 @@ class NessieClient:
             )
         return answer
 
+    def post(self, path: str, params: Mapping[str, str], body: object) -> str | None:
+        """Posts JSON, which must do no harm when sent twice; gives Nessie's code of a conflict, if that is the answer.
+
+        Raises:
+            AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: as for :meth:`get`.
+        """
+
+        def send() -> requests.Response:
+            return self._transport.post_json(
+                f"{self.uri}/{path}",
+                params=params,
+                json=body,
+                authorization=self._authentication.header(),
+                server=self._server,
+            )
+
+        response = send()
+        header = response.request.headers.get("Authorization")
+        if response.status_code == 401 and isinstance(header, str) and self._authentication.renew(header):
+            response = send()
+        if response.status_code == 409:
+            return _error_code(response) or "CONFLICT"
+        if response.status_code != 200:
+            raise self._error(response, path)
+        return None
+
     def time(self, path: str) -> datetime | None:
         """The time in the ``Date`` header of the answer at a path, UTC; ``None`` where it has none.
 

@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError, ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
+from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference, ReferenceKind
 from nessie_gc_core.model.urls import comparable
 from nessie_gc_nessie.authentication import Authentication, anonymous, basic, bearer
 from nessie_gc_nessie.client import Answer, NessieClient
@@ -128,6 +128,20 @@ class NessieConnector(RepositoryConnector):
                     version = entry_of(found, commit_id)
                     if version is not None:
                         yield version
+
+    def make_branch(self, name: str) -> bool:
+        """Makes a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
+        nothing = self._client.get("config").get("noAncestorHash", NO_COMMIT)
+        body = {"type": "DETACHED", "hash": nothing}
+        conflict = self._client.post("trees", {"name": name, "type": "BRANCH"}, body)
+        if conflict is None:
+            return True
+        if conflict != "REFERENCE_ALREADY_EXISTS":
+            raise RepositoryError(f"Nessie at {self._client.uri} does not make the branch {name!r}: {conflict}")
+        kind = next((found.kind for found in self.references() if found.name == name), None)
+        if kind is ReferenceKind.TAG:
+            raise ConfigurationError(f"{name!r} is a tag in Nessie at {self._client.uri}; choose another branch")
+        return False
 
     def describe(self) -> str:
         """One line about the server, for ``nessie-gc check``; asks it.

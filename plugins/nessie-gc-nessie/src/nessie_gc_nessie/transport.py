@@ -63,6 +63,13 @@ class Transport:
         headers = {"Accept": "application/json"}
         return self._exchange("GET", url, server, authorization, headers=headers, params=params)
 
+    def post_json(
+        self, url: str, *, params: Mapping[str, str], json: object, authorization: str | None, server: str
+    ) -> requests.Response:
+        """The answer of a POST of JSON, which must do no harm when sent twice; errors as for :meth:`get`."""
+        headers = {"Accept": "application/json"}
+        return self._exchange("POST", url, server, authorization, headers=headers, params=params, json=json)
+
     def post_form(
         self, url: str, *, form: Mapping[str, str], authorization: str | None, server: str
     ) -> requests.Response:
@@ -85,6 +92,7 @@ class Transport:
         headers: Mapping[str, str],
         params: Mapping[str, str] | None = None,
         data: Mapping[str, str] | None = None,
+        json: object = None,
     ) -> requests.Response:
         retry = self._retry
         while True:
@@ -97,6 +105,7 @@ class Transport:
                         url,
                         params=params,
                         data=data,
+                        json=json,
                         headers=headers,
                         auth=_Authorization(authorization),
                         timeout=self._timeouts,

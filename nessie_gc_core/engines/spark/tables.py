@@ -1,0 +1,215 @@
+"""Iceberg tables of a catalog that a Spark session has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.engines.spark.engine import SparkDataset, SparkEngine, frame_of
+from nessie_gc_core.engines.spark.session import functions_of
+from nessie_gc_core.errors import ConfigurationError, TableError
+from nessie_gc_core.model.batches import Value, to_batches
+from nessie_gc_core.model.tables import BUCKETS, TableName, TableState
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.tables import Tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SQL_TYPES = {
+    pa.string(): "STRING",
+    pa.int64(): "BIGINT",
+    pa.int32(): "INT",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BINARY",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMP",
+}
+_CATALOG = "spark.sql.catalog."
+_NESSIE = "org.apache.iceberg.nessie.NessieCatalog"
+
+
+class SparkTables(Tables):
+    """Reads and writes through the session's catalog: with its configuration, its credentials and its Iceberg."""
+
+    def __init__(self, engine: SparkEngine, catalog: str, *, branch: str | None = None) -> None:
+        """Takes a catalog of the session.
+
+        Args:
+            engine: whose session it is.
+            catalog: its name.
+            branch: of a Nessie catalog the branch; where nothing is said, the one that the catalog is configured for.
+
+        Raises:
+            ConfigurationError: the session has no such catalog, or it has no branches.
+        """
+        self._engine = engine
+        self._session = engine.session
+        self._catalog = _on_branch(self._session, catalog, branch)
+
+    def state(self, name: TableName) -> TableState | None:
+        """By ``DESCRIBE TABLE EXTENDED`` and ``SHOW TBLPROPERTIES``."""
+        table = self._sql_name(name)
+        with _refusals(f"read {self._shown(name)}"):
+            if not self._session.catalog.tableExists(table):
+                return None
+            described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+            more = {row.col_name: row.data_type for row in described}
+            if more.get("Provider") != "iceberg":
+                raise TableError(f"{self._shown(name)} is no Iceberg table; choose another name")
+            properties = {row.key: row.value for row in self._session.sql(f"SHOW TBLPROPERTIES {table}").collect()}
+            snapshot = properties.get("current-snapshot-id", "none")
+            return TableState(
+                schema=_arrow(self._session.table(table)),
+                properties=properties,
+                snapshot_id=None if snapshot == "none" else int(snapshot),
+                location=str(more["Location"]),
+            )
+
+    def create(
+        self, name: TableName, schema: pa.Schema, *, properties: Mapping[str, str], bucket_by: str | None = None
+    ) -> None:
+        """``CREATE NAMESPACE`` and ``CREATE TABLE``, both ``IF NOT EXISTS``."""
+        columns = ", ".join(_column(field) + ("" if field.nullable else " NOT NULL") for field in schema)
+        pairs = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in properties.items())
+        settings = f" TBLPROPERTIES ({pairs})" if pairs else ""
+        partition = f" PARTITIONED BY (bucket({BUCKETS}, {_quoted(bucket_by)}))" if bucket_by else ""
+        with _refusals(f"make {self._shown(name)}"):
+            for depth in range(1, len(name)):
+                self._session.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._sql_name(name[:depth])}")
+            self._session.sql(
+                f"CREATE TABLE IF NOT EXISTS {self._sql_name(name)} ({columns}) USING iceberg{partition}{settings}"
+            )
+
+    def add_columns(self, name: TableName, fields: Sequence[pa.Field]) -> None:
+        """``ALTER TABLE … ADD COLUMNS``."""
+        if fields:
+            with _refusals(f"add columns to {self._shown(name)}"):
+                columns = ", ".join(map(_column, fields))
+                self._session.sql(f"ALTER TABLE {self._sql_name(name)} ADD COLUMNS ({columns})")
+
+    def append(self, name: TableName, rows: Dataset) -> None:
+        """One append; Spark deals the rows out by the partitions of the table."""
+        with _refusals(f"write to {self._shown(name)}"):
+            frame_of(rows).writeTo(self._sql_name(name)).append()
+
+    def claim(self, name: TableName, row: Mapping[str, Value], column: str, *, since: TableState) -> bool:
+        """Overwrites the rows with this number, of which there are none, on condition that none has come since.
+
+        Iceberg then refuses a commit where a file came in between that may hold such a row (isolation level
+        serializable): https://iceberg.apache.org/docs/1.11.0/spark-configuration/#write-options
+        """
+        rows = self._engine.dataset(to_batches([tuple(row.values())], since.schema), since.schema)
+        writer = frame_of(rows).coalesce(1).writeTo(self._sql_name(name)).option("isolation-level", "serializable")
+        if since.snapshot_id is not None:
+            writer = writer.option("validate-from-snapshot-id", str(since.snapshot_id))
+        f = functions_of(self._session)
+        try:
+            writer.overwrite(f.col(column) == f.lit(row[column]))
+        except Exception as error:  # the classes are those of Py4J, of Spark, or of Spark Connect
+            if "ValidationException" in str(error):
+                return False
+            raise TableError(f"cannot write to {self._shown(name)}: {_reason(error)}") from error
+        return True
+
+    def read(self, name: TableName, schema: pa.Schema) -> Dataset:
+        """The current snapshot, as it is when it is asked for."""
+        f = functions_of(self._session)
+        with _refusals(f"read {self._shown(name)}"):
+            frame = self._session.table(self._sql_name(name))
+            there = {column.lower() for column in frame.columns}
+            columns = [
+                f.col(field.name) if field.name.lower() in there else f.lit(None).cast(_SQL_TYPES[field.type])
+                for field in schema
+            ]
+            named = [column.alias(field.name) for column, field in zip(columns, schema, strict=True)]
+            return SparkDataset(self._engine, frame.select(*named), schema)
+
+    def remove(self, name: TableName, keys: Dataset) -> None:
+        """``DELETE … WHERE EXISTS``."""
+        view = f"nessie_gc_gone_{id(keys)}"
+        (column,) = keys.schema.names
+        same = f"t.{_quoted(column)} = k.{_quoted(column)}"
+        with _refusals(f"take rows out of {self._shown(name)}"):
+            frame_of(keys).createOrReplaceTempView(view)
+            try:
+                table = self._sql_name(name)
+                self._session.sql(f"DELETE FROM {table} t WHERE EXISTS (SELECT 1 FROM {view} k WHERE {same})")
+            finally:
+                self._session.catalog.dropTempView(view)
+
+    def drop(self, name: TableName) -> None:
+        """``DROP TABLE``."""
+        with _refusals(f"drop {self._shown(name)}"):
+            self._session.sql(f"DROP TABLE IF EXISTS {self._sql_name(name)}")
+
+    def _sql_name(self, name: Sequence[str]) -> str:
+        return ".".join(map(_quoted, (self._catalog, *name)))
+
+    def _shown(self, name: TableName) -> str:
+        return f"table {'.'.join(name)} of catalog {self._catalog!r}"
+
+
+def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
+    """The catalog, or a second one that is configured as it is but for the branch."""
+    prefix = f"{_CATALOG}{catalog}"
+    settings = {row.key: row.value for row in session.sql("SET").collect() if row.key.startswith(prefix)}
+    if prefix not in settings and catalog != "spark_catalog":
+        raise ConfigurationError(
+            f"the Spark session has no catalog {catalog!r}; configure it with `spark_conf` "
+            f"{prefix}=org.apache.iceberg.spark.SparkCatalog and what belongs to it"
+        )
+    if branch is None:
+        return catalog
+    of_nessie = _NESSIE in settings.get(f"{prefix}.catalog-impl", "") or settings.get(f"{prefix}.type") == "nessie"
+    if not of_nessie:
+        raise ConfigurationError(
+            f"the catalog {catalog!r} of the Spark session is not configured as one of Nessie ({prefix}.type=nessie), "
+            "so that it has no branch to choose; say `own_branch=False` to write where it is configured to write"
+        )
+    if settings.get(f"{prefix}.ref") == branch:
+        return catalog
+    other = f"{catalog}_on_{branch}"
+    for key, value in {**settings, f"{prefix}.ref": branch, f"{prefix}.cache-enabled": "false"}.items():
+        session.conf.set(f"{_CATALOG}{other}{key.removeprefix(prefix)}", value)
+    return other
+
+
+def _arrow(frame: DataFrame) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema: pa.Schema = to_arrow_schema(frame.schema, timestamp_utc=True)
+    return schema
+
+
+@contextmanager
+def _refusals(what: str) -> Iterator[None]:
+    """Turns what Spark raises into one line."""
+    try:
+        yield
+    except TableError:
+        raise
+    except Exception as error:  # the classes are those of Py4J, of Spark, or of Spark Connect
+        raise TableError(f"cannot {what}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """The first line that says something; Py4J begins with the name of its call."""
+    lines = [line.strip(": ") for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith("An error occurred while calling")]
+    return one_line(ValueError(said[0])) if said else one_line(error)
+
+
+def _column(field: pa.Field) -> str:
+    return f"{_quoted(field.name)} {_SQL_TYPES[field.type]}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

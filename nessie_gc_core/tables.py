@@ -1,0 +1,71 @@
+"""The protocol between services and the Iceberg tables of a catalog in which they keep what they found.
+
+Implemented for the catalogs of a Spark session, and by plugins for engines that have no catalogs of their own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.batches import Value
+from nessie_gc_core.model.tables import TableName, TableState
+
+
+class Tables(ABC):
+    """Iceberg tables of one catalog, and in Nessie of one branch of it.
+
+    Every verb raises :class:`nessie_gc_core.errors.TableError` where the catalog refuses; the message is one line.
+    """
+
+    @abstractmethod
+    def state(self, name: TableName) -> TableState | None:
+        """What a table is; ``None`` where there is none of this name.
+
+        Raises:
+            TableError: it is there, and no Iceberg table.
+        """
+
+    @abstractmethod
+    def create(
+        self, name: TableName, schema: pa.Schema, *, properties: Mapping[str, str], bucket_by: str | None = None
+    ) -> None:
+        """Makes a table, and its namespaces where they are missing; a table that is there by now stays as it is.
+
+        Args:
+            name: of the table.
+            schema: its columns; those that are not nullable are required.
+            properties: of the table.
+            bucket_by: the column by whose hash rows are dealt over 16 partitions; ``None``: unpartitioned.
+        """
+
+    @abstractmethod
+    def add_columns(self, name: TableName, fields: Sequence[pa.Field]) -> None:
+        """Adds optional columns; those that are there by now stay as they are."""
+
+    @abstractmethod
+    def append(self, name: TableName, rows: Dataset) -> None:
+        """Adds rows, all of them in one commit."""
+
+    @abstractmethod
+    def claim(self, name: TableName, row: Mapping[str, Value], column: str, *, since: TableState) -> bool:
+        """Adds a row, unless one with the same number in this column was added since the given state.
+
+        Returns:
+            Whether it was added: of several that claim one number at the same time, one.
+        """
+
+    @abstractmethod
+    def read(self, name: TableName, schema: pa.Schema) -> Dataset:
+        """The rows of a table, with these of its columns; those that it does not have are null."""
+
+    @abstractmethod
+    def remove(self, name: TableName, keys: Dataset) -> None:
+        """Takes out the rows whose value in the one column of ``keys`` is one of its values."""
+
+    @abstractmethod
+    def drop(self, name: TableName) -> None:
+        """Drops a table; its files stay, for other references may have it."""
