@@ -24,7 +24,8 @@ from oracle import live_versions
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.parameters import Membership, SweepParameters
+from nessie_gc_core.services.finding_parameters import Membership
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
 
 ODD_NAMES = (*NAMES, ".x.parquet.crc", "..parquet", "%2F", "a%2Fb", "#", "?", "~", "...", "-", ".crc", "é", "e\u0301")

@@ -37,10 +37,10 @@ class WalkParameters(ConnectorOptions):
 
 
 # ---- what a mark alone and a collection both take -----------------------------------------------------
-def default_cutoff_option() -> str:
+def default_cutoff_option(default: str = "NONE") -> str:
     """Declares the policy of references that no pattern matches."""
     return option(
-        "NONE",
+        default,
         section=MARK,
         flag="-c",
         metavar="POLICY",

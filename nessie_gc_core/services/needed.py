@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
+from nessie_gc_core.algorithms.expansion_cache import ExpansionCache
 from nessie_gc_core.algorithms.storable import unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
@@ -22,6 +25,7 @@ from nessie_gc_core.model.locations import LocationRules, scheme_of
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.work import Work
+from nessie_gc_core.services.dropped import Dropped, dropped_contents
 from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
@@ -49,10 +53,17 @@ class Located:
     version_files: Dataset
     readers: Sequence[type[ContentToFiles]]
     progress: _Progress
+    dropped: Sequence[Dropped] = ()
+    """Contents that are gone, whose locations are swept, too."""
 
 
-def locate(run: SweepRun) -> Located:
-    """Reads the content versions, and makes sweep units of their locations."""
+def locate(run: SweepRun, *, dropped_after: timedelta | None = None) -> Located:
+    """Reads the content versions, and makes sweep units of their locations.
+
+    Args:
+        run: the run.
+        dropped_after: how long a content has to be gone until its location is swept, too; ``None``: for ever.
+    """
     versions, types = _versions(run)
     readers = readers_of(types, run)
     read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
@@ -64,17 +75,21 @@ def locate(run: SweepRun) -> Located:
     unread = UnreadContents()
     if types - read_types:
         unread.find(versions, read_types)
-    plan = _plan(version_files, unread, run)
-    return Located(plan=plan, version_files=version_files, readers=readers, progress=progress)
+    dropped = dropped_contents(run, dropped_after) if dropped_after is not None else []
+    plan = _plan(version_files, [each.location for each in dropped], unread, run)
+    return Located(plan=plan, version_files=version_files, readers=readers, progress=progress, dropped=dropped)
 
 
-def find_needed(located: Located, run: SweepRun, check: Callable[[], None]) -> Needed:
+def find_needed(
+    located: Located, run: SweepRun, check: Callable[[], None], cache: ExpansionCache | None = None
+) -> Needed:
     """All that the contents need, and what of it is unknown, which is frozen.
 
     Args:
         located: what :func:`locate` gave.
         run: the run.
         check: called between the levels; raises where the run can end.
+        cache: what an earlier run remembers.
     """
     plan, version_files, readers, progress = located.plan, located.version_files, located.readers, located.progress
     index = UnitIndex.of(plan)
@@ -84,13 +99,14 @@ def find_needed(located: Located, run: SweepRun, check: Callable[[], None]) -> N
         progress.reached(done, found)
 
     with watched(run, progress.tell_more):
-        expansion = expand(version_files, index, run.choice, readers, progress=reached)
+        expansion = expand(version_files, index, run.choice, readers, cache=cache, progress=reached)
     finder = unknown_finder(run, plan, readers)
     problems = finder.find(version_files, expansion)
     warn_of_missing_metadata(problems, version_files, run)
     finder.freeze(problems, version_files, index, plan, strict=run.parameters.strict_unknown)
     run.report.tolerated_missing = problems.tolerated
     run.report.files_expanded += run.report.content_versions + expansion.files_read
+    run.report.files_cached += cache.files_known if cache is not None else 0
     scope = Scope(plan=plan, index=index, readers=readers, finder=finder, known=expansion.expanded())
     return Needed(scope=scope, expansion=expansion)
 
@@ -144,12 +160,12 @@ def _read_versions(versions: Dataset, read_types: frozenset[str], run: SweepRun)
 
 
 # ---- where it lies ------------------------------------------------------------------------------------
-def _plan(version_files: Dataset, unread: UnreadContents, run: SweepRun) -> SweepPlan:
+def _plan(version_files: Dataset, dropped: Iterable[str], unread: UnreadContents, run: SweepRun) -> SweepPlan:
     """Sweep units of all base locations, which are remembered; what no plugin reads is frozen (S23)."""
-    homes = _homes(version_files)
+    homes = homes_of(version_files)
     rules = run.choice.rules()
     allowed = run.parameters.allowed(rules)
-    plan = plan_units(_raw_locations(homes), rules, allowed)
+    plan = plan_units(itertools.chain(_raw_locations(homes), dropped), rules, allowed)
     _remember(homes, plan.rules, run)
     if not allowed.prefixes:
         run.report.warn("no allowed locations are configured (`allow`): any location that is deep enough is swept")
@@ -199,8 +215,8 @@ def _remember(homes: pa.Table, rules: LocationRules, run: SweepRun) -> None:
         run.store.register_contents(run.live_set.repository, seen)
 
 
-def _homes(version_files: Dataset) -> pa.Table:
-    """Distinct content, type and raw base location."""
+def homes_of(version_files: Dataset) -> pa.Table:
+    """Distinct content, type and raw base location of some version files (:data:`VERSION_FILES`)."""
     return version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
 
 

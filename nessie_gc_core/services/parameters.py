@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from nessie_gc_core.algorithms.units import allowed_locations
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
-from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AgeLimit, AllowedLocations, DeletionCaps
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.verdicts import DeleteMode
+from nessie_gc_core.services.finding_parameters import (
+    GUARD,
+    SWEEP,
+    Membership,
+    PlaceParameters,
+    dropped_after_option,
+    expected_file_count_option,
+    fpp_option,
+    max_file_modification_option,
+    membership_option,
+    min_age_option,
+    no_age_floor_option,
+)
 from nessie_gc_core.services.mark_parameters import (
     MarkParameters,
-    WalkParameters,
     cutoff_option,
     cutoff_ref_time_option,
     default_cutoff_option,
@@ -28,77 +37,47 @@ from nessie_gc_core.services.mark_parameters import (
 
 P = TypeVar("P", bound=ConnectorOptions)
 
-_SWEEP = "Sweep"
-_GUARD = "What keeps files"
 _LIVE_SET = "Live set"
 
 
-class Membership(StrEnum):
-    """How stored files are compared with reachable ones."""
-
-    EXACT = "exact"
-    BLOOM = "bloom"
-
-
 @options
-class DeletionParameters(WalkParameters):
+class DeletionParameters(PlaceParameters):
     """What every deletion observes, that of a sweep and that of what an earlier sweep recorded."""
 
-    dry_run: bool = option(False, section=_SWEEP, help="Do everything but the last call: delete nothing.")
+    dry_run: bool = option(False, section=SWEEP, help="Do everything but the last call: delete nothing.")
     outcomes_to: str | None = option(
         None,
-        section=_SWEEP,
+        section=SWEEP,
         metavar="FILE",
         help="Write every file with its outcome and reason (.jsonl or .parquet).",
     )
-    max_live_set_age: timedelta = option(timedelta(days=7), section=_GUARD, help="Refuse a live set that is older.")
-    allow: Sequence[str] = option(
-        (),
-        section=_GUARD,
-        metavar="PREFIX",
-        help="Sweep only below this location (a warehouse); may be given several times.",
-    )
-    min_depth: int | None = option(
-        None,
-        section=_GUARD,
-        metavar="N",
-        minimum=0,
-        help="Least number of path elements below the bucket; without allowed locations 2 (3 for local files).",
-    )
+    max_live_set_age: timedelta = option(timedelta(days=7), section=GUARD, help="Refuse a live set that is older.")
     max_deletes: int | None = option(
         None,
-        section=_GUARD,
+        section=GUARD,
         metavar="FILES",
         minimum=0,
         help="Delete nothing where the run would delete more files than this.",
     )
     max_deletes_per_location: int | None = option(
         None,
-        section=_GUARD,
+        section=GUARD,
         metavar="FILES",
         minimum=0,
         help="Delete nothing in a location where more files than this would go.",
     )
-    strict_unknown: bool = option(False, section=_GUARD, help="Delete nothing at all where anything could not be read.")
     recheck_interval: timedelta = option(
         timedelta(minutes=5),
-        section=_GUARD,
+        section=GUARD,
         minimum=0,
         maximum=300,
         help="How often the references are looked at again while files are deleted.",
     )
     files_per_step: int = option(
         25_000,
-        section=_SWEEP,
+        section=SWEEP,
         minimum=1,
         help="A step deletes about this many files; what comes next can be resumed.",
-    )
-    lease: timedelta = option(
-        timedelta(minutes=2),
-        section=_SWEEP,
-        minimum=1,
-        maximum=3600,
-        help="How long the lease on the repository holds without a sign of life.",
     )
 
     @property
@@ -111,25 +90,13 @@ class DeletionParameters(WalkParameters):
         """Limits on how much one run may delete."""
         return DeletionCaps(max_files=self.max_deletes, max_files_per_unit=self.max_deletes_per_location)
 
-    def allowed(self, rules: LocationRules) -> AllowedLocations:
-        """The allow-list, in canonical form.
-
-        Raises:
-            ConfigurationError: a prefix is relative, or its scheme is not known.
-        """
-        try:
-            return allowed_locations(self.allow, rules, min_depth=self.min_depth)
-        except UnknownLocationError as error:
-            raise ConfigurationError(f"`allow`: {error}") from error
-
     def check(self, choice: ConnectorChoice) -> None:
         """Refuses parameters that make no sense, before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
-        WalkParameters.check(self, choice)
-        self.allowed(choice.rules())
+        PlaceParameters.check(self, choice)
         path = self.outcomes_to
         if path is None:
             return
@@ -149,39 +116,23 @@ class CollectionParameters(DeletionParameters):
     """How garbage is found, and what of it goes."""
 
     defer_deletes: bool = option(
-        False, section=_SWEEP, help="Record what is to be deleted, for 'deferred-deletes', instead of deleting it."
+        False, section=SWEEP, help="Record what is to be deleted, for 'deferred-deletes', instead of deleting it."
     )
-    membership: Membership = option(
-        Membership.EXACT,
-        section=_SWEEP,
-        help="How stored files are compared with reachable ones; a Bloom filter keeps a little garbage.",
-    )
-    expected_file_count: int = option(
-        1_000_000,
-        section=_SWEEP,
-        minimum=1,
-        help="Capacity of the Bloom filter; it is made larger where more is reachable.",
-    )
-    fpp: float = option(1e-5, section=_SWEEP, help="The Bloom filter's probability to take a dead file for a live one.")
+    membership: Membership = membership_option()
+    expected_file_count: int = expected_file_count_option()
+    fpp: float = fpp_option()
     allowed_fpp: float = option(
         1e-4,
-        section=_SWEEP,
+        section=SWEEP,
         help="Accepted for the original's sake; the filter is sized for what is there, so it is never overfull.",
     )
-    min_age: timedelta = option(
-        DEFAULT_MIN_AGE,
-        section=_GUARD,
-        help="Keep files that are younger than this at the time the references were listed.",
-    )
-    no_age_floor: bool = option(
-        False, section=_GUARD, help="Allow a least age below one hour; only where nobody writes to the lake."
-    )
-    max_file_modification: datetime | None = option(
-        None, section=_GUARD, metavar="INSTANT", help="Keep files that were modified later than this."
-    )
+    dropped_after: timedelta | None = dropped_after_option()
+    min_age: timedelta = min_age_option()
+    no_age_floor: bool = no_age_floor_option()
+    max_file_modification: datetime | None = max_file_modification_option()
     max_delete_percent: float | None = option(
         None,
-        section=_GUARD,
+        section=GUARD,
         metavar="PERCENT",
         minimum=0,
         maximum=100,
@@ -241,7 +192,7 @@ class SweepParameters(CollectionParameters):
 
     live_set_id: str | None = _live_set_id()
     read_live_set_id_from: str | None = _read_live_set_id_from()
-    resume: bool = option(False, section=_SWEEP, help="Take up a sweep that was killed or failed.")
+    resume: bool = option(False, section=SWEEP, help="Take up a sweep that was killed or failed.")
 
 
 @options

@@ -23,7 +23,8 @@ from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import Operation, OperationKind, ReferenceKind
-from nessie_gc_core.services.parameters import Membership, SweepParameters
+from nessie_gc_core.services.finding_parameters import Membership
+from nessie_gc_core.services.parameters import SweepParameters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,8 @@ from oracle import deletable, live_versions
 from thoroughness import examples
 
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.services.parameters import Membership, SweepParameters
+from nessie_gc_core.services.finding_parameters import Membership
+from nessie_gc_core.services.parameters import SweepParameters
 
 slow = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 DAY = timedelta(days=1)

@@ -8,7 +8,8 @@ import pytest
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
-from nessie_gc_core.services.parameters import Membership, SweepParameters
+from nessie_gc_core.services.finding_parameters import Membership
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def bloom(capacity: int, false_positive_rate: float) -> SweepParameters:

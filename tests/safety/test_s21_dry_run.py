@@ -14,7 +14,8 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.live_sets import LiveSetStatus
-from nessie_gc_core.services.parameters import Membership, SweepParameters
+from nessie_gc_core.services.finding_parameters import Membership
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 def test_s21_a_dry_run_names_what_the_real_run_deletes(

@@ -1,0 +1,125 @@
+"""The typed parameters of whatever looks for garbage: where, how it is compared, and how old it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from nessie_gc_core.algorithms.units import allowed_locations
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AllowedLocations
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.options import option, options
+from nessie_gc_core.services.mark_parameters import WalkParameters
+
+SWEEP = "Sweep"
+GUARD = "What keeps files"
+
+
+class Membership(StrEnum):
+    """How stored files are compared with reachable ones."""
+
+    EXACT = "exact"
+    BLOOM = "bloom"
+
+
+@options
+class PlaceParameters(WalkParameters):
+    """Where garbage is looked for."""
+
+    allow: Sequence[str] = option(
+        (),
+        section=GUARD,
+        metavar="PREFIX",
+        help="Sweep only below this location (a warehouse); may be given several times.",
+    )
+    min_depth: int | None = option(
+        None,
+        section=GUARD,
+        metavar="N",
+        minimum=0,
+        help="Least number of path elements below the bucket; without allowed locations 2 (3 for local files).",
+    )
+    strict_unknown: bool = option(False, section=GUARD, help="Delete nothing at all where anything could not be read.")
+    lease: timedelta = option(
+        timedelta(minutes=2),
+        section=SWEEP,
+        minimum=1,
+        maximum=3600,
+        help="How long the lease on the repository holds without a sign of life.",
+    )
+
+    def allowed(self, rules: LocationRules) -> AllowedLocations:
+        """The allow-list, in canonical form.
+
+        Raises:
+            ConfigurationError: a prefix is relative, or its scheme is not known.
+        """
+        try:
+            return allowed_locations(self.allow, rules, min_depth=self.min_depth)
+        except UnknownLocationError as error:
+            raise ConfigurationError(f"`allow`: {error}") from error
+
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        WalkParameters.check(self, choice)
+        self.allowed(choice.rules())
+
+
+# ---- what a collection and an identification both take ------------------------------------------------
+def membership_option() -> Membership:
+    """Declares how stored files are compared with reachable ones."""
+    return option(
+        Membership.EXACT,
+        section=SWEEP,
+        help="How stored files are compared with reachable ones; a Bloom filter keeps a little garbage.",
+    )
+
+
+def expected_file_count_option(default: int = 1_000_000) -> int:
+    """Declares the capacity of the Bloom filter."""
+    return option(
+        default,
+        section=SWEEP,
+        minimum=1,
+        help="Capacity of the Bloom filter; it is made larger where more is reachable.",
+    )
+
+
+def fpp_option() -> float:
+    """Declares the false-positive rate of the Bloom filter."""
+    return option(1e-5, section=SWEEP, help="The Bloom filter's probability to take a dead file for a live one.")
+
+
+def min_age_option() -> timedelta:
+    """Declares how old a file has to be."""
+    return option(
+        DEFAULT_MIN_AGE,
+        section=GUARD,
+        help="Keep files that are younger than this at the time the references were listed.",
+    )
+
+
+def no_age_floor_option() -> bool:
+    """Declares that the least age may be below its floor."""
+    return option(False, section=GUARD, help="Allow a least age below one hour; only where nobody writes to the lake.")
+
+
+def max_file_modification_option() -> datetime | None:
+    """Declares the time after which a file must not have been modified."""
+    return option(None, section=GUARD, metavar="INSTANT", help="Keep files that were modified later than this.")
+
+
+def dropped_after_option() -> timedelta | None:
+    """Declares how long a content has to be gone until its location is swept."""
+    return option(
+        None,
+        section=SWEEP,
+        help="Sweep the locations of tables and views that have been gone for longer than this, too.",
+    )

@@ -1,0 +1,155 @@
+"""S20: a dropped content is collected only after its own grace period, and never when it was created recently."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from collecting import LakeServices, in_memory
+from nessie_gc_memory import MemoryLake, delete, put
+
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.report import GcReport
+
+DAY = timedelta(days=1)
+PLACE = "memory://warehouse/db/dropped/"
+
+
+@dataclass
+class DroppedLake:
+    """A lake in which one table stays, and another is dropped."""
+
+    lake: MemoryLake
+    services: LakeServices
+
+    def collect(self, *, after: timedelta | None, policy: str = "1") -> GcReport:
+        """One collection."""
+        sweep = SweepParameters(min_age=timedelta(hours=1), dropped_after=after)
+        return self.services.collect(policy, sweep=sweep)
+
+    def create(self, content_id: str = "dropped") -> None:
+        """Makes the table."""
+        table = self.lake.table("db.dropped", location=PLACE.rstrip("/"), content_id=content_id).append("a.parquet")
+        self.lake.commit("main", put(table.version))
+
+    def drop(self) -> None:
+        """Drops it."""
+        self.lake.commit("main", delete("db.dropped"))
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its files are."""
+        return any(path.startswith(PLACE) for path in self.lake.paths())
+
+
+@pytest.fixture
+def dropped() -> Iterator[DroppedLake]:
+    name = str(uuid.uuid4())
+    lake = MemoryLake.named(name)
+    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
+    with in_memory(lake) as services:
+        lake.commit("main", put(lake.table("db.kept", location="memory://warehouse/db/kept").append("k").version))
+        found = DroppedLake(lake, services)
+        found.create()
+        yield found
+    MemoryLake.forget(name)
+
+
+def seen_for(found: DroppedLake, days: int) -> None:
+    """Collections that see it alive, a day apart."""
+    for _ in range(days):
+        found.lake.advance(DAY)
+        found.collect(after=10 * DAY)
+
+
+def test_s20_its_files_go_when_it_is_gone_for_long_enough(dropped: DroppedLake) -> None:
+    seen_for(dropped, 15)
+    dropped.drop()
+    gone = []
+    for _ in range(13):
+        dropped.lake.advance(DAY)
+        dropped.collect(after=10 * DAY)
+        gone.append(not dropped.is_there)
+    assert gone == [False] * 11 + [True] * 2  # the first of them saw on its first day that it was gone
+
+
+def test_s20_it_stays_where_nobody_says_how_long_it_has_to_be_gone(dropped: DroppedLake) -> None:
+    seen_for(dropped, 15)
+    dropped.drop()
+    for _ in range(5):
+        dropped.lake.advance(30 * DAY)
+        dropped.collect(after=None)
+    assert dropped.is_there
+
+
+def test_s20_what_nobody_looked_at_for_long_is_not_gone_for_long(dropped: DroppedLake) -> None:
+    seen_for(dropped, 15)
+    dropped.lake.advance(100 * DAY)
+    dropped.drop()
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+
+
+def test_s20_what_came_back_in_between_is_not_gone_for_long(dropped: DroppedLake) -> None:
+    seen_for(dropped, 15)
+    dropped.drop()
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)
+    dropped.lake.advance(DAY)
+    dropped.lake.commit("main", put(dropped.lake.table("db.dropped", location=PLACE, content_id="dropped").version))
+    dropped.lake.advance(DAY)
+    dropped.services.mark("1")  # a mark alone sees it
+    dropped.lake.advance(9 * DAY)
+    dropped.drop()
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+
+
+def test_s20_what_was_made_recently_stays(dropped: DroppedLake) -> None:
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)  # first seen today
+    dropped.drop()
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)
+    dropped.lake.advance(8 * DAY)
+    dropped.collect(after=timedelta(hours=1) + 9 * DAY)
+    assert dropped.is_there
+
+
+def test_s20_what_a_live_commit_still_sees_stays(dropped: DroppedLake) -> None:
+    dropped.lake.branch("keeps", "main")
+    seen_for(dropped, 15)
+    dropped.drop()
+    for _ in range(3):
+        dropped.lake.advance(20 * DAY)
+        dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+
+
+def test_s20_what_lies_where_another_content_lives_by_now_stays(dropped: DroppedLake) -> None:
+    seen_for(dropped, 15)
+    dropped.drop()
+    again = dropped.lake.table("db.again", location=PLACE + "data/again", content_id="again").append("n.parquet")
+    dropped.lake.commit("main", put(again.version))
+    for _ in range(3):
+        dropped.lake.advance(20 * DAY)
+        report = dropped.collect(after=10 * DAY)
+        assert report.outcomes[Outcome.FAILED].files == 0
+    kept = {path for path in dropped.lake.paths() if path.startswith(PLACE)}
+    assert kept == dropped.lake.needed_files([again.version])
+
+
+def test_s20_a_content_that_cannot_be_read_is_not_gone(dropped: DroppedLake) -> None:
+    seen_for(dropped, 15)
+    metadata = [path for path in dropped.lake.paths() if path.startswith(PLACE + "metadata")]
+    dropped.lake.faults.reading.update(dict.fromkeys(metadata, OSError("the disk is broken")))
+    for _ in range(3):
+        dropped.lake.advance(20 * DAY)
+        dropped.collect(after=10 * DAY)
+    assert dropped.is_there
