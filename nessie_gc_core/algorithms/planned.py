@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -71,13 +73,40 @@ class NameOutcome:
         yield from to_batches(((*row, self._outcome, self._reason) for row in rows), self.schema)
 
 
-def only_planned(verdicts: Dataset, planned: Dataset) -> Dataset:
-    """The verdicts (:data:`VERDICTS`), in which a file goes only if it was planned as it is now (:data:`OUTCOMES`).
+class Planned(ABC):
+    """Files beyond which nothing may go."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many files, without their sidecars."""
+
+    @abstractmethod
+    def others(self, dead: Dataset) -> Dataset:
+        """Those of some dead files (:data:`PLANNED_FILES`) that were not planned as they are now."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOutcomes(Planned):
+    """The outcomes of a dry run (:data:`OUTCOMES`)."""
+
+    outcomes: Dataset
+
+    def count(self) -> int:
+        """Without sidecars."""
+        return self.outcomes.where("sidecar", [False]).count()
+
+    def others(self, dead: Dataset) -> Dataset:
+        """Those of another place, size or time."""
+        return dead.anti_join(self.outcomes, [*PLANNED_KEYS, "size", "modified"])
+
+
+def only_planned(verdicts: Dataset, planned: Planned) -> Dataset:
+    """The verdicts (:data:`VERDICTS`), in which a file goes only if it was planned as it is now.
 
     Files with one key stay together: where one of them was not planned, none goes.
     """
     dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
-    not_planned = dead.flat_map(PlanFiles()).anti_join(planned, [*PLANNED_KEYS, "size", "modified"])
+    not_planned = planned.others(dead.flat_map(PlanFiles()))
     kept = dead.semi_join(not_planned, FILE_KEYS.names).flat_map(SpareRows(NOT_PLANNED))
     rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
     return dead.anti_join(not_planned, FILE_KEYS.names).union(kept).union(rest)

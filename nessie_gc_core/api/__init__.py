@@ -3,9 +3,24 @@
 Everything here is also in reach as ``from nessie_gc_core import Collector``.
 """
 
+from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.collector import Collector
 from nessie_gc_core.api.plan import Plan
+from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
+from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.what_if import WhatIfReport
 
-__all__ = ["Collector", "GcReport", "Plan", "Run"]
+__all__ = [
+    "AssetsReport",
+    "Collector",
+    "GcReport",
+    "Plan",
+    "PurgeReport",
+    "Run",
+    "UnreferencedAssets",
+    "WhatIfReport",
+    "delete_unreferenced_assets",
+    "identify_unreferenced_assets",
+]

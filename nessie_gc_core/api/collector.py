@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
 
+from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import refuse_marking, told
 from nessie_gc_core.api.checks import run_checks
 from nessie_gc_core.api.opening import open_choice, open_resources
@@ -27,6 +28,7 @@ from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
+from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
@@ -38,6 +40,7 @@ from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
 from nessie_gc_core.services.stored_live_sets import LiveSetService
 from nessie_gc_core.services.sweep import SweepService
+from nessie_gc_core.services.what_if import WhatIfReport, WhatIfService
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,6 +222,24 @@ class Collector(Closing):
         given = {**told(parameters), "live_set_id": str(live_set)}
         found = self._deleting(DeferredDeletionParameters, given, delete=delete)
         return DeferredDeletionService(found).run(self.new_run())
+
+    def what_if(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> WhatIfReport:
+        """Says what some cut-off policies would free, and which states would end; changes nothing.
+
+        Args:
+            cutoffs: patterns of reference names, each with its cut-off policy.
+            parameters: those of ``nessie-gc what-if``, such as ``default_cutoff``.
+        """
+        return WhatIfService(self._parameters(FindParameters, told(parameters, cutoffs))).run(self.new_run())
+
+    def unreferenced_assets(self, table: str, **parameters: Any) -> UnreferencedAssets:
+        """The table of unreferenced assets: what nothing needs, run by run, until enough runs agree.
+
+        Args:
+            table: ``CATALOG.NAMESPACE.TABLE``; the catalog is one of the Spark session's, or one that PyIceberg knows.
+            parameters: those of its calls, also by the names of Nessie's first collector (``maxAgeMicros`` …).
+        """
+        return UnreferencedAssets(self.new_run, self._parameters, table=table, **parameters)
 
     @property
     def live_sets(self) -> LiveSetService:

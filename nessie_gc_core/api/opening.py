@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.settings import EngineName, EngineSettings
 from nessie_gc_core.config.specs import connector_choice, repository_spec, store_spec
-from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, TableCatalog
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.resources import Resources
+from nessie_gc_core.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,6 +46,7 @@ def open_resources(given: Given, registry: PluginRegistry, spark: SparkSession |
         repository=lambda: registry.open(RepositoryConnector, repository_spec(given, registry)),
         store=lambda: registry.open(LiveSetStore, store_spec(given, registry)),
         engine=lambda: open_engine(given, spark),
+        tables=partial(open_tables, given, registry),
     )
 
 
@@ -68,6 +73,29 @@ def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
     if spark is not None:
         _refuse(given, "spark and a session of your own", "spark_master", "spark_conf")
     return SparkEngine(spark, master=settings.spark_master, conf=settings.spark_conf)
+
+
+@contextmanager
+def open_tables(
+    given: Given, registry: PluginRegistry, engine: Engine, catalog: str, branch: str | None
+) -> Iterator[Tables]:
+    """The tables of a catalog: of the Spark session, or as a plugin opens it.
+
+    Raises:
+        ConfigurationError: there is no catalog of this name, or no such plugin.
+    """
+    if engine.name == EngineName.SPARK.value:
+        from nessie_gc_core.engines.spark.engine import SparkEngine
+        from nessie_gc_core.engines.spark.tables import SparkTables
+
+        assert isinstance(engine, SparkEngine)
+        yield SparkTables(engine, catalog, branch=branch)
+        return
+    from nessie_gc_core.engines.local.tables import LocalTables
+
+    opener = connector_choice(given, registry).open(TableCatalog, given.settings(EngineSettings).table_catalog)
+    with opener, opener.open(catalog, branch=branch) as opened:
+        yield LocalTables(engine, opened)
 
 
 def _refuse(given: Given, engine: str, *names: str) -> None:

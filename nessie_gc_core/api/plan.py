@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from nessie_gc_core.algorithms.planned import PlannedOutcomes
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions
@@ -13,7 +14,7 @@ from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport, Tally
 from nessie_gc_core.services.run import Run
-from nessie_gc_core.services.sweep import SweepService
+from nessie_gc_core.services.sweep import Directions, SweepService
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,7 +71,7 @@ class Plan:
         refuse_dry_run(self.parameters)
         planned = self.outcomes.where("outcome", [Outcome.WOULD_DELETE.value])
         parameters = replace(self.parameters, outcomes_to=outcomes_to, resume=resume)
-        return SweepService(parameters, only=planned).run(run)
+        return SweepService(parameters, Directions(only=PlannedOutcomes(planned))).run(run)
 
     def __repr__(self) -> str:
         return f"Plan(live set {self.report.live_set_id}, would delete: {self.would_delete})"

@@ -185,6 +185,12 @@ class EngineSettings(ConnectorOptions):
     expiry_parallelism: int = option(
         4, section=_ENGINE, minimum=1, help="Workers of the local engine; Spark's master says how many it has."
     )
+    table_catalog: str = option(
+        "iceberg",
+        section=_ENGINE,
+        metavar="NAME",
+        help="What opens catalogs of tables for the local engine; on Spark those of the session are used.",
+    )
     spark_master: str | None = option(
         None, section=_ENGINE, metavar="MASTER", help="Spark master; local[*] where nothing is said."
     )

@@ -6,7 +6,7 @@ A sweep and the deferred deletions differ only in where the verdicts come from a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
 from nessie_gc_core.algorithms.roots import may_be_roots
@@ -43,11 +43,27 @@ class OutcomeRecords(ABC):
         """Records that a step is done, with the counts of its units."""
 
 
+OnOutcomes = Callable[[Dataset], None]
+"""Told the outcomes (:data:`OUTCOMES`) of every step, when they are recorded."""
+
+
+def nobody_told(outcomes: Dataset) -> None:
+    """Is not told."""
+
+
 class Deletion:
     """Deletes what was judged dead, as far as it still is."""
 
-    def __init__(self, run: SweepRun, scope: Scope, *, spared_units: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        run: SweepRun,
+        scope: Scope,
+        *,
+        spared_units: Mapping[str, str] | None = None,
+        on_outcomes: OnOutcomes = nobody_told,
+    ) -> None:
         self._run = run
+        self._on_outcomes = on_outcomes
         self._scope = scope
         self._recheck = Recheck(run, scope, spared_units or {})
 
@@ -114,6 +130,7 @@ class Deletion:
         by_unit = add_outcomes(outcomes, run.report)
         if mode is DeleteMode.DELETE:
             records.close(step, by_unit)
+        self._on_outcomes(outcomes)
         return outcomes
 
     def _put_up_tombstones(self, rows: Dataset) -> None:
@@ -121,5 +138,5 @@ class Deletion:
         run = self._run
         dead = rows.where("verdict", [DEAD]).where("unit", sorted(self._recheck.spared_units), negate=True)
         for batch in may_be_roots(dead, self._scope.readers, run.choice).batches():
-            paths = [f"{unit}{key}" for unit, key in to_rows(batch, "unit", "key")]
+            paths = [f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key")]
             run.store.add_tombstones(run.live_set.repository, paths, at=run.clock())

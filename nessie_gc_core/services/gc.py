@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from nessie_gc_core.connectors import Service
@@ -14,7 +14,7 @@ from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.parameters import GcParameters, SweepParameters, part_of
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
-from nessie_gc_core.services.sweep import SweepService
+from nessie_gc_core.services.sweep import Directions, SweepService, Swept
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class GcService(Service[Run]):
     lasting_store: ClassVar[bool] = False
 
     parameters: GcParameters
+    directions: Directions = field(default_factory=Directions)
 
     def run(self, run: Run) -> GcReport:
         """Both phases; one report of both.
@@ -38,9 +39,13 @@ class GcService(Service[Run]):
 
     def outcomes(self, run: Run) -> Dataset | None:
         """Both phases; gives the outcomes (:data:`OUTCOMES`) of the last step, which is the only one of a dry run."""
+        return self.swept(run).outcomes
+
+    def swept(self, run: Run) -> Swept:
+        """Both phases; gives what the sweep found on the way."""
         run.choice.check_plugins(deletes=self.parameters.mode is DeleteMode.DELETE)
         self.parameters.check(run.choice)
         run.engine.check()
         MarkService(part_of(self.parameters, MarkParameters)).run(run)
-        live_set_id = run.report.live_set_id
-        return SweepService(part_of(self.parameters, SweepParameters, live_set_id=live_set_id)).outcomes(run)
+        sweep = part_of(self.parameters, SweepParameters, live_set_id=run.report.live_set_id)
+        return SweepService(sweep, self.directions).swept(run)

@@ -9,22 +9,41 @@ from typing import Self, TypeVar
 from nessie_gc_core.config.kept_connectors import KEPT
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.closing import Closing
+from nessie_gc_core.tables import Tables
 
 T = TypeVar("T")
 Opening = Callable[[], AbstractContextManager[T]]
 """Opens something that is closed by leaving it."""
+OpenTables = Callable[[Engine, str, "str | None"], AbstractContextManager[Tables]]
+"""Opens a catalog by its name, on a branch where one is named, for an engine."""
+
+
+def no_tables(engine: Engine, catalog: str, branch: str | None) -> AbstractContextManager[Tables]:
+    """Refuses.
+
+    Raises:
+        ConfigurationError: always.
+    """
+    raise ConfigurationError(f"there is no catalog {catalog!r}")
 
 
 class Resources(Closing):
     """A repository, a store and an engine: each is opened on first use, and all that are open are closed together."""
 
     def __init__(
-        self, *, repository: Opening[RepositoryConnector], store: Opening[LiveSetStore], engine: Opening[Engine]
+        self,
+        *,
+        repository: Opening[RepositoryConnector],
+        store: Opening[LiveSetStore],
+        engine: Opening[Engine],
+        tables: OpenTables = no_tables,
     ) -> None:
         self._open_repository = repository
         self._open_store = store
         self._open_engine = engine
+        self._open_tables = tables
         self._repository: RepositoryConnector | None = None
         self._store: LiveSetStore | None = None
         self._engine: Engine | None = None
@@ -33,12 +52,20 @@ class Resources(Closing):
         """For the so-manieth time they are open, or will be; what was made with earlier ones is gone."""
 
     @classmethod
-    def borrowed(cls, *, repository: RepositoryConnector, store: LiveSetStore, engine: Engine) -> Self:
+    def borrowed(
+        cls,
+        *,
+        repository: RepositoryConnector,
+        store: LiveSetStore,
+        engine: Engine,
+        tables: OpenTables = no_tables,
+    ) -> Self:
         """Those that somebody else has opened, and closes."""
         return cls(
             repository=lambda: nullcontext(repository),
             store=lambda: nullcontext(store),
             engine=lambda: nullcontext(engine),
+            tables=tables,
         )
 
     @property
@@ -61,6 +88,14 @@ class Resources(Closing):
         if self._engine is None:
             self._engine = self._stack.enter_context(self._open_engine())
         return self._engine
+
+    def tables(self, catalog: str, *, branch: str | None = None) -> Tables:
+        """The tables of a catalog, which stays open as long as the others.
+
+        Raises:
+            ConfigurationError: there is no such catalog, or it has no branches.
+        """
+        return self._stack.enter_context(self._open_tables(self.engine, catalog, branch))
 
     def close(self) -> None:
         """Closes what is open, and the connectors that were kept; the next use opens it again."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.count import StoredCounts
 from nessie_gc_core.algorithms.expand import Expansion
+from nessie_gc_core.algorithms.expansion_cache import ExpansionCache
 from nessie_gc_core.algorithms.guard import StoreAges, judge
 from nessie_gc_core.algorithms.listing import list_units
-from nessie_gc_core.algorithms.planned import only_planned
+from nessie_gc_core.algorithms.planned import Planned, only_planned
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.connectors import Service
@@ -24,15 +25,29 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
-from nessie_gc_core.services.deletion import Deletion
-from nessie_gc_core.services.needed import Needed, find_needed, locate
-from nessie_gc_core.services.parameters import CollectionParameters, Membership, SweepParameters
+from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
+from nessie_gc_core.services.finding_parameters import Membership
+from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
+from nessie_gc_core.services.parameters import CollectionParameters, SweepParameters
 from nessie_gc_core.services.preconditions import check_marked
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.sweep_records import SweepRecords
 from nessie_gc_core.services.versioning import warn_of_versions
 from nessie_gc_core.services.watch import watched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directions:
+    """What somebody else than its parameters says of a sweep."""
+
+    only: Planned | None = None
+    """Files beyond which nothing may go, on the engine of the run."""
+    on_outcomes: OnOutcomes = nobody_told
+    """Told what became of files, step by step."""
+    cache: ExpansionCache | None = None
+    """What an earlier run remembers of manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +59,7 @@ class SweepService(Service[Run]):
     Parameters: ClassVar[type[ConnectorOptions]] = SweepParameters
 
     parameters: SweepParameters
-    only: Dataset | None = None
-    """The files of a plan (:data:`OUTCOMES`) beyond which nothing may go, on the engine of the run."""
+    directions: Directions = field(default_factory=Directions)
 
     def run(self, run: Run) -> GcReport:
         """Sweeps.
@@ -60,53 +74,77 @@ class SweepService(Service[Run]):
 
     def outcomes(self, run: Run) -> Dataset | None:
         """Sweeps, and gives the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
+        return self.swept(run).outcomes
+
+    def swept(self, run: Run) -> Swept:
+        """Sweeps, and gives what was found on the way."""
         with work_on_live_set(run, self.parameters, self._check_status) as sweep_run:
             return self._sweep(sweep_run)
 
     def _check_status(self, live_set: LiveSet) -> None:
         check_marked(live_set, resume=self.parameters.resume)
 
-    def _sweep(self, run: SweepRun) -> Dataset | None:
+    def _sweep(self, run: SweepRun) -> Swept:
         """Sweeps under the lease; a dry run leaves the live set as it is."""
-        sweep = _Sweep(run, self.parameters, self.only)
+        sweep = _Sweep(run, self.parameters, self.directions)
         if run.parameters.mode is DeleteMode.DRY_RUN:
             return sweep.run()
         id_ = run.live_set.id
         run.store.start_expire(id_, at=run.clock(), resume=self.parameters.resume)
         try:
-            outcomes = sweep.run()
+            swept = sweep.run()
             run.lease.check()
         except BaseException as error:
             if run.lease.is_held:  # else the live set may be somebody else's by now
                 run.store.finish_expire(id_, at=run.clock(), failure=failure_text(error))
             raise
         run.store.finish_expire(id_, at=run.clock())
-        return outcomes
+        return swept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What a sweep found, as relations on the engine of its run."""
+
+    outcomes: Dataset | None
+    """:data:`OUTCOMES` of the last step, if there was one."""
+    located: Located
+    """Where the contents lie."""
+    scope: Scope
+    """The units that were swept, and what else is known of them."""
+    stored: Dataset
+    """:data:`STORED_FILES`: what was listed."""
+    lost: Dataset
+    """:data:`REACHABLE_FILES`: what is referenced and not stored."""
 
 
 class _Sweep:
     """One sweep under way."""
 
-    def __init__(self, run: SweepRun, parameters: CollectionParameters, only: Dataset | None) -> None:
+    def __init__(self, run: SweepRun, parameters: CollectionParameters, directions: Directions) -> None:
         self._run = run
         self._parameters = parameters
-        self._only = only
+        self._only = directions.only
+        self._on_outcomes = directions.on_outcomes
+        self._cache = directions.cache
 
-    def run(self) -> Dataset | None:
+    def run(self) -> Swept:
         """All steps up to the guard; then deletion."""
         run = self._run
         with run.report.phase("expand"):
-            located = locate(run)
+            located = locate(run, dropped_after=self._parameters.dropped_after)
         ages = self._ages(located.plan)
         with self._listing(tuple(located.plan.units), located.plan.rules) as listed:
             with run.report.phase("expand"):
-                needed = find_needed(located, run, listed.check)
+                needed = find_needed(located, run, listed.check, self._cache)
             stored, counts = listed.result()
-        verdicts = self._judged(needed, ages, stored, counts)
+        lost, verdicts = self._judged(needed, ages, stored, counts)
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
-        return Deletion(run, needed.scope).run(verdicts, records, counts.files_by_unit)
+        deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
+        outcomes = deletion.run(verdicts, records, counts.files_by_unit)
+        return Swept(outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost)
 
     def _listing(
         self, units: Sequence[SweepUnit], rules: LocationRules
@@ -134,19 +172,21 @@ class _Sweep:
         run.tell("list", listed, listed)
         return stored.where("left_alone", [0]), counts
 
-    def _judged(self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts) -> Dataset:
-        """Judges what is stored and not reachable."""
+    def _judged(
+        self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts
+    ) -> tuple[Dataset, Dataset]:
+        """What is reachable and not stored; and judges what is stored and not reachable."""
         run, report, plan = self._run, self._run.report, needed.scope.plan
         run.tell("subtract", 0, None)
         with report.phase("subtract"):
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
-            self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan)
+            lost = self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan)
             stored = stored.where("unit", sorted(plan.roots))
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
             candidates = self._candidates(stored, needed.expansion.reachable(), counts.with_sidecars)
-            return self._planned(judge(candidates, ages, run.choice))
+            return lost, self._planned(judge(candidates, ages, run.choice))
 
     def _ages(self, plan: SweepPlan) -> dict[str, StoreAges]:
         """What the clock of every store says about ages (S8)."""
@@ -170,13 +210,13 @@ class _Sweep:
             return verdicts
         mine = only_planned(verdicts, self._only).checkpoint()
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
-        left_out = self._only.where("sidecar", [False]).count() - dead.count()
+        left_out = self._only.count() - dead.count()
         if left_out:
             self._run.report.warn(f"{left_out:,} files of the plan are needed, changed or gone by now, and left out")
         return mine
 
-    def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan) -> None:
-        """Reports reachable files that are not stored; freezes units in which none was found."""
+    def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan) -> Dataset:
+        """Reachable files that are not stored, which are reported; freezes units in which none was found."""
         mine = expansion.written().where("unit", sorted(plan.roots)).distinct(["unit", "key"])
         lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
@@ -188,3 +228,4 @@ class _Sweep:
             for unit, missing in lost_by_unit.items():
                 if missing == needed[unit]:
                     plan.freeze([unit], "the listing shows none of the files that should be there")
+        return lost

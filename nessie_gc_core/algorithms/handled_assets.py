@@ -1,0 +1,133 @@
+"""What became of assets that were to go: one row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, asset_id
+from nessie_gc_core.model.batches import Row, Value, to_batches, to_rows
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.verdicts import Outcome
+
+_OUTCOME = pa.schema([ASSETS.field("asset"), HANDLED_ASSETS.field("outcome"), HANDLED_ASSETS.field("reason")])
+_KNOWN = ("asset", "tableName", "assetType", "path", "sizeBytes", "runid")
+_ASSET = pa.schema([ASSETS.field("asset")])
+
+NEEDED = "a live state needs it by now"
+"""Why an asset stays that is stored and was not judged dead."""
+NOT_JUDGED = "its location could not be judged: see what is unknown or refused"
+"""Why an asset stays whose location was not swept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """What all rows of one deletion have in common."""
+
+    id: str
+    """Its identity, a UUID."""
+    at: datetime
+    """When it began, UTC."""
+
+
+def handled(outcomes: Dataset, approved: Dataset, rules: LocationRules, purge: Purge) -> Dataset:
+    """The approved assets (:data:`ASSETS`) among some outcomes (:data:`OUTCOMES`), as :data:`HANDLED_ASSETS`."""
+    found = outcomes.where("sidecar", [False]).flat_map(_AssetOutcomes(rules))
+    return _joined(found.semi_join(approved, ["asset"]), approved, purge)
+
+
+def not_met(
+    approved: Dataset, met: Dataset, stored: Dataset, *, index: UnitIndex, roots: Collection[str], purge: Purge
+) -> Dataset:
+    """The approved assets that have no outcome, with the reason, as :data:`HANDLED_ASSETS`.
+
+    Args:
+        approved: :data:`ASSETS`.
+        met: those that have one (their column ``asset``).
+        stored: :data:`STORED_FILES`.
+        index: the sweep units.
+        roots: those of them that were judged to their end.
+        purge: the deletion.
+    """
+    left = approved.anti_join(met, ["asset"])
+    here = stored.present("path").flat_map(_StoredAssets(index.rules))
+    there = left.semi_join(here, ["asset"]).flat_map(_Unjudged(index, roots, Outcome.SPARED, NEEDED))
+    gone = left.anti_join(here, ["asset"]).flat_map(_Unjudged(index, roots, Outcome.ALREADY_GONE, None))
+    return _joined(there.union(gone), approved, purge)
+
+
+def _joined(found: Dataset, approved: Dataset, purge: Purge) -> Dataset:
+    known = approved.select(pa.schema([ASSETS.field(name) for name in _KNOWN]))
+    return found.left_join(known, ["asset"]).flat_map(_Handled(purge))
+
+
+class _AssetOutcomes:
+    """Outcomes with the identity of their file."""
+
+    schema = _OUTCOME
+
+    def __init__(self, rules: LocationRules) -> None:
+        self._rules = rules
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in to_rows(batch, "location", "path", "outcome", "reason"))
+        found = ((asset_id(self._rules.exact(f"{row[0]!s}{row[1]!s}")), row[2], row[3]) for row in rows)
+        yield from to_batches(found, self.schema)
+
+
+class _StoredAssets:
+    """Stored files to their identity."""
+
+    schema = _ASSET
+
+    def __init__(self, rules: LocationRules) -> None:
+        self._rules = rules
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in to_rows(batch, "location", "path"))
+        yield from to_batches(((asset_id(self._rules.exact(f"{row[0]!s}{row[1]!s}")),) for row in rows), self.schema)
+
+
+class _Unjudged:
+    """Assets to one outcome, or to none where their location was not judged."""
+
+    schema = _OUTCOME
+
+    def __init__(self, index: UnitIndex, roots: Collection[str], outcome: Outcome, reason: str | None) -> None:
+        self._index = index
+        self._roots = frozenset(roots)
+        self._outcome, self._reason = outcome.value, reason
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in to_rows(batch, "asset", "path"))
+        yield from to_batches((self._outcome_of(*row) for row in rows), self.schema)
+
+    def _outcome_of(self, asset: Value, path: Value) -> Row:
+        try:
+            found = self._index.find(str(path))
+        except UnknownLocationError:
+            found = None
+        if found is None or found[0] not in self._roots:
+            return (asset, Outcome.SPARED.value, NOT_JUDGED)
+        return (asset, self._outcome, self._reason)
+
+
+class _Handled:
+    """Outcomes with what is known of their assets, to rows of a report."""
+
+    schema = HANDLED_ASSETS
+
+    def __init__(self, purge: Purge) -> None:
+        self._purge = purge
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        purge = self._purge
+        more = {"deletion": purge.id, "timestamp": purge.at}
+        rows = ({**row, **more} for batch in batches for row in batch.to_pylist())
+        yield from to_batches((tuple(row[name] for name in self.schema.names) for row in rows), self.schema)

@@ -1,0 +1,131 @@
+"""Unreferenced assets, as the table of a catalog holds them: one row for each sighting of each asset.
+
+The first eight columns, their names and their types are those of Nessie's first collector; the others are ours, and
+optional.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+
+import pyarrow as pa
+
+
+class AssetType(StrEnum):
+    """What an asset was to its table."""
+
+    TABLE = "TABLE"
+    """The whole, empty directory of a table that is gone."""
+    ICEBERG_METADATA = "ICEBERG_METADATA"
+    """A metadata file of a table or view."""
+    ICEBERG_MANIFEST_LIST = "ICEBERG_MANIFEST_LIST"
+    """It names the manifests of one snapshot."""
+    ICEBERG_MANIFEST = "ICEBERG_MANIFEST"
+    """It names content files."""
+    DATA_FILE = "DATA_FILE"
+    """It holds rows."""
+    DELETE_FILE = "DELETE_FILE"
+    """It names deleted rows, by position or by value."""
+    DELETION_VECTOR = "DELETION_VECTOR"
+    """It holds bitmaps of deleted rows (a Puffin file)."""
+    STATISTICS = "STATISTICS"
+    """Statistics of a snapshot, by partition or not."""
+    UNKNOWN = "UNKNOWN"
+    """Neither a state nor its name says."""
+
+
+class TypeFrom(StrEnum):
+    """What says what an asset is."""
+
+    WALK = "walk"
+    """A state of its table that named it."""
+    NAME = "name"
+    """Nothing but its name."""
+
+
+class AssetReason(StrEnum):
+    """Why nothing needs an asset."""
+
+    NO_REFERENCE = "no reference"
+    """A reference that is gone held it, as far as earlier live sets know."""
+    EXPIRED_COMMIT = "expired commit"
+    """Only commits hold it that the cut-off policies gave up."""
+    NEVER_COMMITTED = "never committed"
+    """No commit that is known has ever held it."""
+    DROPPED_TABLE = "dropped table"
+    """It lies where a table was that no live commit has any more."""
+
+
+_UTC = pa.timestamp("us", tz="UTC")
+
+
+def _required(name: str, type_: pa.DataType) -> pa.Field:
+    return pa.field(name, type_, nullable=False)
+
+
+ASSETS = pa.schema(
+    [
+        _required("tableName", pa.string()),
+        _required("timestamp", _UTC),
+        _required("asset", pa.binary()),
+        _required("snapshotId", pa.string()),
+        _required("assetType", pa.string()),
+        _required("path", pa.string()),
+        _required("name", pa.string()),
+        _required("runid", pa.int64()),
+        pa.field("run", pa.string()),
+        pa.field("location", pa.string()),
+        pa.field("sizeBytes", pa.int64()),
+        pa.field("modified", _UTC),
+        pa.field("typeFrom", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("lastReference", pa.string()),
+        pa.field("lastCommit", pa.string()),
+        pa.field("lastCommitTime", _UTC),
+        pa.field("policy", pa.string()),
+        pa.field("firstSeen", _UTC),
+        pa.field("lastSeen", _UTC),
+    ]
+)
+"""Sightings of unreferenced assets.
+
+``tableName`` is the dotted key of the content whose location holds the asset, ``snapshotId`` the last snapshot that
+is known to have held it (both empty where nobody knows), ``timestamp`` the time at which the run listed the
+references, ``asset`` the identity of the file (:func:`asset_id`), ``path`` its raw path, which begins with
+``location`` (the prefix as it was listed), ``name`` its last element. ``run`` is the identity of the run, ``runid`` its
+number: the greatest that there was, plus one. ``modified`` is null where the store gives no time.
+"""
+
+ORIGINAL_COLUMNS = tuple(ASSETS.names[:8])
+"""The columns of Nessie's first collector, all required."""
+
+
+HANDLED_ASSETS = pa.schema(
+    [
+        _required("deletion", pa.string()),
+        _required("timestamp", _UTC),
+        _required("asset", pa.binary()),
+        _required("outcome", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("tableName", pa.string()),
+        pa.field("assetType", pa.string()),
+        pa.field("path", pa.string()),
+        pa.field("sizeBytes", pa.int64()),
+        pa.field("runid", pa.int64()),
+    ]
+)
+"""What a deletion did with the assets that were agreed upon, one row each.
+
+``deletion`` is the identity of the deletion and ``timestamp`` when it began; ``outcome`` one of deleted, already_gone,
+failed, spared, too_young and would_delete; ``runid`` the number of the latest run that had seen the asset.
+"""
+
+
+def asset_id(exact: str) -> bytes:
+    """What tells an asset from any other in whatever run: the first half of the SHA-256 of its path.
+
+    Args:
+        exact: the path as stores tell it apart (:meth:`nessie_gc_core.model.locations.LocationRules.exact`).
+    """
+    return hashlib.sha256(exact.encode()).digest()[:16]

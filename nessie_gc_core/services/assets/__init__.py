@@ -1,0 +1,1 @@
+"""Unreferenced assets as a table: found by one service, deleted by another once enough runs agree."""

@@ -1,0 +1,152 @@
+"""The service that deletes unreferenced assets of which enough runs agree, as far as nothing needs them now."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.assets import ApprovedAssets
+from nessie_gc_core.algorithms.handled_assets import Purge, handled, not_met
+from nessie_gc_core.connectors import Service
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.assets import ASSETS
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.assets.agreed import enough, latest_rows, times_seen
+from nessie_gc_core.services.assets.identify import existing_table, open_cache
+from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters, own_name
+from nessie_gc_core.services.assets.report import PurgeReport
+from nessie_gc_core.services.assets.settings import parameters_of
+from nessie_gc_core.services.assets.table import AssetTable
+from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.parameters import DeletionParameters, GcParameters
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.sweep import Directions
+
+log = logging.getLogger(__name__)
+
+_ASSET = pa.schema([ASSETS.field("asset")])
+_GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteUnreferencedService(Service[Run]):
+    """Delete the unreferenced assets of a table that enough runs have seen, the latest among them.
+
+    The references are read again and every file is judged again, with the policies of the latest run: what anything
+    needs by now stays. A row leaves the table when its file is gone.
+    """
+
+    name: ClassVar[str] = "delete-unreferenced"
+    Parameters: ClassVar[type[ConnectorOptions]] = DeleteUnreferencedParameters
+
+    parameters: DeleteUnreferencedParameters
+
+    def run(self, run: Run) -> PurgeReport:
+        """Deletes.
+
+        Raises:
+            TableError: there is no such table, no run of it is complete, or it cannot be written.
+            NessieGcError: something that is needed to decide could not be read.
+        """
+        self.parameters.check(run.choice)
+        run.choice.check_plugins(deletes=not self.parameters.dry_run)
+        table = existing_table(run, self.parameters)
+        runs = table.runs()
+        purge = _Purging(run, self.parameters, table, runs)
+        purge.run()
+        return purge.report
+
+
+class _Purging:
+    """One deletion under way."""
+
+    def __init__(
+        self, run: Run, parameters: DeleteUnreferencedParameters, table: AssetTable, runs: Sequence[AssetRun]
+    ) -> None:
+        self._run = run
+        self._parameters = parameters
+        self._table = table
+        self._runs = runs
+        self._purge = Purge(id=str(uuid.uuid4()), at=run.clock())
+        self.report = PurgeReport(
+            table=parameters.table or "",
+            branch=parameters.branch,
+            dry_run=parameters.dry_run,
+            runs=len(runs),
+            latest=runs[-1] if runs else None,
+            collection=run.report,
+        )
+
+    def run(self) -> None:
+        """Finds who is agreed upon, judges them again, and deletes."""
+        if not self._runs:
+            self._run.report.warn("no run of the table is complete yet, so nothing is agreed upon")
+            return
+        self._check_repository(self._runs[-1])
+        approved = self._approved().checkpoint()
+        self.report.agreed.add(*AssetTable.sums(approved).values())
+        if self.report.agreed.files:
+            self._delete(approved)
+        if self._parameters.drop_gc_table and not self._parameters.dry_run:
+            self._table.drop()
+
+    def _check_repository(self, latest: AssetRun) -> None:
+        identity = self._run.repository.identity()
+        if latest.repository != identity:
+            raise ConfigurationError(
+                f"the table {self._table} was filled from {latest.repository}, not from {identity}; give that one"
+            )
+
+    def _approved(self) -> Dataset:
+        """The rows of the latest run whose assets enough runs have seen, and that the predicate lets through."""
+        parameters = self._parameters
+        seen = times_seen(self._table, self._runs, parameters.seen_apart)
+        latest = latest_rows(self._table, self._runs, where=parameters.where)
+        return latest.semi_join(enough(seen, parameters.seen_count), ["asset"])
+
+    def _delete(self, approved: Dataset) -> None:
+        """Judges everything again, and deletes what is agreed upon and still dead."""
+        run, rules = self._run, self._run.choice.rules()
+
+        def handle(outcomes: Dataset) -> None:
+            self._settle(handled(outcomes, approved, rules, self._purge).checkpoint())
+
+        cache = open_cache(run, self._table, self._parameters.expansion_cache)
+        directions = Directions(only=ApprovedAssets(approved, rules), on_outcomes=handle, cache=cache)
+        swept = GcService(self._collection(), directions).swept(run)
+        met = self.report.assets.select(_ASSET) if self.report.assets is not None else run.engine.empty(_ASSET)
+        plan, index = swept.scope.plan, swept.scope.index
+        rest = not_met(approved, met, swept.stored, index=index, roots=plan.roots, purge=self._purge)
+        self._settle(rest.checkpoint())
+
+    def _settle(self, found: Dataset) -> None:
+        """Reports what became of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""
+        self.report.assets = found if self.report.assets is None else self.report.assets.union(found)
+        for outcome, tally in AssetTable.by_outcome(found):
+            self.report.outcomes[Outcome(outcome)].add(tally.files, tally.bytes)
+        if self._parameters.dry_run:
+            return
+        if self._parameters.report_table is not None:
+            self._table.append_report(own_name(self._parameters.report_table, "report_table"), found)
+        if self._parameters.delete_on_purge:
+            self._table.forget(found.where("outcome", _GONE))
+
+    def _collection(self) -> GcParameters:
+        """The collection that judges them: with the settings of the latest run, and the limits of this deletion."""
+        latest, said = self._runs[-1].settings, self._parameters.settings
+        for name in ("default_cutoff", "cutoff", "min_age"):
+            if name in said:
+                self._run.report.warn(
+                    f"`{name}` is not that of the latest run ({latest.get(name)}): what is unreferenced is judged by "
+                    "what is given here"
+                )
+        names = {field.name for field in fields(DeletionParameters)} - set(said) - set(latest)
+        return parameters_of(latest, said, **{name: getattr(self._parameters, name) for name in names})

@@ -1,0 +1,91 @@
+"""From a sweep that deletes nothing to assets: what they are called, why nothing needs them, what held them last."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nessie_gc_core.algorithms.assets import NameAssets, Sighting, TableIndex, asset_files
+from nessie_gc_core.algorithms.history import held_files, walk_history
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.batches import to_rows, version_rows
+from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, OUTCOMES
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.needed import homes_of
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.sweep import Swept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What all commits say, those included that the policies gave up."""
+
+    versions: Dataset
+    """:data:`HISTORY_VERSIONS`."""
+    live: Dataset
+    """:data:`CONTENT_VERSIONS` of the live set."""
+    held: Dataset
+    """:data:`HELD_FILES`."""
+
+
+def named_assets(
+    run: Run, swept: Swept, sighting: Sighting, history: History | None, *, left_out: Iterable[str] = ()
+) -> Dataset:
+    """What a sweep would delete, as assets (:data:`ASSETS`).
+
+    Args:
+        run: the run.
+        swept: what its sweep found.
+        sighting: what all rows have in common.
+        history: says why nothing needs them.
+        left_out: raw locations whose files are no assets.
+    """
+    outcomes = swept.outcomes if swept.outcomes is not None else run.engine.empty(OUTCOMES)
+    rules = run.choice.rules()
+    files = asset_files(outcomes, swept.scope.index, rules, left_out=left_out)
+    tables, readers = TableIndex(_tables(run, swept), rules), swept.located.readers
+    if history is not None:
+        files = files.left_join(history.held, list(FILE_KEYS.names))
+    dropped = [each.location for each in swept.located.dropped]
+    named = NameAssets(sighting, tables, readers, run.choice, history=history is not None, dropped=dropped)
+    return files.flat_map(named)
+
+
+def walked(run: Run, swept: Swept, parallelism: int) -> History:
+    """Walks all commits of all references; so many references at once."""
+    with run.report.phase("history"):
+        live_set = run.store.get(uuid.UUID(run.report.live_set_id))
+        versions = walk_history(
+            run.engine,
+            run.repository,
+            ReferencePolicies.from_texts(live_set.policies, {head.name: head.policy for head in live_set.heads}),
+            remembered=_remembered(run, live_set),
+            parallelism=parallelism,
+            progress=lambda done, total: run.tell("history", done, total),
+        )
+        live = run.engine.dataset(version_rows(run.store.content_versions(live_set.id)), CONTENT_VERSIONS)
+        scope = swept.scope
+        held = held_files(versions, live, scope.known, scope.index, run.choice, scope.readers)
+        return History(versions=versions, live=live, held=held)
+
+
+def _remembered(run: Run, live_set: LiveSet) -> Iterator[ContentVersion]:
+    """The content versions of the repository's earlier live sets."""
+    for other in run.store.live_sets():
+        if other.repository == live_set.repository and other.id != live_set.id:
+            yield from run.store.content_versions(other.id)
+
+
+def _tables(run: Run, swept: Swept) -> Iterator[tuple[str, str]]:
+    """The raw base locations with the names of their tables, as far as the live set knows them."""
+    yield from ((each.location, each.name) for each in swept.located.dropped if each.name)
+    names: dict[str, str] = {}
+    for version in run.store.content_versions(uuid.UUID(run.report.live_set_id)):
+        names[version.content_id] = max(version.content_key, names.get(version.content_id, ""))
+    for batch in homes_of(swept.located.version_files).to_batches():
+        for content_id, location in to_rows(batch, "content_id", "location"):
+            if location is not None:
+                yield str(location), names.get(str(content_id), "")

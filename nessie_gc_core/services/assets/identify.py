@@ -1,0 +1,199 @@
+"""The service that finds unreferenced assets, and writes them into a table of the catalog."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from nessie_gc_core.algorithms.assets import NumberAssets, Sighting
+from nessie_gc_core.algorithms.expansion_cache import CACHED_FILES, ExpansionCache, reading_plugins
+from nessie_gc_core.connectors import Service, SupportsBranches
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.lost_files import LOST_FILES
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.assets.finding import named_assets, walked
+from nessie_gc_core.services.assets.lost import LostRun, find_lost
+from nessie_gc_core.services.assets.parameters import (
+    AssetPageParameters,
+    DeleteUnreferencedParameters,
+    IdentifyParameters,
+    cache_name,
+    table_name,
+)
+from nessie_gc_core.services.assets.report import AssetsReport
+from nessie_gc_core.services.assets.settings import settings_of
+from nessie_gc_core.services.assets.table import AssetTable
+from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.sweep import Directions
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identified:
+    """What one run found, before it is written anywhere."""
+
+    assets: Dataset
+    """:data:`ASSETS`, computed once; their ``runid`` is 0."""
+    run: AssetRun
+    """The run, as it will stand in the table; its number is 0."""
+    lost: Dataset
+    """:data:`LOST_FILES`, computed once; nothing where no table was asked for."""
+    cache: ExpansionCache | None = None
+    """What is to be remembered of manifests."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifyService(Service[Run]):
+    """Find files that nothing needs, and write them into an Iceberg table; this deletes no file.
+
+    Each run adds a row for every unreferenced asset that it sees. 'delete-unreferenced' deletes those of which enough
+    runs agree.
+    """
+
+    name: ClassVar[str] = "identify-unreferenced"
+    Parameters: ClassVar[type[ConnectorOptions]] = IdentifyParameters
+    lasting_store: ClassVar[bool] = False
+
+    parameters: IdentifyParameters
+
+    def run(self, run: Run) -> AssetsReport:
+        """Finds them, and writes them.
+
+        Raises:
+            TableError: the table cannot be written, or is something else.
+            NessieGcError: something that is needed could not be read.
+        """
+        self.parameters.check(run.choice)
+        table = open_table(run, self.parameters, make_branch=not self.parameters.dry_run)
+        earlier = self._earlier(table)
+        if earlier is not None:
+            return self.report(earlier, run)
+        identified = self.find(run, table)
+        if self.parameters.dry_run or table is None:
+            return self.report(identified.run, run, assets=identified.assets)
+        return self.report(self.update(table, identified), run, assets=identified.assets)
+
+    def _earlier(self, table: AssetTable | None) -> AssetRun | None:
+        """The run with the wanted identity, where it is complete already."""
+        if self.parameters.run_id is None or table is None or not table.exists():
+            return None
+        wanted = str(uuid.UUID(self.parameters.run_id))
+        return next((run for run in table.runs() if run.run == wanted), None)
+
+    def find(self, run: Run, table: AssetTable | None) -> Identified:
+        """Finds what is unreferenced; the files of the table itself, where it is there, are not looked at."""
+        own: Sequence[str] = ()
+        if table is not None:
+            table.exists()  # what is something else is refused before the work
+            own = table.locations(self.parameters.more_tables)
+        cache = open_cache(run, table, self.parameters.expansion_cache)
+        swept = GcService(self.parameters.finding, Directions(cache=cache)).swept(run)
+        live_set = run.store.get(uuid.UUID(run.report.live_set_id))
+        at = live_set.references_listed or live_set.created
+        identity = str(uuid.UUID(self.parameters.run_id)) if self.parameters.run_id else str(uuid.uuid4())
+        history = walked(run, swept, self.parameters.identify_parallelism) if self.parameters.history else None
+        assets = named_assets(run, swept, Sighting(run=identity, runid=0, at=at), history, left_out=own).checkpoint()
+        found = AssetRun(
+            runid=0,
+            run=identity,
+            timestamp=at,
+            repository=run.report.repository,
+            live_set=str(live_set.id),
+            engine=run.engine.name,
+            settings=settings_of(self.parameters),
+            unknown=len(run.report.unknown),
+            **AssetTable.sums(assets),
+        )
+        lost = run.engine.empty(LOST_FILES)
+        if self.parameters.lost_table is not None:
+            lost = find_lost(run, swept, LostRun(run=identity, at=at))
+        return Identified(assets=assets, run=found, lost=lost, cache=cache)
+
+    def update(self, table: AssetTable, identified: Identified, assets: Dataset | None = None) -> AssetRun:
+        """Adds what was found to the table, which is made where it is missing; gives the run with its number.
+
+        Args:
+            table: the table.
+            identified: what was found.
+            assets: what of it is added; all where nothing is said.
+        """
+        table.make()
+        chosen = identified.assets if assets is None else assets.checkpoint()
+        sums = AssetTable.sums(chosen)
+        run = table.start(replace(identified.run, assets=sums["assets"], size_bytes=sums["size_bytes"]))
+        rows = chosen.flat_map(NumberAssets(run.runid))
+        table.append(table.with_first_seen(rows))
+        if self.parameters.lost_name is not None:
+            table.append_lost(self.parameters.lost_name, identified.lost)
+        remembering = cache_name(self.parameters.expansion_cache)
+        if remembering is not None and identified.cache is not None:
+            table.remember(remembering, identified.cache)
+        table.complete(run)
+        log.info("run %d (%s) of %s: %d assets", run.runid, run.run, table, run.assets)
+        return run
+
+    def report(self, found: AssetRun, run: Run, *, assets: Dataset | None = None) -> AssetsReport:
+        """What a run found."""
+        parameters = self.parameters
+        return AssetsReport(
+            table=parameters.table or "",
+            branch=parameters.branch,
+            dry_run=parameters.dry_run,
+            found=found,
+            collection=run.report,
+            by_type=() if assets is None else AssetTable.by_type(assets),
+        )
+
+
+def open_table(
+    run: Run,
+    parameters: IdentifyParameters | DeleteUnreferencedParameters | AssetPageParameters,
+    *,
+    make_branch: bool,
+) -> AssetTable | None:
+    """The table of assets, on its branch if the repository has branches; ``None`` while there is no such branch.
+
+    Raises:
+        ConfigurationError: the name makes no sense, or there is no such catalog.
+    """
+    catalog, table = table_name(parameters.table)
+    branch = None
+    if parameters.own_branch and isinstance(run.repository, SupportsBranches):
+        branch = parameters.branch
+        if make_branch:
+            run.repository.make_branch(branch)
+        elif all(reference.name != branch for reference in run.repository.references()):
+            return None
+    return AssetTable(run.resources.tables(catalog, branch=branch), table, run.engine)
+
+
+def open_cache(run: Run, table: AssetTable | None, name: str | None) -> ExpansionCache | None:
+    """The expansion cache of this name, which may be empty yet; ``None`` where none is asked for."""
+    found = cache_name(name)
+    if found is None:
+        return None
+    entries = run.engine.empty(CACHED_FILES) if table is None else table.remembered(found)
+    return ExpansionCache(entries, reader=reading_plugins(run.choice))
+
+
+def existing_table(run: Run, parameters: DeleteUnreferencedParameters | AssetPageParameters) -> AssetTable:
+    """The table of assets, which is there.
+
+    Raises:
+        ConfigurationError: there is none of this name, or the name makes no sense.
+        TableError: it is something else.
+    """
+    table = open_table(run, parameters, make_branch=False)
+    if table is None or not table.exists():
+        raise ConfigurationError(
+            f"there is no table of unreferenced assets {parameters.table}; run 'identify-unreferenced' first, "
+            "and look at `table` and `branch`"
+        )
+    return table

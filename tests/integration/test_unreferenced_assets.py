@@ -1,0 +1,222 @@
+"""The table of unreferenced assets, with real Spark, real Iceberg and a real Nessie, and with PyIceberg alone."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import StaticTable
+
+from nessie_gc_core.api import Collector, delete_unreferenced_assets, identify_unreferenced_assets
+from nessie_gc_core.cli.main import cli
+from nessie_gc_core.demo.references import References
+from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.errors import ConfigurationError, TableError
+from nessie_gc_core.model.assets import ASSETS
+from nessie_gc_core.testing.servers import NessieServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class NessieLake:
+    """A table with a few overwrites, in a catalog of its own."""
+
+    def __init__(self, spark: SparkSession, uri: str, folder: Path) -> None:
+        self.spark, self.uri, self.warehouse = spark, uri, folder / "warehouse"
+        self.references = References(uri)
+        self.namespace = f"assets_{abs(hash(str(folder)))}"
+        self.catalog = f"catalog_of_{self.namespace}"
+        use_catalog(spark, uri, self.warehouse, name=self.catalog)
+        self.branch = f"branch_of_{self.namespace}"  # Iceberg's client remembers where a branch was, also a deleted one
+        spark.sql(f"CREATE NAMESPACE {self.catalog}.{self.namespace}")
+        self.table = f"{self.catalog}.{self.namespace}.orders"
+        self.assets = f"{self.catalog}.gc.unreferenced"
+        spark.sql(f"CREATE TABLE {self.table} (id BIGINT) USING iceberg")
+        for number in range(3):
+            self.overwrite(number)
+        time.sleep(1.1)  # what is modified in the future is too young
+
+    def overwrite(self, number: int) -> None:
+        """Leaves the files of the state before it to nobody."""
+        self.spark.sql(f"INSERT OVERWRITE {self.table} VALUES ({number})")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of a collector that finds what is older than the last state."""
+        return {
+            "uri": self.uri,
+            "inmemory": True,
+            "allow": [self.warehouse.as_uri()],
+            "default_cutoff": "1",
+            "min_age": "PT0S",
+            "no_age_floor": True,
+            "branch": self.branch,
+        }
+
+    def rows(self, columns: str, name: str = "unreferenced") -> list[Any]:
+        """Of a table of the namespace ``gc``."""
+        table = f"{self.catalog}.gc.`{name}@{self.branch}`"
+        return [tuple(row) for row in self.spark.sql(f"SELECT {columns} FROM {table}").collect()]
+
+    def files(self) -> set[str]:
+        """Names of all files of the table, but for checksum sidecars."""
+        found = (path for path in self.warehouse.rglob("*") if path.is_file() and self.namespace in str(path))
+        return {path.name for path in found if not path.name.endswith(".crc")}
+
+
+@pytest.fixture
+def lake(spark: SparkSession, nessie: NessieServer, tmp_path: Path) -> Iterator[NessieLake]:
+    lake = NessieLake(spark, nessie.uri, tmp_path)
+    yield lake
+    if lake.branch in lake.references.names():
+        lake.references.delete(lake.branch)
+    spark.sql(f"DROP TABLE {lake.table}")
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_assets_are_found_written_to_a_branch_agreed_upon_and_deleted(lake: NessieLake) -> None:
+    before = lake.files()
+    with Collector(spark=lake.spark, **lake.settings) as gc:
+        assets = gc.unreferenced_assets(lake.assets)
+        found = assets.identify_unreferenced_assets(history=True)
+        assert before == lake.files()
+        assert lake.branch not in lake.references.names()
+        first = assets.update_unreferenced_asset_table(found)
+        assert first.found.runid == 1
+        assert {"main", lake.branch} <= set(lake.references.names())
+        assert [] == [row for row in lake.spark.sql(f"SHOW NAMESPACES IN {lake.catalog}").collect() if row[0] == "gc"]
+        assert {("expired commit", "walk")} == set(lake.rows("reason, typeFrom"))
+        lake.overwrite(4)
+        time.sleep(1.1)
+        second = assets.identify()
+        new = second.found.assets - first.found.assets
+        assert (2, True) == (second.found.runid, new > 0)
+        assert assets.delete_unreferenced_assets(delete=False, seen_count=2).agreed.files == first.found.assets
+        figures = assets.report(seen_count=2, where="reason = 'expired commit' OR reason IS NULL").figures
+        assert (lake.branch, [first.found.assets, second.found.assets]) == (
+            figures.branch,
+            [run.assets for run in figures.trend],
+        )
+        assert figures.latest is not None
+        assert (second.found.assets, second.found.size_bytes) == (figures.latest.files, figures.latest.bytes)
+        assert {"less than a day": second.found.assets} == {
+            group.name: group.files for group in figures.latest.by_age.rows if group.files
+        }
+        assert {"1": new, "2 or more": first.found.assets} == {
+            group.name: group.files for group in figures.latest.sightings.rows
+        }
+        report = assets.delete_unreferenced_assets(delete=True, seen_count=2, report_table="gc.deleted")
+        assert (first.found.assets, 0) == (report.tried, report.failed)
+    gone = {row[0] for row in lake.rows("path", "deleted")}
+    assert {Path(path).name for path in gone} == before - lake.files()
+    assert new == len(lake.rows("name"))
+    assert [(4,)] == [tuple(row) for row in lake.spark.sql(f"SELECT * FROM {lake.table}").collect()]
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_a_second_engine_reads_the_table(lake: NessieLake) -> None:
+    with Collector(spark=lake.spark, **lake.settings) as gc:
+        found = gc.unreferenced_assets(lake.assets).identify()
+    commit = lake.references.commits(lake.branch, limit=1)[0]
+    content = lake.references.contents(lake.branch, commit)["gc.unreferenced"]
+    rows = StaticTable.from_metadata(content["metadataLocation"]).scan().to_arrow()
+    assert found.found.assets == rows.num_rows
+    assert ASSETS.names == rows.schema.names
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_as_functions_that_take_a_session(lake: NessieLake) -> None:
+    found = identify_unreferenced_assets(lake.spark, table=lake.assets, **lake.settings)
+    counted = lake.spark.sql("SELECT count(*) FROM unreferenced_assets").collect()[0][0]
+    assert found.count() == counted > 0
+    delete_unreferenced_assets(lake.spark, table=lake.assets, delete=True, seenCount=1, **lake.settings)
+    outcomes = lake.spark.sql("SELECT outcome, count(*) FROM deleted_assets GROUP BY 1").collect()
+    assert [("deleted", counted)] == [tuple(row) for row in outcomes]
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_runs_at_the_same_time_never_share_a_number(lake: NessieLake) -> None:
+    numbers: list[int] = []
+
+    def identify() -> None:
+        with Collector(spark=lake.spark, **lake.settings) as gc:
+            numbers.append(gc.unreferenced_assets(lake.assets).identify().found.runid)
+
+    identify()
+    threads = [threading.Thread(target=identify) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [1, 2, 3, 4] == sorted(numbers)
+    assert {1, 2, 3, 4} == {row[0] for row in lake.rows("runid")}
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_catalogs_and_branches_that_are_not_there_are_named(lake: NessieLake) -> None:
+    with Collector(spark=lake.spark, **lake.settings) as gc:
+        with pytest.raises(ConfigurationError, match="has no catalog 'nowhere'"):
+            gc.unreferenced_assets("nowhere.gc.t").identify()
+        with pytest.raises(ConfigurationError, match="no table of unreferenced assets"):
+            gc.unreferenced_assets(lake.assets, branch="not_made").delete_unreferenced_assets(delete=False)
+        lake.spark.sql(f"CREATE TABLE {lake.catalog}.{lake.namespace}.other (x INT) USING iceberg")
+        with pytest.raises(TableError, match="is no table of unreferenced-assets"):
+            gc.unreferenced_assets(f"{lake.catalog}.{lake.namespace}.other", own_branch=False).identify()
+        lake.spark.sql(f"DROP TABLE {lake.catalog}.{lake.namespace}.other")
+
+
+# ---- without Spark ------------------------------------------------------------------------------------
+@pytest.fixture
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalog]:
+    warehouse = tmp_path / "warehouse"
+    warehouse.mkdir()
+    properties = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": warehouse.as_uri()}
+    for key, value in properties.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__PROD__{key.upper()}", value)
+    with load_catalog("prod", **properties) as catalog:
+        catalog.create_namespace("sales")
+        yield catalog
+
+
+def test_the_commands_on_a_plain_catalog(plain: Catalog, tmp_path: Path) -> None:
+    table = plain.create_table("sales.orders", pa.schema([pa.field("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    orphan = Path(table.location().removeprefix("file://"), "data", "orphan.parquet")
+    orphan.write_bytes(b"left over")
+    time.sleep(1.1)
+    common = ["--engine", "local", "--repository", "iceberg-catalog", "-r", "catalog_name=prod", "--json"]
+    common += ["--jdbc-url", f"sqlite:///{tmp_path}/live-sets.db", "--table", "prod.gc.assets"]
+
+    def run(command: str, *arguments: str) -> dict[str, Any]:
+        result = CliRunner().invoke(cli, [command, *common, *arguments], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        found: dict[str, Any] = json.loads(result.stdout)
+        return found
+
+    for number in (1, 2):
+        found = run("identify-unreferenced", "--min-age", "PT0S", "--no-age-floor")
+        assert (number, 1) == (found["runid"], found["assets"]["files"])
+    page = tmp_path / "page.html"
+    report = run("report", "--seen-count", "2", "--output", str(page))
+    assert (None, 1, 1) == (report["branch"], report["latest"]["files"], report["latest"]["next_delete"]["files"])
+    assert "prod.gc.assets" in page.read_text(encoding="utf-8")
+    assert run("delete-unreferenced", "--seen-count", "2", "--dry-run")["outcomes"]["would_delete"]["files"] == 1
+    assert orphan.exists()
+    assert run("delete-unreferenced", "--seen-count", "2")["outcomes"]["deleted"]["files"] == 1
+    assert not orphan.exists()
+    assert plain.load_table("gc.assets").scan().to_arrow().num_rows == 0
+    assert plain.load_table("sales.orders").scan().to_arrow().to_pydict() == {"id": [1]}

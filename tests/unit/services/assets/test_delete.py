@@ -1,0 +1,188 @@
+"""Which assets are deleted: those of which enough runs agree, and that nothing needs now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from nessie_gc_memory import put
+from unit.services.assets.conftest import NAME, RUNS, AssetLake
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.assets.agreed import spaced
+
+DATA = "memory://warehouse/db/t/data/"
+
+
+def test_an_asset_goes_when_enough_runs_have_seen_it(assets: AssetLake) -> None:
+    assets.identify()
+    assert assets.delete().agreed.files == 0
+    assets.write("c.parquet")
+    assets.identify()
+    report = assets.delete()
+    assert report.agreed.files == report.outcomes[Outcome.DELETED].files == report.tried > 0
+    assert not {f"{DATA}a.parquet", f"{DATA}orphan.parquet"} & assets.lake.paths()
+    assert {f"{DATA}b.parquet", f"{DATA}c.parquet"} <= assets.lake.paths()  # b was seen once
+
+
+def test_rows_of_deleted_assets_leave_the_table_and_others_stay(assets: AssetLake) -> None:
+    assets.identify()
+    assets.write("c.parquet")
+    assets.identify()
+    assets.delete()
+    assert "b.parquet" in assets.names(runid=2)
+    assert not {"a.parquet", "orphan.parquet"} & {row["name"] for row in assets.rows()}
+
+
+def test_rows_stay_where_they_are_to_stay(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    rows = len(assets.rows())
+    assert assets.delete(delete_on_purge=False).outcomes[Outcome.DELETED].files > 0
+    assert rows == len(assets.rows())
+
+
+def test_what_the_latest_run_did_not_see_stays(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    assets.lake.branch("again", at=None)
+    assets.lake.commit("again", put(assets.state.overwrite("x.parquet").version))
+    assets.identify(min_age=timedelta(days=300))  # sees nothing at all
+    assert assets.delete(seen_count=1).agreed.files == 0
+
+
+def test_what_became_live_since_the_latest_run_stays(assets: AssetLake) -> None:
+    old = assets.state
+    assets.write("c.parquet")
+    assets.identify()
+    assets.identify()
+    assets.lake.commit("back", put(old.version))  # b.parquet is needed again
+    report = assets.delete(report_table="gc.report")
+    assert report.outcomes[Outcome.SPARED].files > 0
+    assert f"{DATA}b.parquet" in assets.lake.paths()
+    assert f"{DATA}a.parquet" not in assets.lake.paths()
+    said = {row["path"]: row for row in assets.rows(table=("gc", "report"))}
+    assert ("spared", "a live state needs it by now") == (
+        said[f"{DATA}b.parquet"]["outcome"],
+        said[f"{DATA}b.parquet"]["reason"],
+    )
+    assert said[f"{DATA}a.parquet"]["outcome"] == "deleted"
+    assert report.agreed.files == len(said) == sum(tally.files for tally in report.outcomes.values())
+
+
+def test_a_file_that_was_written_again_stays(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    assets.lake.put(f"{DATA}orphan.parquet", 7)
+    assets.lake.advance(timedelta(days=2))
+    report = assets.delete()
+    assert report.outcomes[Outcome.SPARED].files == 1
+    assert f"{DATA}orphan.parquet" in assets.lake.paths()
+
+
+def test_what_somebody_else_deleted_is_gone(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    assets.lake.objects.delete(f"{DATA}orphan.parquet")
+    report = assets.delete()
+    assert report.outcomes[Outcome.ALREADY_GONE].files == 1
+    assert "orphan.parquet" not in {row["name"] for row in assets.rows()}
+
+
+def test_a_dry_run_deletes_nothing_and_says_what_would_go(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    before, rows = assets.lake.paths(), assets.rows()
+    report = assets.delete(dry_run=True, report_table="gc.report", drop_gc_table=True)
+    assert report.outcomes[Outcome.WOULD_DELETE].files == report.agreed.files > 0
+    assert (before, rows) == (assets.lake.paths(), assets.rows())
+    assert assets.catalog.state(("gc", "report")) is None
+
+
+def test_a_person_approves_by_a_predicate(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    report = assets.delete(where="name = 'orphan.parquet' AND \"sizeBytes\" < 1000")
+    assert report.agreed.files == report.outcomes[Outcome.DELETED].files == 1
+    assert f"{DATA}a.parquet" in assets.lake.paths()
+
+
+@pytest.mark.parametrize("predicate", ["nope = 1", "1; DROP TABLE x", "true) OR (true", "", "name"])
+def test_what_is_no_predicate_is_refused(assets: AssetLake, predicate: str) -> None:
+    assets.identify()
+    assets.identify()
+    before = assets.lake.paths()
+    with pytest.raises(ConfigurationError, match="predicate"):
+        assets.delete(where=predicate)
+    assert before == assets.lake.paths()
+
+
+def test_the_table_is_dropped_only_where_that_is_said(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    assets.delete()
+    assert assets.catalog.state(NAME) is not None
+    assets.delete(drop_gc_table=True)
+    assert (None, None) == (assets.catalog.state(NAME), assets.catalog.state(RUNS))
+
+
+def test_the_policies_of_the_latest_run_are_those_of_the_deletion(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    kept = assets.delete(default_cutoff="NONE", where="name = 'a.parquet'")  # what was ever committed is live
+    assert kept.outcomes[Outcome.SPARED].files == kept.agreed.files == 1
+    assert any("`default_cutoff` is not that of the latest run" in text for text in kept.collection.warnings)
+    assert assets.delete(where="name = 'a.parquet'").outcomes[Outcome.DELETED].files == 1
+
+
+def test_another_repository_is_refused(assets: AssetLake) -> None:
+    assets.identify()
+    rows = [{**row, "repository": "nessie:elsewhere"} for row in assets.rows(table=RUNS)]
+    schema = assets.catalog.state(RUNS).schema  # type: ignore[union-attr]
+    assets.catalog.drop(RUNS)
+    assets.catalog.create(RUNS, schema, properties={})
+    assets.catalog.append(RUNS, pa.Table.from_pylist(rows, schema).to_batches())
+    with pytest.raises(ConfigurationError, match="was filled from nessie:elsewhere"):
+        assets.delete()
+
+
+def test_a_table_that_is_not_there_is_named(assets: AssetLake) -> None:
+    with pytest.raises(ConfigurationError, match=r"no table of unreferenced assets lake\.gc\.assets"):
+        assets.delete()
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_threshold_is_at_least_one(assets: AssetLake, count: int) -> None:
+    with pytest.raises(ConfigurationError, match="seen_count"):
+        assets.delete(seen_count=count)
+
+
+def test_runs_that_are_too_close_count_once(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    assert assets.delete(seen_apart=timedelta(hours=25)).agreed.files == 0
+    assert assets.delete(seen_apart=timedelta(hours=23)).agreed.files > 0
+
+
+def run(runid: int, hours: float) -> AssetRun:
+    at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=hours)
+    return AssetRun(runid=runid, run=str(runid), timestamp=at, repository="r", live_set="l", engine="local")
+
+
+@pytest.mark.parametrize(
+    ("hours", "apart", "expected"),
+    [
+        ([0, 1, 2, 3], 0, [4, 3, 2, 1]),
+        ([0, 1, 2, 3], 2, [4, 2]),
+        ([0, 1, 2, 3], 3, [4, 1]),
+        ([0, 1, 2, 3], 4, [4]),
+        ([0, 5, 1, 6], 2, [4, 3]),  # the clock went back before the third
+        ([], 1, []),
+    ],
+)
+def test_runs_that_count_are_far_enough_apart(hours: list[float], apart: float, expected: list[int]) -> None:
+    runs = [run(number, at) for number, at in enumerate(hours, start=1)]
+    assert expected == [each.runid for each in spaced(runs, timedelta(hours=apart))]
