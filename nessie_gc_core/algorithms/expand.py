@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -67,25 +68,38 @@ class ReadVersions:
 
     schema = VERSION_FILES
 
-    def __init__(self, choice: ConnectorChoice) -> None:
+    def __init__(self, choice: ConnectorChoice, *, carried: pa.Schema | None = None) -> None:
+        """Takes what finds readers.
+
+        Args:
+            choice: the connectors' options.
+            carried: further columns of a version, which its files get as well.
+        """
         self._choice = choice
+        self._carried: tuple[str, ...] = ()
+        if carried is not None:
+            self._carried, self.schema = tuple(carried.names), pa.schema([*VERSION_FILES, *carried])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each version; one that cannot be read becomes a row of kind PROBLEM (S18)."""
         rules = self._choice.rules()
-        groups = (group for batch in batches for group in _by_metadata(batch))
+        groups = (group for batch in batches for group in _by_metadata(batch, self._carried))
         with OpenConnectors(self._choice) as connectors:
 
-            def read(group: Sequence[ContentVersion]) -> Iterator[list[Row]]:
+            def read(group: _Versions) -> Iterator[list[Row]]:
                 yield from in_pieces(_read_group(group, connectors, rules), PIECE)
                 METER.expanded(len(group))
 
-            found = read_ahead(groups, read, at_once=lambda group: self._choice.reads_at_once(named_by(group[0])))
+            found = read_ahead(groups, read, at_once=lambda group: self._choice.reads_at_once(named_by(group[0][0])))
             with closing(found):
                 yield from to_batches((row for rows in found for row in rows), self.schema)
 
 
-def _read_group(versions: Sequence[ContentVersion], connectors: OpenConnectors, rules: LocationRules) -> Iterator[Row]:
+_Versions = Sequence[tuple[ContentVersion, Row]]
+"""Versions, each with what its files get as well."""
+
+
+def _read_group(versions: _Versions, connectors: OpenConnectors, rules: LocationRules) -> Iterator[Row]:
     """The rows of versions with one metadata file, which their readers may remember for so long."""
     with ExitStack() as stack:
         readers: dict[str, ContentToFiles] = {}
@@ -96,8 +110,9 @@ def _read_group(versions: Sequence[ContentVersion], connectors: OpenConnectors, 
                 stack.enter_context(readers[type_].remembering())
             return readers[type_]
 
-        for version in versions:
-            yield from _read_version(version, partial(reader_of, version.content_type), rules)
+        for version, carried in versions:
+            rows = _read_version(version, partial(reader_of, version.content_type), rules)
+            yield from ((*row, *carried) for row in rows) if carried else rows
 
 
 def _read_version(version: ContentVersion, reader: Callable[[], ContentToFiles], rules: LocationRules) -> Iterator[Row]:
@@ -127,10 +142,12 @@ def to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
     return version if location is None else replace(version, metadata_location=rules.to_open(location))
 
 
-def _by_metadata(batch: pa.RecordBatch) -> Iterator[list[ContentVersion]]:
+def _by_metadata(batch: pa.RecordBatch, carried: Sequence[str]) -> Iterator[_Versions]:
     """The versions of a batch, those with the same metadata file together, so that a reader opens it once."""
-    versions = sorted(rows_to_versions(batch), key=named_by)
-    return (list(group) for _, group in itertools.groupby(versions, key=named_by))
+    more = to_rows(batch, *carried) if carried else itertools.repeat(())
+    versions = zip(rows_to_versions(batch), more, strict=False)
+    ordered = sorted(versions, key=lambda pair: named_by(pair[0]))
+    return (list(group) for _, group in itertools.groupby(ordered, key=lambda pair: named_by(pair[0])))
 
 
 class KeyVersionFiles:
@@ -138,14 +155,20 @@ class KeyVersionFiles:
 
     schema = EXPANDED_FILES
 
-    def __init__(self, index: UnitIndex) -> None:
+    def __init__(self, index: UnitIndex, *, carried: pa.Schema | None = None) -> None:
+        """Takes the sweep units, and further columns that stay as they are."""
         self._index = index
+        self._carried: tuple[str, ...] = ()
+        if carried is not None:
+            self._carried, self.schema = tuple(carried.names), pa.schema([*EXPANDED_FILES, *carried])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Looks each path up."""
-        rows = (row for batch in batches for row in to_rows(batch, *_TO_EXPAND) if row[1] != PROBLEM)
-        files = ((_file(*row), str(row[2])) for row in rows)
-        yield from to_batches((row for file, type_ in files for row in keyed(self._index, file, type_)), self.schema)
+        columns = (*_TO_EXPAND, *self._carried)
+        rows = (row for batch in batches for row in to_rows(batch, *columns) if row[1] != PROBLEM)
+        files = ((_file(*row[:4]), str(row[2]), row[4:]) for row in rows)
+        found = ((*row, *more) for file, type_, more in files for row in keyed(self._index, file, type_))
+        yield from to_batches(found, self.schema)
 
 
 class ExpandFiles:
@@ -153,13 +176,25 @@ class ExpandFiles:
 
     schema = EXPANDED_FILES
 
-    def __init__(self, choice: ConnectorChoice, index: UnitIndex) -> None:
+    def __init__(self, choice: ConnectorChoice, index: UnitIndex, *, carried: pa.Schema | None = None) -> None:
+        """Takes what finds readers and units.
+
+        Args:
+            choice: the connectors' options.
+            index: the sweep units.
+            carried: further columns of a file, which everything that it names gets as well.
+        """
         self._choice = choice
         self._index = index
+        self._carried: tuple[str, ...] = ()
+        if carried is not None:
+            self._carried, self.schema = tuple(carried.names), pa.schema([*EXPANDED_FILES, *carried])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each file; one that cannot be read to its end becomes a row of kind PROBLEM."""
-        files = ((_file(*row), str(row[2])) for batch in batches for row in to_rows(batch, *_TO_EXPAND))
+        columns = (*_TO_EXPAND, *self._carried)
+        rows = (row for batch in batches for row in to_rows(batch, *columns))
+        files = ((_file(*row[:4]), str(row[2]), row[4:]) for row in rows)
         with OpenConnectors(self._choice) as connectors:
             read = read_ahead(
                 files,
@@ -170,34 +205,34 @@ class ExpandFiles:
             with closing(read):
                 yield from to_batches(self._rows(read), self.schema)
 
-    def _read(self, connectors: OpenConnectors, job: tuple[ReachableFile, str]) -> Iterator[_Expanded]:
+    def _read(self, connectors: OpenConnectors, job: tuple[ReachableFile, str, Row]) -> Iterator[_Expanded]:
         """What a file names, in pieces; where it cannot be read to its end, the last says why."""
-        file, type_ = job
+        file, type_, carried = job
         try:
             opened = replace(file, path=self._index.rules.to_open(file.path))
             with connectors.reader(type_) as reader:
                 for piece in in_pieces(reader.expand(opened), PIECE):
-                    yield _Expanded(file, type_, piece)
+                    yield _Expanded(file, type_, carried, piece)
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, what hangs on this file is unknown
-            yield _Expanded(file, type_, problem=why_unreadable(error))
+            yield _Expanded(file, type_, carried, problem=why_unreadable(error))
         METER.expanded(1)
 
     def _rows(self, read: Iterator[_Expanded]) -> Iterator[Row]:
-        seen: set[tuple[str, str]] = set()
+        seen: set[tuple[str, str, Row]] = set()
         for expanded in read:
-            problem = expanded.problem
+            problem, carried = expanded.problem, expanded.carried
             try:
                 for child in expanded.children:
-                    if (child.path, child.kind) in seen:
+                    if (child.path, child.kind, carried) in seen:
                         continue
                     rows = keyed(self._index, checked(child, expanded.file.path), expanded.content_type)
                     if len(seen) < REMEMBERED_CHILDREN:
-                        seen.add((child.path, child.kind))
-                    yield from rows
+                        seen.add((child.path, child.kind, carried))
+                    yield from ((*row, *carried) for row in rows) if carried else rows
             except UnreadableFileError as error:
                 problem = why_unreadable(error)
             if problem is not None:
-                yield (expanded.file.path, PROBLEM, expanded.content_type, None, None, None, problem)
+                yield (expanded.file.path, PROBLEM, expanded.content_type, None, None, None, problem, *carried)
 
 
 @dataclass(slots=True)
@@ -206,6 +241,7 @@ class _Expanded:
 
     file: ReachableFile
     content_type: str
+    carried: Row
     children: list[ReachableFile] = field(default_factory=list)
     problem: str | None = None
 
@@ -257,6 +293,15 @@ class Expansion:
         return self.files.where("kind", [PROBLEM])
 
 
+class Cache(Protocol):
+    """Knows what files name without reading them."""
+
+    def expand(
+        self, frontier: Dataset, kind: str, content_types: Sequence[str], index: UnitIndex, choice: ConnectorChoice
+    ) -> tuple[Dataset, int]:
+        """What some files of one kind name (:data:`EXPANDED_FILES`), and how many of them had to be read."""
+
+
 def expand(
     version_files: Dataset,
     index: UnitIndex,
@@ -264,6 +309,7 @@ def expand(
     readers: Sequence[type[ContentToFiles]],
     *,
     known: Dataset | None = None,
+    cache: Cache | None = None,
     progress: Callable[[int, int], None] = lambda done, found: None,
 ) -> Expansion:
     """Walks down from the files of content versions, level by level, distinct by path at every level.
@@ -275,6 +321,7 @@ def expand(
         readers: the readers whose contents occur.
         known: :data:`EXPANDED_FILES` of an earlier expansion (:meth:`Expansion.expanded`); what was expanded there, as
             the same kind and to its end, is not expanded again.
+        cache: knows what files of the last level name.
         progress: told how many files are expanded, and of how many that were found by then.
     """
     files = version_files.flat_map(KeyVersionFiles(index)).checkpoint()
@@ -289,8 +336,11 @@ def expand(
             if count == 0:
                 continue
             progress(files_read, files_read + count)
+            if cache is not None and kind == reader.expandable_kinds[-1]:
+                children, count = cache.expand(frontier, kind, sorted(reader.content_types), index, choice)
+            else:
+                children = frontier.flat_map(ExpandFiles(choice, index)).checkpoint()
             files_read += count
-            children = frontier.flat_map(ExpandFiles(choice, index)).checkpoint()
             progress(files_read, files_read)
             files = files.union(children)
             log.debug("expanded %d files of kind %s", count, kind)

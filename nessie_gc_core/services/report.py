@@ -74,6 +74,8 @@ class GcReport:
     content_versions: int = 0
     files_expanded: int = 0
     """Metadata files, manifest lists and manifests that were read, each counted once."""
+    files_cached: int = 0
+    """Manifests that were not read again, because an expansion cache knows what they name."""
     files_listed: Tally = field(default_factory=Tally)
     traffic: Traffic | None = None
     """What was asked of the stores of files: ``requests``, ``bytes_read``, ``waited_seconds`` (summed over requests).
@@ -162,6 +164,7 @@ class GcReport:
             "contents": self.contents,
             "content_versions": self.content_versions,
             "files_expanded": self.files_expanded,
+            "files_cached": self.files_cached,
             "files_listed": self.files_listed.to_dict(),
             "traffic": None if self.traffic is None else self.traffic.to_dict(),
             "left_alone": self.left_alone,

@@ -1,0 +1,154 @@
+"""What immutable files name, remembered from run to run: a manifest that did not change is not read again.
+
+Only files of the last level are remembered (manifests, not their lists): each of them is named often and read once,
+while lists name the same manifests again and again, which together would be more than what they save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.expand import ExpandFiles, KeyVersionFiles
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.batches import Row, to_batches, to_rows
+from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, SPELLING
+from nessie_gc_core.plugins.registry import KINDS
+
+_PARENT = pa.schema([pa.field("parent", pa.string()), pa.field("parent_length", pa.int64())])
+CACHED_FILES = pa.schema(
+    [
+        pa.field("parent", pa.string(), nullable=False),
+        pa.field("parent_length", pa.int64(), nullable=False),
+        pa.field("parent_kind", pa.string(), nullable=False),
+        pa.field("content_type", pa.string(), nullable=False),
+        pa.field("reader", pa.string(), nullable=False),
+        pa.field("children", pa.int64(), nullable=False),
+        pa.field("path", pa.string()),
+        pa.field("kind", pa.string()),
+        pa.field("length", pa.int64()),
+    ]
+)
+"""Files with the files that they name, one row for each of these; one without a path for a file that names none.
+
+``parent`` is the raw path of the file, ``parent_length`` its length as the metadata gives it (-1 where it gives none),
+``reader`` the plugins that read it, with their versions, ``children`` how many distinct files it names: a file of which
+fewer or more rows are there is read again. ``path``, ``kind`` and ``length`` are those of the file that is named.
+"""
+
+_KEYS = list(_PARENT.names)
+_CHILD = [*_KEYS, "path", "kind", "length"]
+_FRONTIER = pa.schema([*EXPANDED_FILES, *_PARENT])
+_COUNTED = pa.schema([*_PARENT, pa.field("found", pa.int64())])
+_EXPECTED = pa.schema([*_PARENT, CACHED_FILES.field("children")])
+_NAMED = pa.schema([*_PARENT, *(CACHED_FILES.field(name) for name in ("path", "kind", "length"))])
+_NO_LENGTH = -1
+
+
+class ExpansionCache:
+    """What was remembered, as far as it is whole and the same plugins read it; and what is to be remembered."""
+
+    def __init__(self, entries: Dataset, *, reader: str) -> None:
+        """Takes what is stored (:data:`CACHED_FILES`), and the plugins that read now."""
+        self._stored = entries
+        self._reader = reader
+        self._learned: list[Dataset] = []
+        self._needed: list[Dataset] = []
+        self.files_known = 0
+        """How many files did not have to be read."""
+
+    def expand(
+        self, frontier: Dataset, kind: str, content_types: Sequence[str], index: UnitIndex, choice: ConnectorChoice
+    ) -> tuple[Dataset, int]:
+        """What some files name (:data:`EXPANDED_FILES`), and how many of them had to be read.
+
+        Args:
+            frontier: the files (:data:`EXPANDED_FILES`), distinct.
+            kind: their kind.
+            content_types: of the contents that they belong to.
+            index: the sweep units.
+            choice: the connectors' options.
+        """
+        wanted = frontier.flat_map(_Parents()).checkpoint()
+        known = self._whole(kind, content_types, wanted).checkpoint()
+        to_read = wanted.anti_join(known, _KEYS).checkpoint()
+        read = to_read.flat_map(ExpandFiles(choice, index, carried=_PARENT)).checkpoint()
+        self._needed.append(wanted)
+        self._learned.append(self._entries(to_read, read, kind))
+        count = to_read.count()
+        self.files_known += wanted.count() - count
+        keyed = known.present("path").flat_map(KeyVersionFiles(index))
+        return read.select(EXPANDED_FILES).union(keyed.select(EXPANDED_FILES)), count
+
+    def learned(self) -> Dataset | None:
+        """What is to be remembered from now on (:data:`CACHED_FILES`); ``None`` where nothing was expanded."""
+        return _union(self._learned)
+
+    def gone(self) -> Dataset | None:
+        """What is stored and was not needed (:data:`CACHED_FILES`); ``None`` where nothing was expanded."""
+        needed = _union(self._needed)
+        return None if needed is None else self._stored.anti_join(needed, _KEYS)
+
+    def _whole(self, kind: str, content_types: Sequence[str], wanted: Dataset) -> Dataset:
+        """The rows of those of some files that are remembered to their last row."""
+        mine = self._stored.where("parent_kind", [kind]).where("content_type", sorted(content_types))
+        mine = mine.where("reader", [self._reader]).semi_join(wanted, _KEYS)
+        mine = mine.distinct(CACHED_FILES.names).checkpoint()
+        found = mine.present("path").aggregate(_KEYS, {"found": ("count", "path")}, _COUNTED)
+        expected = mine.aggregate(_KEYS, {"children": ("max", "children")}, _EXPECTED)
+        whole = expected.left_join(found, _KEYS).matching("coalesce(found, 0) = children")
+        return mine.semi_join(whole, _KEYS)
+
+    def _entries(self, files: Dataset, read: Dataset, kind: str) -> Dataset:
+        """What was read of some files, as far as they could be read to their end."""
+        good = files.anti_join(read.where("kind", [PROBLEM]), _KEYS)
+        named = read.where("kind", [PROBLEM, SPELLING], negate=True).select(_NAMED).distinct(_CHILD)
+        counted = named.aggregate(_KEYS, {"found": ("count", "path")}, _COUNTED)
+        types = pa.schema([*_PARENT, EXPANDED_FILES.field("content_type")])
+        rows = good.select(types).left_join(counted, _KEYS).left_join(named, _KEYS)
+        return rows.flat_map(_Entries(kind, self._reader))
+
+
+def _union(datasets: Sequence[Dataset]) -> Dataset | None:
+    found: Dataset | None = None
+    for dataset in datasets:
+        found = dataset if found is None else found.union(dataset)
+    return found
+
+
+class _Parents:
+    """Files, which what they name will carry along."""
+
+    schema = _FRONTIER
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in to_rows(batch, *EXPANDED_FILES.names))
+        yield from to_batches(((*row, row[0], _NO_LENGTH if row[3] is None else row[3]) for row in rows), self.schema)
+
+
+class _Entries:
+    """Files with what they name, to rows that are stored."""
+
+    schema = CACHED_FILES
+
+    def __init__(self, kind: str, reader: str) -> None:
+        self._kind, self._reader = kind, reader
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        columns = (*_KEYS, "content_type", "found", "path", "kind", "length")
+        yield from to_batches((self._row(row) for b in batches for row in to_rows(b, *columns)), self.schema)
+
+    def _row(self, row: Row) -> Row:
+        parent, length, type_, found, *child = row
+        return (parent, length, self._kind, type_, self._reader, found or 0, *child)
+
+
+def reading_plugins(choice: ConnectorChoice) -> str:
+    """The plugins that read contents, with their versions: what another version read is read again."""
+    kind = KINDS[ContentToFiles][0]
+    plugins = choice.registry().plugins
+    return ", ".join(sorted({p.origin for p in plugins if any(c.startswith(f"{kind} ") for c in p.connectors)}))
