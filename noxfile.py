@@ -120,7 +120,9 @@ def _install_editable(session: nox.Session, *more: str, extras: str, plugins: tu
 def _install_everything(session: nox.Session, *groups: str) -> None:
     needs = [need for group in groups for need in GROUPS[group]]
     own = [need for plugin in PLUGINS for need in _own_test_needs(plugin)]
-    _install_editable(session, *dict.fromkeys([*needs, *own]), extras="spark,connect,local,demo", plugins=PLUGINS)
+    _install_editable(
+        session, *dict.fromkeys([*needs, *own]), extras="spark,connect,local,report,demo", plugins=PLUGINS
+    )
 
 
 def _check_style(session: nox.Session) -> None:
