@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from nessie_gc_core.algorithms.visited import ExactVisited, NoneVisited
 from nessie_gc_core.connectors import AnyService, VisitedDeduplicator
 from nessie_gc_core.hookspecs import hookimpl
+from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
+from nessie_gc_core.services.assets.identify import IdentifyService
+from nessie_gc_core.services.assets.page.service import AssetPageService
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.sweep import SweepService
+from nessie_gc_core.services.what_if import WhatIfService
 
 
 @hookimpl
@@ -22,4 +26,13 @@ def nessie_gc_register_visited_deduplicator() -> Sequence[type[VisitedDeduplicat
 @hookimpl
 def nessie_gc_register_service() -> Sequence[AnyService]:
     """Registers the collecting services."""
-    return (GcService, MarkService, SweepService, DeferredDeletionService)
+    return (
+        GcService,
+        MarkService,
+        SweepService,
+        DeferredDeletionService,
+        IdentifyService,
+        DeleteUnreferencedService,
+        AssetPageService,
+        WhatIfService,
+    )

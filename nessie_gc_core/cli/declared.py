@@ -58,6 +58,8 @@ def _switch(names: list[str], default: object, shown: Mapping[str, Any]) -> GcOp
         long = names[0]
         names = [f"{long}/--no-{long[2:]}", *names[1:]]
         return GcOption(*names, default=None, **shown)
+    if default is True and "/" not in names[0]:
+        names = [f"{names[0]}/--no-{names[0][2:]}", *names[1:]]
     if "/" in names[0]:
         return GcOption(*names, default=default, **shown)
     return GcOption(*names, is_flag=True, **shown)

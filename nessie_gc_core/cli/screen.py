@@ -44,6 +44,9 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
     if as_json:
         print_json(report.to_dict())
     elif hasattr(report, "__rich__") or hasattr(report, "__rich_console__"):
+        if isinstance(collection := getattr(report, "collection", None), GcReport):
+            _Page(standard_output(), zone).print(title, collection)
+            say("")
         standard_output().print(report)
     else:
         for name, value in report.to_dict().items():
@@ -97,6 +100,7 @@ class _Page:
                 (report.contents, "content"),
                 (report.content_versions, "content version"),
                 (report.files_expanded, "metadata file"),
+                (report.files_cached, "remembered manifest"),
             )
             if count
         ]

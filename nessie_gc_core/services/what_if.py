@@ -1,0 +1,244 @@
+"""The service that says what a cut-off policy would free, and which states would end; it changes nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from rich.filesize import decimal
+
+from nessie_gc_core.algorithms.assets import Sighting
+from nessie_gc_core.algorithms.history import ENDED_STATES, ended_states
+from nessie_gc_core.connectors import Service
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.assets import ASSETS, AssetReason
+from nessie_gc_core.model.batches import from_micros
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.assets.finding import named_assets, walked
+from nessie_gc_core.services.assets.parameters import FindParameters
+from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.report import MAX_NAMES, GcReport, Tally
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.shown import ShownAsText
+
+_SUMS = pa.schema([pa.field("files", pa.int64()), pa.field("bytes", pa.int64())])
+_ENDED = pa.schema([pa.field(name, pa.int64()) for name in ("states", "oldest", "newest")])
+_SHOWN = 10
+"""So many rows of a grouping a terminal shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedStates:
+    """States of one reference or of one table that could not be read any more."""
+
+    name: str
+    """The reference, or the dotted key of the table."""
+    states: int
+    """How many: snapshots that no commit within the policy has."""
+    oldest: datetime
+    """The time of the first of their last commits, UTC."""
+    newest: datetime
+    """The time of the last of them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        times = {"oldest": self.oldest.isoformat(), "newest": self.newest.isoformat()}
+        return {"name": self.name, "states": self.states, **times}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedState:
+    """A state that could not be read any more."""
+
+    reference: str
+    """A reference that has it."""
+    table: str
+    """The dotted key of its table or view."""
+    snapshot_id: int
+    """Its snapshot."""
+    commit_id: str
+    """The last commit of the reference at which it was visible."""
+    commit_time: datetime
+    """When that commit was made, UTC."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "reference": self.reference,
+            "table": self.table,
+            "snapshot_id": self.snapshot_id,
+            "commit_id": self.commit_id,
+            "commit_time": self.commit_time.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfReport(ShownAsText):
+    """What some cut-off policies would free, and what would end."""
+
+    policies: Mapping[str, int]
+    """Each policy, with the number of references that it would apply to."""
+    freed: Tally
+    """Files that only commits beyond the policies need."""
+    freed_by_table: Sequence[tuple[str, Tally]]
+    """The same by table, the most bytes first."""
+    freed_by_reference: Sequence[tuple[str, Tally]]
+    """The same by the reference that had them last, the most bytes first."""
+    garbage: Tally
+    """Files that nothing needs, whatever the policies: no known commit has them."""
+    ended_by_reference: Sequence[EndedStates]
+    """States that would end, by a reference that has them, the most first."""
+    ended_by_table: Sequence[EndedStates]
+    """The same by table."""
+    ended: Sequence[EndedState]
+    """Some of them: 100 at most."""
+    collection: GcReport
+    """What was read, what is unknown, and how long it took."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 where something stayed unknown or could not be read, else 0."""
+        return self.collection.exit_code
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as one JSON object."""
+        return {
+            "policies": dict(self.policies),
+            "freed": self.freed.to_dict(),
+            "freed_by_table": [{"name": name, **tally.to_dict()} for name, tally in self.freed_by_table],
+            "freed_by_reference": [{"name": name, **tally.to_dict()} for name, tally in self.freed_by_reference],
+            "garbage": self.garbage.to_dict(),
+            "ended_by_reference": [each.to_dict() for each in self.ended_by_reference],
+            "ended_by_table": [each.to_dict() for each in self.ended_by_table],
+            "ended": [each.to_dict() for each in self.ended],
+            "collection": self.collection.to_dict(),
+            "exit_code": self.exit_code,
+        }
+
+    def __str__(self) -> str:
+        """A page for a terminal."""
+        references = [f"{policy} for {number:,} references" for policy, number in self.policies.items()]
+        lines = [
+            f"policies: {', '.join(references)}; every head stays readable, those of tags too",
+            f"would be freed: {self.freed}",
+            *_tallies("by table", self.freed_by_table),
+            *_tallies("by reference", self.freed_by_reference),
+            f"garbage whatever the policies: {self.garbage}",
+            f"states that would end: {sum(each.states for each in self.ended_by_reference):,}",
+            *_ended_lines("by reference", self.ended_by_reference),
+            *_ended_lines("by table", self.ended_by_table),
+        ]
+        return "\n".join(lines)
+
+
+def _tallies(title: str, tallies: Sequence[tuple[str, Tally]]) -> list[str]:
+    rows = [f"    {name or '(none)'}: {tally.files:,} files, {decimal(tally.bytes)}" for name, tally in tallies]
+    return _some(title, rows)
+
+
+def _ended_lines(title: str, ended: Sequence[EndedStates]) -> list[str]:
+    times = "%Y-%m-%d %H:%M:%S UTC"
+    rows = [f"    {e.name}: {e.states:,}, from {e.oldest.strftime(times)} to {e.newest.strftime(times)}" for e in ended]
+    return _some(title, rows)
+
+
+def _some(title: str, rows: Sequence[str]) -> list[str]:
+    more = [f"    and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []
+    return [f"  {title}", *rows[:_SHOWN], *more] if rows else []
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfService(Service[Run]):
+    """Say what a cut-off policy would free, by table and reference, and which states would end; this deletes no file.
+
+    All commits are walked, and the files of old states are found as 'gc' finds them. A file or state that several
+    references have counts for the one that had it last.
+    """
+
+    name: ClassVar[str] = "what-if"
+    Parameters: ClassVar[type[ConnectorOptions]] = FindParameters
+    lasting_store: ClassVar[bool] = False
+
+    parameters: FindParameters
+
+    def run(self, run: Run) -> WhatIfReport:
+        """Looks.
+
+        Raises:
+            NessieGcError: something that is needed could not be read.
+        """
+        self.parameters.check(run.choice)
+        try:
+            return self._looked(run)
+        finally:
+            if run.report.live_set_id:  # nobody should sweep what a policy marked that is not in force
+                run.store.delete(uuid.UUID(run.report.live_set_id))
+
+    def _looked(self, run: Run) -> WhatIfReport:
+        swept = GcService(self.parameters.finding).swept(run)
+        history = walked(run, swept, self.parameters.identify_parallelism)
+        live_set = run.store.get(uuid.UUID(run.report.live_set_id))
+        sighting = Sighting(run=str(live_set.id), runid=0, at=live_set.references_listed or live_set.created)
+        assets = named_assets(run, swept, sighting, history).checkpoint()
+        freed = assets.where("reason", [AssetReason.EXPIRED_COMMIT.value])
+        ended = ended_states(history.versions, history.live).checkpoint()
+        policies = [head.policy for head in live_set.heads]
+        return WhatIfReport(
+            policies={policy: policies.count(policy) for policy in sorted(set(policies))},
+            freed=_sum(freed),
+            freed_by_table=_sums(freed, "tableName"),
+            freed_by_reference=_sums(freed, "lastReference"),
+            garbage=_sum(assets.where("reason", [AssetReason.EXPIRED_COMMIT.value], negate=True)),
+            ended_by_reference=_counts(ended, "reference"),
+            ended_by_table=_counts(ended, "content_key"),
+            ended=[_state(row) for row in ended.head(MAX_NAMES).to_pylist()],
+            collection=run.report,
+        )
+
+
+def _sum(assets: Dataset) -> Tally:
+    tallies = _tallies_of(assets, [], _SUMS)
+    return Tally(tallies[0]["files"] or 0, tallies[0]["bytes"] or 0) if tallies else Tally()
+
+
+def _sums(assets: Dataset, column: str) -> list[tuple[str, Tally]]:
+    rows = _tallies_of(assets, [column], pa.schema([ASSETS.field(column), *_SUMS]))
+    tallies = [(row[column] or "", Tally(row["files"], row["bytes"] or 0)) for row in rows]
+    return sorted(tallies, key=lambda named: (-named[1].bytes, named[0]))
+
+
+def _tallies_of(assets: Dataset, keys: Sequence[str], schema: pa.Schema) -> list[dict[str, Any]]:
+    measures = {"files": ("count", "asset"), "bytes": ("sum", "sizeBytes")}
+    found: list[dict[str, Any]] = assets.aggregate(keys, measures, schema).summary().to_pylist()
+    return found
+
+
+def _counts(ended: Dataset, column: str) -> list[EndedStates]:
+    schema = pa.schema([ENDED_STATES.field(column), *_ENDED])
+    measures = {"states": ("count", "commit_id"), "oldest": ("min", "micros"), "newest": ("max", "micros")}
+    rows = ended.aggregate([column], measures, schema).summary().to_pylist()
+    counted = [
+        EndedStates(name=row[column], states=row["states"], oldest=_time(row["oldest"]), newest=_time(row["newest"]))
+        for row in rows
+    ]
+    return sorted(counted, key=lambda each: (-each.states, each.name))
+
+
+def _state(row: Mapping[str, Any]) -> EndedState:
+    return EndedState(
+        reference=row["reference"],
+        table=row["content_key"],
+        snapshot_id=row["snapshot_id"],
+        commit_id=row["commit_id"],
+        commit_time=_time(row["micros"]),
+    )
+
+
+def _time(micros: int) -> datetime:
+    time = from_micros(micros)
+    assert time is not None
+    return time

@@ -1,0 +1,118 @@
+"""What a policy that is not in force would free, and what would end."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from click.testing import CliRunner
+from nessie_gc_memory import MemoryLake, put
+
+from nessie_gc_core import Collector
+from nessie_gc_core.api import WhatIfReport
+from nessie_gc_core.cli.main import cli
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake() -> Iterator[MemoryLake]:
+    """A table with four states on main, one a day, of which dev begins at the second; and a file of nobody."""
+    lake = MemoryLake.named(str(uuid.uuid4()))
+    lake.now = LONG_AGO
+    state = lake.table("db.t", location="memory://warehouse/db/t")
+    for number in range(4):
+        state = state.overwrite(f"{number}.parquet", size=10 ** (number + 1))
+        commit = lake.commit("main", put(state.version))
+        if number == 1:
+            lake.branch("dev", at=commit)
+            lake.tag("release", at=commit)
+        lake.advance(timedelta(days=1))
+    lake.put("memory://warehouse/db/t/data/orphan.parquet", 7)
+    lake.now = None  # what its clock shows from here on is the time
+    yield lake
+    MemoryLake.forget(lake.name)
+
+
+def connectors(lake: MemoryLake) -> list[str]:
+    """What tells all connectors in which lake they work."""
+    return [f"{kind}:memory:lake={lake.name}" for kind in ("content-to-files", "file-lister", "file-deleter")]
+
+
+@pytest.fixture
+def gc(lake: MemoryLake) -> Iterator[Collector]:
+    settings = {"repository": "memory", "repository_option": {"lake": lake.name}, "inmemory": True, "engine": "local"}
+    with Collector(**settings, connector_option=connectors(lake)) as gc:
+        yield gc
+
+
+def names(report: WhatIfReport) -> dict[str, int]:
+    return {each.name: each.states for each in report.ended_by_reference}
+
+
+def test_a_policy_that_keeps_everything_frees_nothing_and_ends_nothing(gc: Collector) -> None:
+    report = gc.what_if()
+    assert (report.freed.files, report.ended_by_reference, report.ended) == (0, [], [])
+    garbage = {path.rpartition("/")[2] for path in gc.plan().files.to_arrow().column("path").to_pylist()}
+    assert garbage == {"orphan.parquet", "00001.metadata.json"}  # and the table as it was before its first commit
+    assert report.garbage.files == 2
+    assert report.policies == {"NONE": 3}
+
+
+def test_what_only_older_commits_need_is_freed(gc: Collector) -> None:
+    report = gc.what_if(default_cutoff="1")
+    assert names(report) == {"main": 2}  # the first state and the third: the second is the head of dev and of the tag
+    data = 10 + 1000
+    assert report.freed.bytes >= data
+    assert [("db.t", report.freed)] == [(name, tally) for name, tally in report.freed_by_table]
+    assert [("main", report.freed)] == list(report.freed_by_reference)
+    assert sorted(state.commit_time for state in report.ended) == [LONG_AGO, LONG_AGO + timedelta(days=2)]
+    (main,) = report.ended_by_reference
+    assert (main.oldest, main.newest) == (LONG_AGO, LONG_AGO + timedelta(days=2))
+
+
+def test_policies_by_pattern_say_how_many_references_they_apply_to(gc: Collector) -> None:
+    report = gc.what_if(cutoffs={"main": "2"})
+    assert report.policies == {"2": 1, "NONE": 2}
+    assert report.ended_by_reference == []  # dev and the tag keep what main gives up
+    assert names(gc.what_if(cutoffs={"main": "1"})) == {"main": 1}
+
+
+def test_it_frees_what_a_collection_with_these_policies_frees(gc: Collector) -> None:
+    found = gc.what_if(default_cutoff="1")
+    plan = gc.plan(default_cutoff="1")
+    assert plan.report.unreferenced.files == found.freed.files + found.garbage.files
+    assert plan.report.unreferenced.bytes == found.freed.bytes + found.garbage.bytes
+
+
+def test_it_changes_nothing_and_leaves_no_live_set_that_could_be_swept(gc: Collector, lake: MemoryLake) -> None:
+    before = lake.paths()
+    gc.what_if(default_cutoff="1")
+    assert before == lake.paths()
+    assert [] == gc.live_sets.all()
+
+
+def test_the_command_says_it_to_people_and_to_programs(lake: MemoryLake) -> None:
+    command = ["what-if", "--repository", "memory", "-r", f"lake={lake.name}", "--inmemory", "--engine", "local"]
+    command += [text for option in connectors(lake) for text in ("--connector-option", option)]
+    result = CliRunner().invoke(cli, [*command, "--cutoff", ".*=1"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "policies: 1 for 3 references; every head stays readable" in result.stdout
+    assert "states that would end: 2\n  by reference\n    main: 2, from 2026-01-01 00:00:00 UTC" in result.stdout
+    found = json.loads(CliRunner().invoke(cli, [*command, "-c", "1", "--json"], catch_exceptions=False).stdout)
+    assert [{"name": "db.t", **found["freed"]}] == found["freed_by_table"]
+    assert {"main"} == {state["reference"] for state in found["ended"]}
+
+
+def test_many_rows_of_a_grouping_are_cut_off_and_counted(gc: Collector, lake: MemoryLake) -> None:
+    lake.now = LONG_AGO
+    for number in range(12):
+        state = lake.table(f"db.t{number:02}", location=f"memory://warehouse/db/t{number}").append("a.parquet")
+        lake.commit("main", put(state.version))
+        lake.commit("main", put(state.overwrite("b.parquet").version))
+    lake.now = None
+    text = str(gc.what_if(default_cutoff="1"))
+    assert text.count("    and 3 more") == 2
