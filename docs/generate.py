@@ -5,7 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from generating import commands, configuration, connectors, contracts, data, index, java_tool, models, python, services
+from generating import (
+    commands,
+    configuration,
+    connectors,
+    contracts,
+    data,
+    index,
+    java_tool,
+    models,
+    python,
+    services,
+    tables,
+)
 
 REFERENCE = Path(__file__).parent / "reference"
 PAGES = {
@@ -20,6 +32,7 @@ PAGES = {
     "relations.md": data.relations_page,
     "report.md": data.report_page,
     "services.md": services.page,
+    "tables.md": tables.page,
 }
 """File name to the function that writes its text."""
 NOTE = "<!-- Written by docs/generate.py from the code: change the code, and run it again. -->\n\n"

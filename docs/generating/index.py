@@ -13,6 +13,7 @@ _PAGES = (
     ("connectors.md", "every connector that comes with the project, and its options"),
     ("contracts.md", "what a plugin implements: hooks, contracts, optional abilities; errors"),
     ("relations.md", "the relations between the phases of a run, column by column"),
+    ("tables.md", "the tables of unreferenced assets, column by column"),
     ("report.md", "the report of a run, outcomes, exit codes, the status of a live set"),
     ("java-tool.md", "every option of the Java tool, and what became of it"),
 )

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Callable
 
 from generating.data import fields_of_report
 from generating.text import attribute_docs, code, markdown, member_parts, signature, table
-from nessie_gc_core.api import Collector, GcReport, Plan, Run
+from nessie_gc_core.api import (
+    AssetsReport,
+    Collector,
+    GcReport,
+    Plan,
+    PurgeReport,
+    Run,
+    UnreferencedAssets,
+    WhatIfReport,
+    delete_unreferenced_assets,
+    identify_unreferenced_assets,
+    procedures,
+)
 from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.engines.local.frame import LocalFrame
+from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services import run as run_module
+from nessie_gc_core.services.assets.page.service import AssetPageReport
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.report import NamedFile, Tally
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
+from nessie_gc_core.services.what_if import EndedState, EndedStates
 
 CLASSES = (
     Collector,
@@ -22,6 +38,14 @@ CLASSES = (
     GcReport,
     Tally,
     NamedFile,
+    UnreferencedAssets,
+    AssetsReport,
+    PurgeReport,
+    AssetPageReport,
+    AssetRun,
+    WhatIfReport,
+    EndedStates,
+    EndedState,
     CheckResult,
     LiveSetService,
     LiveSetDetails,
@@ -29,6 +53,8 @@ CLASSES = (
     Run,
 )
 """What a Python program meets, in the order of the page."""
+FUNCTIONS = (identify_unreferenced_assets, delete_unreferenced_assets)
+"""The procedures."""
 _INTRO = """# Python
 
 The public Python API. [How to use it](../how-to/python.md) has examples.
@@ -98,6 +124,8 @@ def page() -> str:
     """The page."""
     parts = [_INTRO, _collector()]
     parts += [_class(class_) for class_ in CLASSES if class_ is not Collector]
+    parts.append(f"## Procedures\n\n{markdown(inspect.getdoc(procedures))}\n")
+    parts += [_function(function) for function in FUNCTIONS]
     text = attribute_docs(run_module)["Progress"]
     parts.append(_PROGRESS.format(signature="progress(phase: str, done: int, total: int | None)", text=text))
     return "\n".join(parts)
@@ -128,6 +156,11 @@ def _class(class_: type) -> str:
         parts.append(table(("field", "type", "meaning"), ((code(n), code(t), text) for n, t, text in rows)) + "\n")
     parts += member_parts(class_, level=4)
     return "\n".join(parts)
+
+
+def _function(function: Callable[..., object]) -> str:
+    name = function.__name__
+    return f"## {name}\n\n{signature(name, function)}\n\n{markdown(function.__doc__)}\n"
 
 
 def fields_of(class_: type) -> list[tuple[str, str, str]]:

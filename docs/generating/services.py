@@ -134,6 +134,7 @@ UNITS = {
     "max_deletes": "files",
     "max_deletes_per_location": "files",
     "min_depth": "path elements",
+    "seen_count": "runs",
 }
 """Units of parameters that are plain numbers."""
 
