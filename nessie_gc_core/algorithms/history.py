@@ -80,13 +80,15 @@ class Holder(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Walked:
+class Walked:
     """The commits that some walk has come to."""
 
     lock: threading.Lock
     commits: set[bytes]
+    """Their keys, up to a number beyond which commits may be walked twice."""
 
     def is_new(self, commit_id: str) -> bool:
+        """Whether no walk has come to this commit before."""
         key = commit_key(commit_id)
         with self.lock:
             if key in self.commits:
@@ -116,7 +118,7 @@ def walk_history(
         progress: told how many references are done.
     """
     references = list(repository.references())
-    walked = _Walked(threading.Lock(), set())
+    walked = Walked(threading.Lock(), set())
 
     def walk(job: tuple[int, Reference]) -> Iterator[list[Row]]:
         number, reference = job
@@ -131,7 +133,7 @@ def walk_history(
 
 
 def _held(
-    repository: RepositoryConnector, reference: Reference, policies: ReferencePolicies, walked: _Walked
+    repository: RepositoryConnector, reference: Reference, policies: ReferencePolicies, walked: Walked
 ) -> Iterator[Row]:
     """The states that the commits of a reference put, each with the commit before the next change of its key."""
     if reference.commit_id is None:

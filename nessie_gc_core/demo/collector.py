@@ -40,7 +40,7 @@ class Collection:
 
 def arguments(uri: str, *, engine: str) -> list[str]:
     """The demo's command line, without the name of the program."""
-    guard = ["--min-age", "PT0S", "--no-age-floor"]  # the lake is seconds old
+    guard = ["--min-age", "PT0S", "--no-age-floor", "--dropped-after", "PT1S"]  # the lake is seconds old
     return ["gc", "-u", uri, "--inmemory", "--default-cutoff", str(LIVE_COMMITS), "--engine", engine, *guard]
 
 

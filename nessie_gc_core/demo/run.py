@@ -21,7 +21,7 @@ from nessie_gc_core.demo.verify import Reading, State, differences, read_states
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers import NESSIE_VERSION, NessieServer
 
-_WHY_DROPPED = "dropped before the live commits began: no live state names this folder, so it is not looked into"
+_WHY_DROPPED = "dropped before the live commits began, and longer ago than --dropped-after says"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

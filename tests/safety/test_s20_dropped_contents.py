@@ -11,6 +11,7 @@ import pytest
 from collecting import LakeServices, in_memory
 from nessie_gc_memory import MemoryLake, delete, put
 
+from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
@@ -25,6 +26,8 @@ class DroppedLake:
 
     lake: MemoryLake
     services: LakeServices
+    first: str
+    """The first commit."""
 
     def collect(self, *, after: timedelta | None, policy: str = "1") -> GcReport:
         """One collection."""
@@ -52,8 +55,8 @@ def dropped() -> Iterator[DroppedLake]:
     lake = MemoryLake.named(name)
     lake.now = datetime(2026, 1, 1, tzinfo=UTC)
     with in_memory(lake) as services:
-        lake.commit("main", put(lake.table("db.kept", location="memory://warehouse/db/kept").append("k").version))
-        found = DroppedLake(lake, services)
+        kept = lake.table("db.kept", location="memory://warehouse/db/kept").append("k")
+        found = DroppedLake(lake, services, first=lake.commit("main", put(kept.version)))
         found.create()
         yield found
     MemoryLake.forget(name)
@@ -74,7 +77,7 @@ def test_s20_its_files_go_when_it_is_gone_for_long_enough(dropped: DroppedLake) 
         dropped.lake.advance(DAY)
         dropped.collect(after=10 * DAY)
         gone.append(not dropped.is_there)
-    assert gone == [False] * 11 + [True] * 2  # the first of them saw on its first day that it was gone
+    assert gone == [False] * 10 + [True] * 3  # ten whole days after the commit that dropped it
 
 
 def test_s20_it_stays_where_nobody_says_how_long_it_has_to_be_gone(dropped: DroppedLake) -> None:
@@ -152,4 +155,90 @@ def test_s20_a_content_that_cannot_be_read_is_not_gone(dropped: DroppedLake) -> 
     for _ in range(3):
         dropped.lake.advance(20 * DAY)
         dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+
+
+# ---- what the commits say, where no live set does -----------------------------------------------------
+def test_s20_the_first_run_learns_from_the_commits_what_was_dropped(dropped: DroppedLake) -> None:
+    dropped.lake.advance(15 * DAY)
+    dropped.drop()
+    dropped.lake.advance(10 * DAY)
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)
+    assert not dropped.is_there
+    assert any(path.startswith("memory://warehouse/db/kept") for path in dropped.lake.paths())
+
+
+def test_s20_what_was_committed_recently_stays(dropped: DroppedLake) -> None:
+    dropped.lake.advance(30 * DAY)
+    dropped.create("new")
+    dropped.drop()
+    dropped.lake.advance(9 * DAY)
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+
+
+def test_s20_the_commits_of_every_reference_are_asked(dropped: DroppedLake) -> None:
+    dropped.lake.branch("dev", at="main")
+    dropped.drop()
+    dropped.lake.advance(30 * DAY)
+    dropped.lake.commit("dev", delete("db.dropped"))
+    dropped.lake.advance(5 * DAY)
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+    dropped.lake.advance(6 * DAY)
+    dropped.collect(after=10 * DAY)
+    assert not dropped.is_there
+
+
+def test_s20_what_a_reference_showed_lately_that_is_gone_stays(dropped: DroppedLake) -> None:
+    dropped.lake.branch("dev", at="main")
+    dropped.drop()
+    dropped.lake.advance(30 * DAY)
+    dropped.services.mark("1")  # dev still shows it
+    dropped.lake.advance(DAY)
+    dropped.lake.drop("dev")
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+    dropped.lake.advance(11 * DAY)
+    dropped.collect(after=10 * DAY)
+    assert not dropped.is_there
+
+
+def test_s20_a_key_that_is_in_use_again_says_nothing(dropped: DroppedLake) -> None:
+    dropped.drop()
+    dropped.lake.advance(30 * DAY)
+    again = dropped.lake.table("db.dropped", location="memory://warehouse/db/other", content_id="other")
+    dropped.lake.commit("main", put(again.append("n.parquet").version))
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+
+
+def test_s20_a_commit_of_which_nobody_knows_what_it_did_may_have_dropped_it(dropped: DroppedLake) -> None:
+    dropped.drop()
+    dropped.lake.advance(30 * DAY)
+    dropped.lake.commit("main", hides_operations=True)
+    dropped.lake.advance(DAY)
+    dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+
+
+def test_s20_commits_that_cannot_be_read_say_nothing(dropped: DroppedLake) -> None:
+    dropped.drop()
+    dropped.lake.advance(30 * DAY)
+    dropped.lake.faults.log[dropped.first] = RepositoryError("the server forgot this commit")
+    report = dropped.collect(after=10 * DAY)
+    assert dropped.is_there
+    assert any("the commits cannot tell" in warning for warning in report.warnings)
+
+
+def test_s20_where_it_was_cannot_be_read_any_more(dropped: DroppedLake) -> None:
+    dropped.drop()
+    dropped.lake.advance(30 * DAY)
+    for path in [path for path in dropped.lake.paths() if path.startswith(PLACE + "metadata")]:
+        dropped.lake.objects.delete(path)
+    dropped.collect(after=10 * DAY)
     assert dropped.is_there

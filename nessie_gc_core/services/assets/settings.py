@@ -18,6 +18,7 @@ KEPT = (
     "min_age",
     "no_age_floor",
     "max_file_modification",
+    "dropped_after",
     "allow",
     "min_depth",
     "strict_unknown",

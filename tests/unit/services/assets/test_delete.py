@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from nessie_gc_memory import delete as drop
 from nessie_gc_memory import put
 from unit.services.assets.conftest import NAME, RUNS, AssetLake
 
@@ -186,3 +187,13 @@ def run(runid: int, hours: float) -> AssetRun:
 def test_runs_that_count_are_far_enough_apart(hours: list[float], apart: float, expected: list[int]) -> None:
     runs = [run(number, at) for number, at in enumerate(hours, start=1)]
     assert expected == [each.runid for each in spaced(runs, timedelta(hours=apart))]
+
+
+def test_the_files_of_a_dropped_table_go_once_enough_runs_have_seen_them(assets: AssetLake) -> None:
+    assets.lake.commit("main", drop("db.t"))
+    assets.lake.advance(timedelta(days=3))
+    for _ in range(2):
+        assets.identify(dropped_after=timedelta(days=2))
+    report = assets.delete(seen_count=2)
+    assert (report.agreed.files, 0) == (report.tried, report.failed)
+    assert not [path for path in assets.lake.paths() if "/db/t/" in path]
