@@ -11,7 +11,7 @@ from collecting import spark_engine
 from spark_defaults import FEW_TASKS, write_spark_defaults
 from thoroughness import MARKER, leave_out_combinations
 
-from nessie_gc_core.demo.spark import iceberg_session
+from nessie_gc_core.demo.spark import iceberg_jar, iceberg_session
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.testing.servers import NessieServer, PostgresServer, running, skip_or_fail
@@ -63,9 +63,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkConnectServer]:
-    """A Spark Connect server, whose Spark runs in a process of its own."""
+    """A Spark Connect server, whose Spark runs in a process of its own, and has Iceberg."""
     log = tmp_path_factory.mktemp("connect") / "connect.log"
-    with running(lambda: SparkConnectServer(log)) as server:
+    with running(lambda: SparkConnectServer(log, conf=iceberg_jar())) as server:
         yield server
 
 

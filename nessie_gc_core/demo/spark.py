@@ -75,6 +75,12 @@ def iceberg_session(*, log: Path, settings: Mapping[str, str] | None = None) -> 
     return SparkSession.builder.getOrCreate()
 
 
+def iceberg_jar() -> dict[str, str]:
+    """The settings by which a Spark fetches Iceberg once, and keeps it in our cache folder."""
+    folder = Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy"
+    return {"spark.jars.packages": ICEBERG_RUNTIME, "spark.jars.ivy": str(folder)}
+
+
 def use_catalog(session: SparkSession, nessie_uri: str, warehouse: Path, *, name: str = CATALOG) -> None:
     """Gives a session a catalog: a Nessie server by its REST v2 URI, and the local folder of the lake."""
     settings = {
@@ -106,8 +112,7 @@ def _settings(log: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -Dlog4j2.configurationFile={logging.as_uri()}",
-        "spark.jars.packages": ICEBERG_RUNTIME,
-        "spark.jars.ivy": str(Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy"),
+        **iceberg_jar(),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(log.parent / "spark-warehouse"),

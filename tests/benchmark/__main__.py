@@ -4,7 +4,8 @@ The larger one has ``--times`` as many appends, or tables with ``--more-tables``
 ``--s3`` in a bucket on loopback, with ``--latency`` also behind a proxy that holds answers back. Each time is told
 beside the floor: the time in which everything is read once and nothing else is done. Every run is a whole process.
 Runs are dry but for the last one on the smaller lake of a disk, which deletes. The exit code is 1 where a run named
-other files than the dead ones; how long anything took never fails.
+other files than the dead ones; how long anything took never fails. ``python -m benchmark identify`` measures
+``identify-unreferenced`` instead.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
+from benchmark import identify
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
@@ -32,6 +34,8 @@ from nessie_gc_core.testing.servers import NessieServer, S3Server
 
 def main() -> int:
     """Measures, shows, and writes the artifact."""
+    if sys.argv[1:2] == ["identify"]:
+        return identify.main(sys.argv[2:])
     arguments = _parser().parse_args()
     folder = Path(tempfile.mkdtemp(prefix="nessie-gc-benchmark-", dir=arguments.folder))
     results: list[RunResult] = []

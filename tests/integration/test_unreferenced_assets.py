@@ -73,6 +73,23 @@ class NessieLake:
         return {path.name for path in found if not path.name.endswith(".crc")}
 
 
+@pytest.mark.spark
+@pytest.mark.server
+def test_on_spark_connect(connect: SparkSession, nessie: NessieServer, tmp_path: Path) -> None:
+    lake = NessieLake(connect, nessie.uri, tmp_path)
+    found = identify_unreferenced_assets(connect, table=lake.assets, **lake.settings)
+    seen = {row.name for row in found.select("name").collect()}
+    before = lake.files()
+    deleted = delete_unreferenced_assets(
+        connect, table=lake.assets, delete=True, seen_count=1, where="sizeBytes > 0", **lake.settings
+    )
+    assert {("deleted", len(seen))} == {tuple(row) for row in deleted.groupBy("outcome").count().collect()}
+    assert seen == before - lake.files()
+    assert [(2,)] == [tuple(row) for row in connect.sql(f"SELECT * FROM {lake.table}").collect()]
+    connect.sql(f"DROP TABLE {lake.table}")
+    lake.references.delete(lake.branch)
+
+
 @pytest.fixture
 def lake(spark: SparkSession, nessie: NessieServer, tmp_path: Path) -> Iterator[NessieLake]:
     lake = NessieLake(spark, nessie.uri, tmp_path)
