@@ -11,7 +11,7 @@ from generating.text import cell, code, table
 from nessie_gc_core.cli.command import GcCommand, GcOption
 from nessie_gc_core.cli.main import cli
 
-Key = tuple[str, str]
+Key = tuple[str, str, str]
 _INTRO = """# Command line
 
 `nessie-gc COMMAND [OPTIONS]`, or `python -m nessie_gc_core COMMAND [OPTIONS]`.
@@ -57,7 +57,7 @@ def _sections(commands: list[GcCommand]) -> dict[str, dict[Key, tuple[click.Opti
     found: dict[str, dict[Key, tuple[click.Option, list[str]]]] = {}
     for command in commands:
         for option in _options(command):
-            key = (" ".join(option.opts), option.help or "")
+            key = (" ".join(option.opts), option.help or "", _default(option))
             section = found.setdefault(_section(option), {})
             section.setdefault(key, (option, []))[1].append(command.name or "")
     return found

@@ -34,7 +34,7 @@ _ASSETS = {
     "modified": "when it was modified; null where the store does not say",
     "typeFrom": "what says what it is: a state that held it (`walk`), or nothing but its name (`name`)",
     "reason": "why nothing needs it; null where nobody looked (without `history`)",
-    "lastReference": "the reference that held it last",
+    "lastReference": "a reference whose commits had it; of several, one",
     "lastCommit": "the last commit there at which it was needed",
     "lastCommitTime": "when that commit was made",
     "policy": "the cut-off policy that gave that commit up",

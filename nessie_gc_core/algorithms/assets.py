@@ -20,7 +20,7 @@ from nessie_gc_core.model.assets import ASSETS, AssetReason, AssetType, TypeFrom
 from nessie_gc_core.model.batches import Row, Value, from_micros, to_batches, to_micros, to_rows
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import OUTCOMES
+from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES
 from nessie_gc_core.model.verdicts import Outcome
 
 ASSET_FILES = pa.schema(
@@ -87,7 +87,7 @@ class _AssetFiles:
     def _row(self, path: str, row: Row) -> Row:
         found = self._index.find(path)
         key = found[1] if found is not None and found[0] == row[0] else None
-        return (asset_id(self._rules.exact(path)), row[0], key, *row[1:])
+        return (asset_id(path, self._rules), row[0], key, *row[1:])
 
 
 class ApprovedAssets(Planned):
@@ -103,9 +103,12 @@ class ApprovedAssets(Planned):
         return self._assets.count()
 
     def others(self, dead: Dataset) -> Dataset:
-        """Those of another path, size or time; checksum sidecars go with their files."""
-        files = dead.where("sidecar", [False]).flat_map(_Identified(self._rules))
-        return files.anti_join(self._assets.flat_map(_SeenFiles()), ["asset", "size", "modified"]).select(PLANNED_FILES)
+        """Those of another path, size or time; checksum sidecars go with their files, and none goes alone."""
+        files = dead.where("sidecar", [False])
+        seen = self._assets.flat_map(_SeenFiles())
+        others = files.flat_map(_Identified(self._rules)).anti_join(seen, ["asset", "size", "modified"])
+        alone = dead.where("sidecar", [True]).anti_join(files, list(FILE_KEYS.names))
+        return others.select(PLANNED_FILES).union(alone)
 
 
 class _Identified:
@@ -118,7 +121,7 @@ class _Identified:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in to_rows(batch, *PLANNED_FILES.names))
-        identified = ((*row, asset_id(self._rules.exact(f"{row[2]!s}{row[3]!s}"))) for row in rows)
+        identified = ((*row, asset_id(f"{row[2]!s}{row[3]!s}", self._rules)) for row in rows)
         yield from to_batches(identified, self.schema)
 
 

@@ -6,16 +6,19 @@ while lists name the same manifests again and again, which together would be mor
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+import xxhash
 
 from nessie_gc_core.algorithms.expand import ExpandFiles, KeyVersionFiles
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import Row, to_batches, to_rows
+from nessie_gc_core.model.batches import Row, Value, to_batches, to_rows
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, SPELLING
 from nessie_gc_core.plugins.registry import KINDS
 
@@ -31,13 +34,15 @@ CACHED_FILES = pa.schema(
         pa.field("path", pa.string()),
         pa.field("kind", pa.string()),
         pa.field("length", pa.int64()),
+        pa.field("check", pa.int64()),
     ]
 )
 """Files with the files that they name, one row for each of these; one without a path for a file that names none.
 
-``parent`` is the raw path of the file, ``parent_length`` its length as the metadata gives it (-1 where it gives none),
-``reader`` the plugins that read it, with their versions, ``children`` how many distinct files it names: a file of which
-fewer or more rows are there is read again. ``path``, ``kind`` and ``length`` are those of the file that is named.
+``parent`` is the raw path of the file, ``parent_length`` its length as the metadata gives it (files without are not
+remembered), ``reader`` the plugins that read it, with their versions, ``children`` how many distinct files it names.
+``path``, ``kind`` and ``length`` are those of the file that is named; ``check`` is a hash of the others. A file is read
+again where fewer or more rows are there than it names files, or where one of them is not what was written.
 """
 
 _KEYS = list(_PARENT.names)
@@ -47,6 +52,7 @@ _COUNTED = pa.schema([*_PARENT, pa.field("found", pa.int64())])
 _EXPECTED = pa.schema([*_PARENT, CACHED_FILES.field("children")])
 _NAMED = pa.schema([*_PARENT, *(CACHED_FILES.field(name) for name in ("path", "kind", "length"))])
 _NO_LENGTH = -1
+_PROCESS = uuid.uuid4()
 
 
 class ExpansionCache:
@@ -89,15 +95,21 @@ class ExpansionCache:
         return _union(self._learned)
 
     def gone(self) -> Dataset | None:
-        """What is stored and was not needed (:data:`CACHED_FILES`); ``None`` where nothing was expanded."""
+        """What is stored and was not needed, or not by these plugins (:data:`CACHED_FILES`).
+
+        ``None`` where nothing was expanded.
+        """
         needed = _union(self._needed)
-        return None if needed is None else self._stored.anti_join(needed, _KEYS)
+        if needed is None:
+            return None
+        others = self._stored.where("reader", [self._reader], negate=True)
+        return self._stored.where("reader", [self._reader]).anti_join(needed, _KEYS).union(others)
 
     def _whole(self, kind: str, content_types: Sequence[str], wanted: Dataset) -> Dataset:
         """The rows of those of some files that are remembered to their last row."""
         mine = self._stored.where("parent_kind", [kind]).where("content_type", sorted(content_types))
         mine = mine.where("reader", [self._reader]).semi_join(wanted, _KEYS)
-        mine = mine.distinct(CACHED_FILES.names).checkpoint()
+        mine = mine.flat_map(_Unharmed()).distinct(CACHED_FILES.names).checkpoint()
         found = mine.present("path").aggregate(_KEYS, {"found": ("count", "path")}, _COUNTED)
         expected = mine.aggregate(_KEYS, {"children": ("max", "children")}, _EXPECTED)
         whole = expected.left_join(found, _KEYS).matching("coalesce(found, 0) = children")
@@ -127,7 +139,21 @@ class _Parents:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in to_rows(batch, *EXPANDED_FILES.names))
-        yield from to_batches(((*row, row[0], _NO_LENGTH if row[3] is None else row[3]) for row in rows), self.schema)
+        yield from to_batches(((*row, row[0], row[3] or _NO_LENGTH) for row in rows), self.schema)
+
+
+class _Unharmed:
+    """Rows that are as they were written."""
+
+    schema = CACHED_FILES
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in to_rows(batch, *CACHED_FILES.names))
+        yield from to_batches((row for row in rows if row[-1] == _check(row[:-1])), self.schema)
+
+
+def _check(row: Row) -> int:
+    return int.from_bytes(xxhash.xxh3_64_digest(json.dumps(row).encode()), "big", signed=True)
 
 
 class _Entries:
@@ -140,15 +166,20 @@ class _Entries:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         columns = (*_KEYS, "content_type", "found", "path", "kind", "length")
-        yield from to_batches((self._row(row) for b in batches for row in to_rows(b, *columns)), self.schema)
+        rows = (row for batch in batches for row in to_rows(batch, *columns))
+        yield from to_batches((self._row(*row) for row in rows if row[1] != _NO_LENGTH), self.schema)
 
-    def _row(self, row: Row) -> Row:
+    def _row(self, *row: Value) -> Row:
         parent, length, type_, found, *child = row
-        return (parent, length, self._kind, type_, self._reader, found or 0, *child)
+        entry = (parent, length, self._kind, type_, self._reader, found or 0, *child)
+        return (*entry, _check(entry))
 
 
 def reading_plugins(choice: ConnectorChoice) -> str:
-    """The plugins that read contents, with their versions: what another version read is read again."""
+    """The plugins that read contents, with their versions: what another version read is read again.
+
+    One that a program registered has no version, so that it is another one in every process.
+    """
     kind = KINDS[ContentToFiles][0]
-    plugins = choice.registry().plugins
-    return ", ".join(sorted({p.origin for p in plugins if any(c.startswith(f"{kind} ") for c in p.connectors)}))
+    readers = (p for p in choice.registry().plugins if any(c.startswith(f"{kind} ") for c in p.connectors))
+    return ", ".join(sorted(p.origin if p.distribution else f"{p.origin} {_PROCESS}" for p in readers))

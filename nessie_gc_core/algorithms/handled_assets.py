@@ -9,11 +9,12 @@ from datetime import datetime
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, asset_id
 from nessie_gc_core.model.batches import Row, Value, to_batches, to_rows
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.verdicts import Outcome
 
 _OUTCOME = pa.schema([ASSETS.field("asset"), HANDLED_ASSETS.field("outcome"), HANDLED_ASSETS.field("reason")])
@@ -43,7 +44,7 @@ def handled(outcomes: Dataset, approved: Dataset, rules: LocationRules, purge: P
 
 
 def not_met(
-    approved: Dataset, met: Dataset, stored: Dataset, *, index: UnitIndex, roots: Collection[str], purge: Purge
+    approved: Dataset, met: Dataset, stored: Dataset, *, index: UnitIndex, units: Collection[SweepUnit], purge: Purge
 ) -> Dataset:
     """The approved assets that have no outcome, with the reason, as :data:`HANDLED_ASSETS`.
 
@@ -52,13 +53,13 @@ def not_met(
         met: those that have one (their column ``asset``).
         stored: :data:`STORED_FILES`.
         index: the sweep units.
-        roots: those of them that were judged to their end.
+        units: those of them that were judged to their end.
         purge: the deletion.
     """
     left = approved.anti_join(met, ["asset"])
     here = stored.present("path").flat_map(_StoredAssets(index.rules))
-    there = left.semi_join(here, ["asset"]).flat_map(_Unjudged(index, roots, Outcome.SPARED, NEEDED))
-    gone = left.anti_join(here, ["asset"]).flat_map(_Unjudged(index, roots, Outcome.ALREADY_GONE, None))
+    there = left.semi_join(here, ["asset"]).flat_map(_Unjudged(index, units, Outcome.SPARED, NEEDED))
+    gone = left.anti_join(here, ["asset"]).flat_map(_Unjudged(index, units, Outcome.ALREADY_GONE, None))
     return _joined(there.union(gone), approved, purge)
 
 
@@ -77,7 +78,7 @@ class _AssetOutcomes:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in to_rows(batch, "location", "path", "outcome", "reason"))
-        found = ((asset_id(self._rules.exact(f"{row[0]!s}{row[1]!s}")), row[2], row[3]) for row in rows)
+        found = ((asset_id(f"{row[0]!s}{row[1]!s}", self._rules), row[2], row[3]) for row in rows)
         yield from to_batches(found, self.schema)
 
 
@@ -91,17 +92,17 @@ class _StoredAssets:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in to_rows(batch, "location", "path"))
-        yield from to_batches(((asset_id(self._rules.exact(f"{row[0]!s}{row[1]!s}")),) for row in rows), self.schema)
+        yield from to_batches(((asset_id(f"{row[0]!s}{row[1]!s}", self._rules),) for row in rows), self.schema)
 
 
 class _Unjudged:
-    """Assets to one outcome, or to none where their location was not judged."""
+    """Assets to one outcome, or to none where their place was not judged, or listed in another spelling."""
 
     schema = _OUTCOME
 
-    def __init__(self, index: UnitIndex, roots: Collection[str], outcome: Outcome, reason: str | None) -> None:
+    def __init__(self, index: UnitIndex, units: Collection[SweepUnit], outcome: Outcome, reason: str | None) -> None:
         self._index = index
-        self._roots = frozenset(roots)
+        self._listed = {unit.root: tuple(map(with_slash, unit.locations)) for unit in units}
         self._outcome, self._reason = outcome.value, reason
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -113,7 +114,7 @@ class _Unjudged:
             found = self._index.find(str(path))
         except UnknownLocationError:
             found = None
-        if found is None or found[0] not in self._roots:
+        if found is None or not str(path).startswith(self._listed.get(found[0], ())):
             return (asset, Outcome.SPARED.value, NOT_JUDGED)
         return (asset, self._outcome, self._reason)
 

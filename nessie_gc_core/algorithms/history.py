@@ -1,29 +1,26 @@
 """History: which states held a file that nothing needs any more. For people: it never decides what is live.
 
-All commits of all references are walked, those that the policies gave up included; each commit once. What cannot be
-read is left out: nothing is concluded from what is missing here.
+All commits of all references are walked, those that the policies gave up included; each commit once, so that what
+several references share is told of one of them. What cannot be read is left out: nothing is concluded from what is
+missing here.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.expand import PIECE, ExpandFiles, KeyVersionFiles, ReadVersions
-from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
+from nessie_gc_core.algorithms.all_commits import AllCommits
+from nessie_gc_core.algorithms.expand import ExpandFiles, KeyVersionFiles, ReadVersions
 from nessie_gc_core.algorithms.storable import storable
 from nessie_gc_core.algorithms.unit_index import UnitIndex
-from nessie_gc_core.algorithms.walk import commit_key
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.connectors import ContentToFiles, RepositoryConnector
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
 from nessie_gc_core.model.policies import ReferencePolicies
@@ -46,11 +43,10 @@ ENDED_STATES = pa.schema(
         pa.field("micros", pa.int64(), nullable=False),
     ]
 )
-"""States that commits of a reference have and that are not live, each with the last such commit and its time."""
+"""Snapshots that commits of a reference have and no live one, each with the last such commit and its time."""
 
 _VERSION_KEYS = ["content_id", "content_type", "metadata_location", "snapshot_id"]
-_KNOWN_COMMITS = 5_000_000
-"""How many commits are remembered; beyond that some are walked twice."""
+_SNAPSHOT_KEYS = ["content_id", "snapshot_id"]
 
 
 class Holder(NamedTuple):
@@ -79,73 +75,29 @@ class Holder(NamedTuple):
         return cls(int(text[1:21]), *json.loads(text[21:]))
 
 
-@dataclass(slots=True)
-class Walked:
-    """The commits that some walk has come to."""
-
-    lock: threading.Lock
-    commits: set[bytes]
-    """Their keys, up to a number beyond which commits may be walked twice."""
-
-    def is_new(self, commit_id: str) -> bool:
-        """Whether no walk has come to this commit before."""
-        key = commit_key(commit_id)
-        with self.lock:
-            if key in self.commits:
-                return False
-            if len(self.commits) < _KNOWN_COMMITS:
-                self.commits.add(key)
-            return True
-
-
 def walk_history(
-    engine: Engine,
-    repository: RepositoryConnector,
-    policies: ReferencePolicies,
-    *,
-    remembered: Iterable[ContentVersion] = (),
-    parallelism: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    engine: Engine, commits: AllCommits, policies: ReferencePolicies, *, remembered: Iterable[ContentVersion] = ()
 ) -> Dataset:
     """The content versions of all commits (:data:`HISTORY_VERSIONS`), some of them several times.
 
     Args:
         engine: where they go.
-        repository: whose references are walked.
+        commits: the commits.
         policies: the policy of each reference, for people.
-        remembered: those of earlier live sets.
-        parallelism: how many references are walked at once.
-        progress: told how many references are done.
+        remembered: the versions of earlier live sets.
     """
-    references = list(repository.references())
-    walked = Walked(threading.Lock(), set())
-
-    def walk(job: tuple[int, Reference]) -> Iterator[list[Row]]:
-        number, reference = job
-        yield from in_pieces(_held(repository, reference, policies, walked), PIECE)
-        progress(number, len(references))
-
-    pieces = read_ahead(enumerate(references, start=1), walk, at_once=lambda job: parallelism, kind="history")
-    with closing(pieces):
-        forgotten = (_row(version, _nowhere(version), "", "") for version in remembered)
-        rows = itertools.chain((row for piece in pieces for row in piece), forgotten)
-        return engine.dataset(to_batches(rows, HISTORY_VERSIONS), HISTORY_VERSIONS)
+    held = commits.of_each(lambda reference, entries: _held(reference, entries, policies))
+    forgotten = (_row(version, _nowhere(version), "", "") for version in remembered)
+    return engine.dataset(to_batches(itertools.chain(held, forgotten), HISTORY_VERSIONS), HISTORY_VERSIONS)
 
 
-def _held(
-    repository: RepositoryConnector, reference: Reference, policies: ReferencePolicies, walked: Walked
-) -> Iterator[Row]:
+def _held(reference: Reference, entries: Iterator[LogEntry], policies: ReferencePolicies) -> Iterator[Row]:
     """The states that the commits of a reference put, each with the commit before the next change of its key."""
-    if reference.commit_id is None:
-        return
     policy = policies.for_reference(reference.name).text
     last: dict[str, LogEntry] = {}
     changed: set[str] = set()
     head: LogEntry | None = None
-    entries = repository.commit_log(reference)
     for entry in entries:
-        if not walked.is_new(entry.commit_id):
-            break
         head = head or entry
         last.update(dict.fromkeys(changed, entry))  # the commit before the change still had what was there
         changed.clear()
@@ -180,14 +132,14 @@ def _row(version: ContentVersion, held_at: LogEntry, reference: str, policy: str
 
 
 def ended_states(history: Dataset, live: Dataset) -> Dataset:
-    """The states with a snapshot that no live commit has, but another one of a reference (:data:`ENDED_STATES`).
+    """The snapshots that no live commit has, but another one of a reference (:data:`ENDED_STATES`).
 
     Args:
         history: :data:`HISTORY_VERSIONS`.
         live: the live content versions (:data:`CONTENT_VERSIONS`).
     """
-    dead = history.present("snapshot_id").anti_join(live, _VERSION_KEYS)
-    return _latest(dead, HISTORY_VERSIONS, _VERSION_KEYS).flat_map(_Ended())
+    dead = history.present("snapshot_id").anti_join(live, _SNAPSHOT_KEYS)
+    return _latest(dead, HISTORY_VERSIONS, _SNAPSHOT_KEYS).flat_map(_Ended())
 
 
 class _Ended:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterator
-from contextlib import closing
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from nessie_gc_core.algorithms.history import Walked
-from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
-from nessie_gc_core.connectors import RepositoryConnector
-from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
-
-_PIECE = 1_000
-"""So many commits are handed on at once."""
+from nessie_gc_core.algorithms.all_commits import AllCommits
+from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind
 
 
 @dataclass(slots=True)
@@ -39,7 +32,7 @@ class PastContent:
 
 
 class PastContents:
-    """What the commits of all references say, each commit read once."""
+    """What the commits of all references say; one entry for each content that is gone, and for each key."""
 
     def __init__(self, live: Collection[str]) -> None:
         """Takes the ids of the contents that are live, which are left out."""
@@ -48,27 +41,10 @@ class PastContents:
         self._changed: dict[str, datetime] = {}
         self._unexplained: datetime | None = None
 
-    def read(self, repository: RepositoryConnector, *, parallelism: int, progress: Callable[[int, int], None]) -> None:
-        """Walks all references, so many at once.
-
-        Args:
-            repository: whose commits are read.
-            parallelism: how many references are walked at once.
-            progress: told how many references are done.
-        """
-        references = list(repository.references())
-        walked = Walked(threading.Lock(), set())
-
-        def walk(job: tuple[int, Reference]) -> Iterator[list[LogEntry]]:
-            number, reference = job
-            yield from in_pieces(_new_commits(repository, reference, walked), _PIECE)
-            progress(number, len(references))
-
-        pieces = read_ahead(enumerate(references, start=1), walk, at_once=lambda job: parallelism, kind="history")
-        with closing(pieces):
-            for piece in pieces:
-                for entry in piece:
-                    self._add(entry)
+    def read(self, commits: AllCommits) -> None:
+        """Reads them all; where a problem is noted there, nothing can be concluded."""
+        for entry in commits.of_each(lambda reference, entries: entries):
+            self._add(entry)
 
     def gone(self) -> Iterator[tuple[PastContent, datetime]]:
         """Each content with the time since when it is gone at the latest.
@@ -94,13 +70,3 @@ class PastContents:
                 continue
             found = self._found.setdefault(content.content_id, PastContent(content, time, time))
             found.add(content, time)
-
-
-def _new_commits(repository: RepositoryConnector, reference: Reference, walked: Walked) -> Iterator[LogEntry]:
-    """The commits of a reference up to one that another reference has led to."""
-    if reference.commit_id is None:
-        return
-    for entry in repository.commit_log(reference):
-        if not walked.is_new(entry.commit_id):
-            return
-        yield entry

@@ -96,6 +96,8 @@ class UnreferencedAssets:
         if self._identified is None or self._run is None:
             raise ConfigurationError("call identify_unreferenced_assets() first: there is nothing to add to the table")
         service, run, identified = self._identifying(parameters), self._run, self._identified
+        if service.parameters.dry_run:
+            return service.report(identified.run, run, assets=identified.assets)
         table = self._table(run, service.parameters, make_branch=True)
         assert table is not None  # its branch was made
         chosen = None if assets is None else run.engine.from_frame(assets, ASSETS)

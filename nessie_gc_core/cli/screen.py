@@ -44,7 +44,8 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
     if as_json:
         print_json(report.to_dict())
     elif hasattr(report, "__rich__") or hasattr(report, "__rich_console__"):
-        if isinstance(collection := getattr(report, "collection", None), GcReport):
+        collection = getattr(report, "collection", None)
+        if isinstance(collection, GcReport) and collection.live_set_id:
             _Page(standard_output(), zone).print(title, collection)
             say("")
         standard_output().print(report)

@@ -88,7 +88,10 @@ class AssetRun:
 
 
 def complete_runs(rows: pa.Table) -> list[AssetRun]:
-    """The complete runs of a table (:data:`ASSET_RUNS`), in the order of their numbers."""
+    """The complete runs of a table (:data:`ASSET_RUNS`), in the order of their numbers.
+
+    One that was added several times, under several numbers, is one run: the first of them.
+    """
     found = (row for row in rows.to_pylist() if row["status"] == RunStatus.COMPLETE.value)
     runs = (
         AssetRun(
@@ -105,4 +108,7 @@ def complete_runs(rows: pa.Table) -> list[AssetRun]:
         )
         for row in found
     )
-    return sorted(runs, key=lambda run: run.runid)
+    first: dict[str, AssetRun] = {}
+    for run in sorted(runs, key=lambda run: run.runid):
+        first.setdefault(run.run, run)
+    return list(first.values())

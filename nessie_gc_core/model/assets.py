@@ -11,6 +11,8 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from nessie_gc_core.model.locations import LocationRules
+
 
 class AssetType(StrEnum):
     """What an asset was to its table."""
@@ -122,10 +124,11 @@ failed, spared, too_young and would_delete; ``runid`` the number of the latest r
 """
 
 
-def asset_id(exact: str) -> bytes:
+def asset_id(raw: str, rules: LocationRules) -> bytes:
     """What tells an asset from any other in whatever run: the first half of the SHA-256 of its path.
 
     Args:
-        exact: the path as stores tell it apart (:meth:`nessie_gc_core.model.locations.LocationRules.exact`).
+        raw: its raw path.
+        rules: how locations compare; the path is taken as stores tell it apart, with its Azure account or its server.
     """
-    return hashlib.sha256(exact.encode()).digest()[:16]
+    return hashlib.sha256(f"{rules.left_out(raw)}\n{rules.exact(raw)}".encode()).digest()[:16]

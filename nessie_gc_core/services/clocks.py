@@ -58,7 +58,7 @@ def store_ages(locations: Iterable[str], age: AgeLimit, references_listed: datet
             store = store_of(location)
             if store in ages:
                 continue
-            theirs = _store_time(connectors, location, run)
+            theirs = store_time(connectors, location, run)
             passed = run.clock() - now[0]
             others = (time + passed for time in now)
             newest = age.newest_deletable(references_listed, theirs, *others)
@@ -66,7 +66,8 @@ def store_ages(locations: Iterable[str], age: AgeLimit, references_listed: datet
     return ages
 
 
-def _store_time(connectors: OpenConnectors, location: str, run: Run) -> datetime:
+def store_time(connectors: OpenConnectors, location: str, run: Run) -> datetime:
+    """The time now by the clock of a location's store; ours where it does not tell."""
     lister = connectors.lister(location)
     if isinstance(lister, SupportsStoreClock):
         try:

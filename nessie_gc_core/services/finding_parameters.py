@@ -121,5 +121,5 @@ def dropped_after_option() -> timedelta | None:
     return option(
         None,
         section=SWEEP,
-        help="Sweep the locations of tables and views that have been gone for longer than this, too.",
+        help="Sweep places of tables and views that have been gone for longer than this, too; reads all commits.",
     )

@@ -87,7 +87,7 @@ class WhatIfReport(ShownAsText):
     freed_by_table: Sequence[tuple[str, Tally]]
     """The same by table, the most bytes first."""
     freed_by_reference: Sequence[tuple[str, Tally]]
-    """The same by the reference that had them last, the most bytes first."""
+    """The same by a reference that had them, the most bytes first."""
     garbage: Tally
     """Files that nothing needs, whatever the policies: no known commit has them."""
     ended_by_reference: Sequence[EndedStates]
@@ -156,7 +156,7 @@ class WhatIfService(Service[Run]):
     """Say what a cut-off policy would free, by table and reference, and which states would end; this deletes no file.
 
     All commits are walked, and the files of old states are found as 'gc' finds them. A file or state that several
-    references have counts for the one that had it last.
+    references had counts for one of them.
     """
 
     name: ClassVar[str] = "what-if"

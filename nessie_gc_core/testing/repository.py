@@ -51,6 +51,8 @@ class RepositoryConnectorContract(RepositorySituationTests):
         ``other_addresses``: connectors to the same repository by another address.
 
     Optional:
+        ``new_branch``: for connectors that can make branches, the name of one that is not there; the fixture takes it
+        away again.
         ``missing_commit_id``: a well-formed commit id that the repository does not have.
         ``secrets``: texts that may not appear in the identity, in any repr, or in an error.
 

@@ -98,6 +98,10 @@ class RepositorySituationTests(OptionsTests):
         raise not_defined("break_table", situation=True)
 
     @pytest.fixture
+    def new_branch(self) -> str:
+        return f"kit_{uuid4().hex}"
+
+    @pytest.fixture
     def repository(self, open_repository: OpenRepository) -> Iterator[RepositoryConnector]:
         with open_repository() as repository:
             yield repository
@@ -197,12 +201,13 @@ class RepositorySituationTests(OptionsTests):
         assert now is None or timedelta(0) == now.utcoffset()
 
     @demands("SupportsBranches: a branch that is made holds no content, and making it again changes nothing.")
-    def test_a_branch_that_is_made_is_empty_and_made_once(self, repository: RepositoryConnector) -> None:
+    def test_a_branch_that_is_made_is_empty_and_made_once(
+        self, repository: RepositoryConnector, new_branch: str
+    ) -> None:
         if not isinstance(repository, SupportsBranches):
             skip_without(repository, SupportsBranches)
-        name = f"kit_{uuid4().hex}"
-        assert [repository.make_branch(name), repository.make_branch(name)] == [True, False]
-        (made,) = (reference for reference in repository.references() if reference.name == name)
+        assert [repository.make_branch(new_branch), repository.make_branch(new_branch)] == [True, False]
+        (made,) = (reference for reference in repository.references() if reference.name == new_branch)
         assert made.kind is ReferenceKind.BRANCH
         assert list(repository.contents(made)) == []
 

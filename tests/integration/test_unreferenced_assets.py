@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from collecting import spark_engine
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import StaticTable
 
@@ -19,8 +20,10 @@ from nessie_gc_core.api import Collector, delete_unreferenced_assets, identify_u
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.engines.spark.tables import SparkTables
 from nessie_gc_core.errors import ConfigurationError, TableError
 from nessie_gc_core.model.assets import ASSETS
+from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.testing.servers import NessieServer
 
 if TYPE_CHECKING:
@@ -88,6 +91,41 @@ def test_on_spark_connect(connect: SparkSession, nessie: NessieServer, tmp_path:
     assert [(2,)] == [tuple(row) for row in connect.sql(f"SELECT * FROM {lake.table}").collect()]
     connect.sql(f"DROP TABLE {lake.table}")
     lake.references.delete(lake.branch)
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_the_catalog_of_a_branch_has_the_credentials_of_the_first(spark: SparkSession) -> None:
+    first = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "nessie", ".uri": "http://127.0.0.1:1/api/v2"}
+    first |= {".ref": "main", ".authentication.type": "BEARER", ".authentication.token": "a-secret"}
+    for key, value in first.items():
+        spark.conf.set(f"spark.sql.catalog.guarded{key}", value)
+    spark.conf.set("spark.sql.catalog.guarded2.authentication.token", "another")
+    SparkTables(spark_engine(spark), "guarded", branch="v1.0")
+    name = "guarded_on_" + b"v1.0".hex()
+    there = {key: value for key, value in spark.conf.getAll.items() if key.startswith(f"spark.sql.catalog.{name}")}
+    assert there.pop(f"spark.sql.catalog.{name}.cache-enabled") == "false"
+    assert there == {f"spark.sql.catalog.{name}{key}": value for key, value in {**first, ".ref": "v1.0"}.items()}
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_rows_are_taken_out_while_others_are_added(lake: NessieLake) -> None:
+    engine, name = spark_engine(lake.spark), ("gc", "beside")
+    keys = pa.schema([pa.field("key", pa.int64(), nullable=False)])
+    tables = SparkTables(engine, lake.catalog)
+    tables.create(name, keys, properties={})
+    tables.append(name, engine.dataset(to_batches([(n,) for n in range(10)], keys), keys))
+    adding = threading.Thread(
+        target=lambda: [tables.append(name, engine.dataset(to_batches([(n,)], keys), keys)) for n in range(10, 16)]
+    )
+    adding.start()
+    for number in range(4):
+        tables.remove(name, engine.dataset(to_batches([(number,)], keys), keys))
+    adding.join()
+    found = {row["key"] for row in tables.read(name, keys).summary().to_pylist()}
+    assert found == set(range(4, 16))
+    tables.drop(name)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,6 +12,8 @@ from collecting import LakeServices, in_memory
 from nessie_gc_memory import MemoryLake, delete, put
 
 from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.model.live_sets import SeenContent
+from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
@@ -77,7 +79,7 @@ def test_s20_its_files_go_when_it_is_gone_for_long_enough(dropped: DroppedLake) 
         dropped.lake.advance(DAY)
         dropped.collect(after=10 * DAY)
         gone.append(not dropped.is_there)
-    assert gone == [False] * 10 + [True] * 3  # ten whole days after the commit that dropped it
+    assert gone == [False] * 11 + [True] * 2  # the first of them saw on its first day that it was gone
 
 
 def test_s20_it_stays_where_nobody_says_how_long_it_has_to_be_gone(dropped: DroppedLake) -> None:
@@ -197,7 +199,7 @@ def test_s20_what_a_reference_showed_lately_that_is_gone_stays(dropped: DroppedL
     dropped.lake.branch("dev", at="main")
     dropped.drop()
     dropped.lake.advance(30 * DAY)
-    dropped.services.mark("1")  # dev still shows it
+    dropped.collect(after=10 * DAY)  # dev still shows it
     dropped.lake.advance(DAY)
     dropped.lake.drop("dev")
     dropped.collect(after=10 * DAY)
@@ -242,3 +244,58 @@ def test_s20_where_it_was_cannot_be_read_any_more(dropped: DroppedLake) -> None:
         dropped.lake.objects.delete(path)
     dropped.collect(after=10 * DAY)
     assert dropped.is_there
+
+
+# ---- what witnesses cannot say ------------------------------------------------------------------------
+def test_s20_the_commits_do_not_overrule_a_live_set_that_saw_it_later(dropped: DroppedLake) -> None:
+    dropped.lake.branch("dev", at="main")
+    dropped.drop()
+    for _ in range(4):  # a collection a week, each of which sees it on dev
+        dropped.lake.advance(7 * DAY)
+        dropped.collect(after=5 * DAY)
+    dropped.lake.advance(7 * DAY - timedelta(hours=1))
+    dropped.lake.drop("dev")
+    dropped.lake.advance(timedelta(hours=1))
+    dropped.collect(after=5 * DAY)
+    assert dropped.is_there
+
+
+@pytest.mark.parametrize("sees_it_alive", [True, False])
+def test_s20_the_place_is_listed_as_its_metadata_writes_it(dropped: DroppedLake, sees_it_alive: bool) -> None:
+    doubled = dropped.lake.table("db.doubled", location="memory://warehouse/db//doubled", content_id="doubled")
+    dropped.lake.commit("main", put(doubled.append("a.parquet").version))
+    others = dropped.lake.put("memory://warehouse/db/doubled/somebody-elses.csv")
+    for _ in range(15 * sees_it_alive):
+        dropped.lake.advance(DAY)
+        dropped.collect(after=10 * DAY)
+    dropped.lake.commit("main", delete("db.doubled"))
+    for _ in range(3):
+        dropped.lake.advance(12 * DAY)
+        dropped.collect(after=10 * DAY)
+    assert others in dropped.lake.paths()
+    assert not [path for path in dropped.lake.paths() if path.startswith("memory://warehouse/db//doubled/")]
+
+
+def test_s20_no_clock_makes_a_content_gone_for_longer(dropped: DroppedLake) -> None:
+    dropped.lake.advance(30 * DAY)
+    dropped.drop()
+    dropped.lake.advance(timedelta(hours=2))
+    ahead = replace(dropped.services, clock=lambda: dropped.lake.time + 30 * DAY)
+    sweep = SweepParameters(min_age=timedelta(hours=1), dropped_after=5 * DAY)
+    ahead.collect("1", sweep=sweep)
+    assert dropped.is_there
+
+
+def test_s20_a_place_that_no_plugin_lists_is_passed_over(dropped: DroppedLake) -> None:
+    seen_for(dropped, 15)
+    seen = SeenContent(
+        content_id="far",
+        content_type=ICEBERG_TABLE,
+        location="moon://crater/t/",
+        first_seen=dropped.lake.time - 99 * DAY,
+        last_seen=dropped.lake.time - 99 * DAY,
+    )
+    dropped.services.store.register_contents(dropped.services.repository.identity(), [seen])
+    dropped.lake.advance(DAY)
+    report = dropped.collect(after=10 * DAY)
+    assert (0, []) == (report.exit_code, list(report.unknown))

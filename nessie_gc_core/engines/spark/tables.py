@@ -29,6 +29,8 @@ _SQL_TYPES = {
     pa.timestamp("us", tz="UTC"): "TIMESTAMP",
 }
 _CATALOG = "spark.sql.catalog."
+_TRIES = 5
+_CONFLICTS = ("ValidationException", "CommitFailedException")
 _NESSIE = "org.apache.iceberg.nessie.NessieCatalog"
 
 
@@ -102,7 +104,8 @@ class SparkTables(Tables):
         Iceberg then refuses a commit where a file came in between that may hold such a row (isolation level
         serializable): https://iceberg.apache.org/docs/1.11.0/spark-configuration/#write-options
         """
-        rows = self._engine.dataset(to_batches([tuple(row.values())], since.schema), since.schema)
+        schema = pa.schema([since.schema.field(column) for column in row])
+        rows = self._engine.dataset(to_batches([tuple(row.values())], schema), schema)
         writer = frame_of(rows).coalesce(1).writeTo(self._sql_name(name)).option("isolation-level", "serializable")
         if since.snapshot_id is not None:
             writer = writer.option("validate-from-snapshot-id", str(since.snapshot_id))
@@ -136,10 +139,20 @@ class SparkTables(Tables):
         with _refusals(f"take rows out of {self._shown(name)}"):
             frame_of(keys).createOrReplaceTempView(view)
             try:
-                table = self._sql_name(name)
-                self._session.sql(f"DELETE FROM {table} t WHERE EXISTS (SELECT 1 FROM {view} k WHERE {same})")
+                self._again(f"DELETE FROM {self._sql_name(name)} t WHERE EXISTS (SELECT 1 FROM {view} k WHERE {same})")
             finally:
                 self._session.catalog.dropTempView(view)
+
+    def _again(self, statement: str) -> None:
+        """Runs a statement, and once more where another commit was faster than it."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self._session.sql(statement)
+            except Exception as error:  # the classes are those of Py4J, of Spark, or of Spark Connect
+                if tries_left == 0 or not any(conflict in str(error) for conflict in _CONFLICTS):
+                    raise
+            else:
+                return
 
     def drop(self, name: TableName) -> None:
         """``DROP TABLE``."""
@@ -156,7 +169,11 @@ class SparkTables(Tables):
 def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
     """The catalog, or a second one that is configured as it is but for the branch."""
     prefix = f"{_CATALOG}{catalog}"
-    settings = {row.key: row.value for row in session.sql("SET").collect() if row.key.startswith(prefix)}
+    settings = {
+        key: value
+        for key, value in session.conf.getAll.items()
+        if key == prefix or key.startswith(f"{prefix}.")  # the statement SET would hide secrets
+    }
     if prefix not in settings and catalog != "spark_catalog":
         raise ConfigurationError(
             f"the Spark session has no catalog {catalog!r}; configure it with `spark_conf` "
@@ -172,7 +189,7 @@ def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
         )
     if settings.get(f"{prefix}.ref") == branch:
         return catalog
-    other = f"{catalog}_on_{branch}"
+    other = f"{catalog}_on_{branch}" if branch.isidentifier() else f"{catalog}_on_{branch.encode().hex()}"
     for key, value in {**settings, f"{prefix}.ref": branch, f"{prefix}.cache-enabled": "false"}.items():
         session.conf.set(f"{_CATALOG}{other}{key.removeprefix(prefix)}", value)
     return other

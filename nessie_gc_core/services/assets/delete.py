@@ -14,13 +14,12 @@ from nessie_gc_core.algorithms.assets import ApprovedAssets
 from nessie_gc_core.algorithms.handled_assets import Purge, handled, not_met
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.assets import ASSETS
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.assets.agreed import enough, latest_rows, times_seen
-from nessie_gc_core.services.assets.identify import existing_table, open_cache
+from nessie_gc_core.services.assets.identify import check_repository, existing_table, open_cache
 from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters, own_name
 from nessie_gc_core.services.assets.report import PurgeReport
 from nessie_gc_core.services.assets.settings import parameters_of
@@ -33,6 +32,7 @@ from nessie_gc_core.services.sweep import Directions
 log = logging.getLogger(__name__)
 
 _ASSET = pa.schema([ASSETS.field("asset")])
+_TRIED = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value, Outcome.FAILED.value)
 _GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
 
 
@@ -90,20 +90,14 @@ class _Purging:
         if not self._runs:
             self._run.report.warn("no run of the table is complete yet, so nothing is agreed upon")
             return
-        self._check_repository(self._runs[-1])
+        check_repository(self._run, self._runs, str(self._table))
+        self._runs = [each for each in self._runs if each.repository == self._runs[-1].repository]
         approved = self._approved().checkpoint()
         self.report.agreed.add(*AssetTable.sums(approved).values())
         if self.report.agreed.files:
             self._delete(approved)
         if self._parameters.drop_gc_table and not self._parameters.dry_run:
             self._table.drop()
-
-    def _check_repository(self, latest: AssetRun) -> None:
-        identity = self._run.repository.identity()
-        if latest.repository != identity:
-            raise ConfigurationError(
-                f"the table {self._table} was filled from {latest.repository}, not from {identity}; give that one"
-            )
 
     def _approved(self) -> Dataset:
         """The rows of the latest run whose assets enough runs have seen, and that the predicate lets through."""
@@ -124,14 +118,15 @@ class _Purging:
         swept = GcService(self._collection(), directions).swept(run)
         met = self.report.assets.select(_ASSET) if self.report.assets is not None else run.engine.empty(_ASSET)
         plan, index = swept.scope.plan, swept.scope.index
-        rest = not_met(approved, met, swept.stored, index=index, roots=plan.roots, purge=self._purge)
-        self._settle(rest.checkpoint())
+        rest = not_met(approved, met, swept.stored, index=index, units=plan.units, purge=self._purge)
+        self._settle(rest.checkpoint(), tried=False)
 
-    def _settle(self, found: Dataset) -> None:
+    def _settle(self, found: Dataset, *, tried: bool = True) -> None:
         """Reports what became of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""
         self.report.assets = found if self.report.assets is None else self.report.assets.union(found)
         for outcome, tally in AssetTable.by_outcome(found):
             self.report.outcomes[Outcome(outcome)].add(tally.files, tally.bytes)
+            self.report.tried += tally.files if tried and outcome in _TRIED else 0
         if self._parameters.dry_run:
             return
         if self._parameters.report_table is not None:

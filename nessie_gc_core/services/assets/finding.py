@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from nessie_gc_core.algorithms.all_commits import AllCommits
 from nessie_gc_core.algorithms.assets import NameAssets, Sighting, TableIndex, asset_files
 from nessie_gc_core.algorithms.history import held_files, walk_history
 from nessie_gc_core.dataset import Dataset
@@ -49,7 +50,7 @@ def named_assets(
     tables, readers = TableIndex(_tables(run, swept), rules), swept.located.readers
     if history is not None:
         files = files.left_join(history.held, list(FILE_KEYS.names))
-    dropped = [each.location for each in swept.located.dropped]
+    dropped = [rules.place_prefix(each.location) for each in swept.located.dropped]
     named = NameAssets(sighting, tables, readers, run.choice, history=history is not None, dropped=dropped)
     return files.flat_map(named)
 
@@ -58,14 +59,15 @@ def walked(run: Run, swept: Swept, parallelism: int) -> History:
     """Walks all commits of all references; so many references at once."""
     with run.report.phase("history"):
         live_set = run.store.get(uuid.UUID(run.report.live_set_id))
-        versions = walk_history(
-            run.engine,
-            run.repository,
-            ReferencePolicies.from_texts(live_set.policies, {head.name: head.policy for head in live_set.heads}),
-            remembered=_remembered(run, live_set),
+        commits = AllCommits(
+            repository=run.repository,
             parallelism=parallelism,
             progress=lambda done, total: run.tell("history", done, total),
         )
+        policies = ReferencePolicies.from_texts(live_set.policies, {head.name: head.policy for head in live_set.heads})
+        versions = walk_history(run.engine, commits, policies, remembered=_remembered(run, live_set))
+        for problem in commits.problems:
+            run.report.warn(f"the history is not whole: {problem}")
         live = run.engine.dataset(version_rows(run.store.content_versions(live_set.id)), CONTENT_VERSIONS)
         scope = swept.scope
         held = held_files(versions, live, scope.known, scope.index, run.choice, scope.readers)

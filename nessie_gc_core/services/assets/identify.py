@@ -82,16 +82,21 @@ class IdentifyService(Service[Run]):
 
     def _earlier(self, table: AssetTable | None) -> AssetRun | None:
         """The run with the wanted identity, where it is complete already."""
-        if self.parameters.run_id is None or table is None or not table.exists():
+        if self.parameters.run_id is None or table is None:
             return None
-        wanted = str(uuid.UUID(self.parameters.run_id))
-        return next((run for run in table.runs() if run.run == wanted), None)
+        return self._complete(table, str(uuid.UUID(self.parameters.run_id)))
+
+    @staticmethod
+    def _complete(table: AssetTable, identity: str) -> AssetRun | None:
+        """The complete run with an identity."""
+        return next((run for run in table.runs() if run.run == identity), None) if table.exists() else None
 
     def find(self, run: Run, table: AssetTable | None) -> Identified:
         """Finds what is unreferenced; the files of the table itself, where it is there, are not looked at."""
         own: Sequence[str] = ()
         if table is not None:
-            table.exists()  # what is something else is refused before the work
+            if table.exists():  # what is something else is refused before the work
+                check_repository(run, table.runs(), str(table))
             own = table.locations(self.parameters.more_tables)
         cache = open_cache(run, table, self.parameters.expansion_cache)
         swept = GcService(self.parameters.finding, Directions(cache=cache)).swept(run)
@@ -119,11 +124,16 @@ class IdentifyService(Service[Run]):
     def update(self, table: AssetTable, identified: Identified, assets: Dataset | None = None) -> AssetRun:
         """Adds what was found to the table, which is made where it is missing; gives the run with its number.
 
+        A run that is there already is not added again.
+
         Args:
             table: the table.
             identified: what was found.
             assets: what of it is added; all where nothing is said.
         """
+        earlier = self._complete(table, identified.run.run)
+        if earlier is not None:
+            return earlier
         table.make()
         chosen = identified.assets if assets is None else assets.checkpoint()
         sums = AssetTable.sums(chosen)
@@ -168,6 +178,7 @@ def open_table(
     if parameters.own_branch and isinstance(run.repository, SupportsBranches):
         branch = parameters.branch
         if make_branch:
+            run.resources.tables(catalog)  # a catalog that is not there is refused before anything is made
             run.repository.make_branch(branch)
         elif all(reference.name != branch for reference in run.repository.references()):
             return None
@@ -181,6 +192,20 @@ def open_cache(run: Run, table: AssetTable | None, name: str | None) -> Expansio
         return None
     entries = run.engine.empty(CACHED_FILES) if table is None else table.remembered(found)
     return ExpansionCache(entries, reader=reading_plugins(run.choice))
+
+
+def check_repository(run: Run, runs: Sequence[AssetRun], table: str) -> None:
+    """Refuses a table that was filled from another repository, whose runs would count for this one.
+
+    Raises:
+        ConfigurationError: it was.
+    """
+    identity = run.repository.identity()
+    if runs and runs[-1].repository != identity:
+        raise ConfigurationError(
+            f"the table {table} was filled from {runs[-1].repository}, not from {identity}; give that repository, or "
+            "another table"
+        )
 
 
 def existing_table(run: Run, parameters: DeleteUnreferencedParameters | AssetPageParameters) -> AssetTable:

@@ -261,7 +261,9 @@ class DeleteUnreferencedParameters(DeletionParameters):
         """What is said here of the settings that the latest run has as well."""
         names = ("default_cutoff", "cutoff", "min_age", "no_age_floor", "allow", "min_depth", "strict_unknown")
         said = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in said.items() if value not in (None, (), [], False)}
+        return {
+            name: value for name, value in said.items() if not (value is None or value is False or value in ((), []))
+        }
 
     def check(self, choice: ConnectorChoice) -> None:
         """Refuses parameters that make no sense, before anything is opened.

@@ -76,13 +76,10 @@ class PurgeReport(ShownAsText):
     """The assets that enough runs have seen, and that the predicate let through."""
     outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
     """What became of them."""
+    tried: int = 0
+    """How many files it tried to delete; what was gone before it began is not among them."""
     assets: Dataset | None = field(default=None, repr=False)
     """Each of them with what became of it (:data:`HANDLED_ASSETS`); ``None`` where none was agreed upon."""
-
-    @property
-    def tried(self) -> int:
-        """How many files it tried to delete."""
-        return sum(self.outcomes[each].files for each in (Outcome.DELETED, Outcome.ALREADY_GONE, Outcome.FAILED))
 
     @property
     def failed(self) -> int:

@@ -27,6 +27,8 @@ _VERSION = 1
 _ASSETS, _RUNS = "unreferenced-assets", "unreferenced-assets-runs"
 _REPORT, _LOST, _CACHE = "deleted-assets", "lost-files", "expansion-cache"
 _RUNS_SUFFIX = "_runs"
+_ISOLATION = {"write.delete.isolation-level": "snapshot"}
+"""A run that adds rows does not stop a deletion that takes out others."""
 _CLAIMS = 20
 """How many runs may take a number away from one that is at work."""
 _SUM = pa.schema([pa.field("assets", pa.int64()), pa.field("size_bytes", pa.int64())])
@@ -211,7 +213,7 @@ class AssetTable:
 
 def _make(tables: Tables, name: TableName, kind: str, schema: pa.Schema, bucket_by: str | None) -> None:
     """Makes a table, or the columns that it lacks."""
-    properties = {KIND: kind, VERSION: str(_VERSION)}
+    properties = {KIND: kind, VERSION: str(_VERSION), **_ISOLATION}
     tables.create(name, schema, bucket_by=bucket_by, properties=properties)
     state = tables.state(name)
     there = {field.name.lower() for field in state.schema} if state is not None else set()

@@ -83,6 +83,12 @@ class TestNessieConnector(RepositoryConnectorContract):
         return commit
 
     @pytest.fixture
+    def new_branch(self, writer: NessieWriter) -> Iterator[str]:
+        name = f"made_{next(numbers)}"
+        yield name
+        writer.drop(name)
+
+    @pytest.fixture
     def detached(self, writer: NessieWriter) -> Reference:
         name = writer.branch()
         head = writer.commit(name, put(table("s3://b/gone/1.json"), "gone"))

@@ -71,13 +71,14 @@ class MemoryContentToFiles(ContentToFiles):
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
         """The manifests of a manifest list, or the data files of a manifest."""
         if file.kind == FileKind.MANIFEST_LIST:
-            found, kind = _texts(file.path, self._read(file.path, "manifest-list"), "manifests"), FileKind.MANIFEST
+            content = self._read(file.path, "manifest-list")
+            manifests = _texts(file.path, content, "manifests")
+            lengths = dict(zip(manifests, content.get("lengths", ()), strict=False))
+            for path in manifests:
+                yield ReachableFile(path=path, kind=FileKind.MANIFEST, length=lengths.get(path))
         elif file.kind == FileKind.MANIFEST:
-            found, kind = _texts(file.path, self._read(file.path, "manifest"), "files"), FileKind.DATA
-        else:
-            return
-        for path in found:
-            yield ReachableFile(path=path, kind=kind)
+            for path in _texts(file.path, self._read(file.path, "manifest"), "files"):
+                yield ReachableFile(path=path, kind=FileKind.DATA)
 
     def named_places(self, version: ContentVersion) -> Iterable[str] | None:
         """Every absolute path in the metadata file, if it is JSON."""

@@ -4,7 +4,7 @@ All of them but data files are small JSON objects::
 
     {"memory": "metadata", "location": "...", "historic-locations": [], "current-snapshot-id": 2,
      "snapshots": {"1": "...list", "2": "...list"}, "held-snapshot-ids": []}
-    {"memory": "manifest-list", "manifests": ["...manifest"]}
+    {"memory": "manifest-list", "manifests": ["...manifest"], "lengths": [100]}
     {"memory": "manifest", "files": ["...data file"]}
 """
 
@@ -73,6 +73,8 @@ class TableState:
     """Snapshot ids and manifest lists that the metadata lists."""
     manifests: Mapping[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """Snapshot ids and their manifests."""
+    lengths: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Manifests and their bytes."""
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """Manifests and their data files."""
     held: frozenset[int] = frozenset()
@@ -129,15 +131,21 @@ class TableState:
         data = tuple(name if "://" in name else f"{self.location}/data/{name}" for name in names)
         for path in data:
             self.lake.put(path, size)
-        manifest = self._put(f"{number:05}-manifest.json", {"memory": "manifest", "files": data})
+        content = {"memory": "manifest", "files": data}
+        manifest = self._put(f"{number:05}-manifest.json", content)
         manifests = (*before, manifest)
-        listed = self._put(f"{number:05}-snap-{snapshot_id}.json", {"memory": "manifest-list", "manifests": manifests})
+        lengths = {**self.lengths, manifest: len(json.dumps(content))}
+        listed = self._put(
+            f"{number:05}-snap-{snapshot_id}.json",
+            {"memory": "manifest-list", "manifests": manifests, "lengths": [lengths[each] for each in manifests]},
+        )
         return replace(
             self,
             current=snapshot_id,
             snapshots={**self.snapshots, snapshot_id: listed},
             manifests={**self.manifests, snapshot_id: manifests},
             files={**self.files, manifest: data},
+            lengths=lengths,
         )._stored()
 
     def _stored(self) -> TableState:

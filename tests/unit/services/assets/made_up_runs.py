@@ -11,7 +11,7 @@ from unit.services.assets.conftest import NAME, AssetLake
 
 from nessie_gc_core.engines.local.tables import LocalTables
 from nessie_gc_core.model.asset_runs import AssetRun
-from nessie_gc_core.model.assets import ASSETS, asset_id
+from nessie_gc_core.model.assets import ASSETS
 from nessie_gc_core.services.assets.table import AssetTable
 
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)
@@ -57,7 +57,7 @@ def _row(given: Mapping[str, Any], at: datetime) -> dict[str, Any]:
         **dict.fromkeys(ASSETS.names),
         "tableName": "db.t",
         "timestamp": at,
-        "asset": asset_id(given["name"]),
+        "asset": given["name"].encode(),
         "snapshotId": "",
         "assetType": "DATA_FILE",
         "path": f"memory://warehouse/{given['name']}",

@@ -10,10 +10,17 @@ from nessie_gc_memory import delete as drop
 from nessie_gc_memory import put
 from unit.services.assets.conftest import NAME, RUNS, AssetLake
 
+from nessie_gc_core.algorithms.assets import ApprovedAssets
+from nessie_gc_core.algorithms.planned import PLANNED_FILES
+from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.assets import ASSETS, asset_id
+from nessie_gc_core.model.batches import from_micros, to_batches
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.assets.agreed import spaced
+from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters
 
 DATA = "memory://warehouse/db/t/data/"
 
@@ -197,3 +204,50 @@ def test_the_files_of_a_dropped_table_go_once_enough_runs_have_seen_them(assets:
     report = assets.delete(seen_count=2)
     assert (report.agreed.files, 0) == (report.tried, report.failed)
     assert not [path for path in assets.lake.paths() if "/db/t/" in path]
+
+
+def test_a_checksum_file_alone_is_nothing_that_anybody_agreed_upon() -> None:
+    rules, place = LocationRules(), "file:///lake/t/"
+    files = [
+        ("u", name, place, path, 9, 7, sidecar)
+        for name, path, sidecar in (
+            ("a", "a", False),
+            ("a", ".a.crc", True),
+            ("b", "b", False),
+            ("b", ".b.crc", True),
+            ("c", ".c.crc", True),
+        )
+    ]
+    row = {**dict.fromkeys(ASSETS.names), "asset": asset_id(f"{place}a", rules), "sizeBytes": 9}
+    row |= {"modified": from_micros(7), "timestamp": from_micros(7), "runid": 1}
+    row |= dict.fromkeys(("tableName", "snapshotId", "assetType", "path", "name"), "")
+    with LocalEngine() as engine:
+        agreed = engine.dataset(to_batches([tuple(row.values())], ASSETS), ASSETS)
+        dead = engine.dataset(to_batches(files, PLANNED_FILES), PLANNED_FILES)
+        others = ApprovedAssets(agreed, rules).others(dead).summary().to_pylist()
+    assert {"b", ".c.crc"} == {other["path"] for other in others}
+
+
+def test_a_limit_of_nothing_is_a_limit() -> None:
+    assert {"min_depth": 0} == DeleteUnreferencedParameters(table="c.n.t", min_depth=0).settings
+
+
+def test_what_is_listed_in_another_spelling_is_not_taken_for_gone(assets: AssetLake) -> None:
+    for _ in range(2):
+        assets.identify()
+    rows = [{**row, "path": row["path"].replace("/db/t/", "/db//t/")} for row in assets.rows()]
+    rows = [{**row, "asset": asset_id(row["path"], assets.services.choice.rules())} for row in rows]
+    assets.catalog.drop(NAME)
+    assets.catalog.create(NAME, ASSETS, properties={})
+    assets.catalog.append(NAME, pa.Table.from_pylist(rows, ASSETS).to_batches())
+    report = assets.delete(seen_count=2)
+    assert (0, 0) == (report.outcomes[Outcome.ALREADY_GONE].files, report.tried)
+    assert len(rows) == len(assets.rows())
+
+
+def test_accounts_and_servers_tell_assets_apart() -> None:
+    rules = LocationRules()
+    paths = ("abfss://lake@one.dfs.core.windows.net/t/f", "abfss://lake@two.dfs.core.windows.net/t/f")
+    assert 2 == len({asset_id(path, rules) for path in paths})
+    assert 2 == len({asset_id(path, rules) for path in ("hdfs://a/t/f", "hdfs://b/t/f")})
+    assert 1 == len({asset_id(path, rules) for path in ("s3://b/t/f", "s3a://b/t/f")})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -67,6 +68,7 @@ def test_the_same_is_found_with_and_without_it(assets: AssetLake) -> None:
         pytest.param(lambda row: {**row, "children": row["children"] + 1}, id="a row was not written"),
         pytest.param(lambda row: {**row, "parent_length": 5}, id="another length"),
         pytest.param(lambda row: {**row, "reader": "nessie-gc-memory 0.0.1"}, id="another version of the plugin"),
+        pytest.param(lambda row: {**row, "path": row["path"].replace("b.p", "x.p")}, id="another file"),
         pytest.param(lambda row: {**row, "parent_kind": "MANIFEST_LIST"}, id="another kind"),
         pytest.param(lambda row: {**row, "content_type": "ICEBERG_VIEW"}, id="another type of content"),
     ],
@@ -88,6 +90,19 @@ def test_rows_that_two_runs_wrote_at_once_count_once(assets: AssetLake) -> None:
     twice = pa.Table.from_pylist([dict(row) for row in entries(assets)], CACHED_FILES)
     assets.catalog.append(CACHE, twice.to_batches())
     assert identify(assets).collection.files_cached == len({row["parent"] for row in entries(assets)})
+
+
+def test_what_has_no_known_length_is_not_remembered(assets: AssetLake) -> None:
+    lists = [path for path in assets.lake.paths() if "-snap-" in path]
+    for path in lists:
+        stored = assets.lake.objects.get(path)
+        assert stored is not None
+        content = json.loads(stored.data or b"")
+        del content["lengths"]
+        assets.lake.put(path, json.dumps(content).encode())
+    identify(assets)
+    assert entries(assets) == []
+    assert identify(assets).collection.files_cached == 0
 
 
 def test_what_names_nothing_is_remembered(assets: AssetLake) -> None:

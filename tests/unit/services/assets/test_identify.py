@@ -8,10 +8,13 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 from nessie_gc_memory import delete, put
-from unit.services.assets.conftest import NAME, RUNS, AssetLake
+from unit.services.assets.conftest import NAME, RUNS, TABLE, AssetLake
 
-from nessie_gc_core.errors import ConfigurationError, TableError
+from nessie_gc_core.errors import ConfigurationError, RepositoryError, TableError
+from nessie_gc_core.model.asset_runs import ASSET_RUNS
 from nessie_gc_core.model.assets import ASSETS, ORIGINAL_COLUMNS
+from nessie_gc_core.services.assets.identify import IdentifyService, open_table
+from nessie_gc_core.services.assets.parameters import IdentifyParameters
 
 
 def test_each_run_adds_a_row_for_every_asset_that_it_sees(assets: AssetLake) -> None:
@@ -160,3 +163,39 @@ def test_the_table_of_the_original_gets_our_columns(assets: AssetLake) -> None:
     assert assets.identify().found.runid == 42
     found = {(row["runid"], row["location"]) for row in assets.rows()}
     assert found == {(41, None), (42, "memory://warehouse/db/t/")}
+
+
+def test_one_look_counts_once_however_often_it_is_added(assets: AssetLake) -> None:
+    service = IdentifyService(IdentifyParameters(table=TABLE, default_cutoff="1", min_age=timedelta(hours=1)))
+    assets.lake.advance(timedelta(days=1))
+    run = assets.run()
+    table = open_table(run, service.parameters, make_branch=True)
+    assert table is not None
+    found = service.find(run, table)
+    assert [1, 1] == [service.update(table, found).runid for _ in range(2)]
+    again = [{**row, "runid": 2} for row in assets.rows(table=RUNS)]  # as a second process would have added it
+    assets.catalog.append(RUNS, pa.Table.from_pylist(again, ASSET_RUNS).to_batches())
+    sightings = [{**row, "runid": 2} for row in assets.rows()]
+    assets.catalog.append(NAME, pa.Table.from_pylist(sightings, ASSETS).to_batches())
+    assert assets.delete(seen_count=2).agreed.files == 0
+    assert assets.delete(seen_count=1).agreed.files == found.run.assets
+
+
+def test_a_table_of_another_repository_is_refused(assets: AssetLake) -> None:
+    assets.identify()
+    (row,) = (row for row in assets.rows(table=RUNS) if row["status"] == "COMPLETE")
+    other = pa.Table.from_pylist([{**row, "runid": 2, "run": "other", "repository": "memory:other"}], ASSET_RUNS)
+    assets.catalog.append(RUNS, other.to_batches())
+    with pytest.raises(ConfigurationError, match="was filled from memory:other"):
+        assets.identify()
+    with pytest.raises(ConfigurationError, match="was filled from memory:other"):
+        assets.delete()
+
+
+def test_history_that_cannot_be_read_is_left_out_and_said(assets: AssetLake) -> None:
+    (main,) = assets.services.repository.references()
+    (*_, first) = assets.services.repository.commit_log(main)
+    assets.lake.faults.log[first.commit_id] = RepositoryError("the server forgot this commit")
+    report = assets.identify(history=True)
+    assert report.found.assets > 0
+    assert any("the history is not whole: main: the server forgot" in each for each in report.collection.warnings)
