@@ -22,7 +22,7 @@ from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
+from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows, version_row
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
@@ -118,17 +118,7 @@ def _nowhere(version: ContentVersion) -> LogEntry:
 def _row(version: ContentVersion, held_at: LogEntry, reference: str, policy: str) -> Row:
     time = to_micros(held_at.commit_time)
     holder = Holder(time, reference, held_at.commit_id, version.content_key, version.snapshot_id, policy)
-    return (
-        version.content_id,
-        version.content_type,
-        version.metadata_location,
-        version.snapshot_id,
-        version.content_key,
-        version.commit_id,
-        None if version.commit_time is None else to_micros(version.commit_time),
-        version.location,
-        holder.text(),
-    )
+    return (*version_row(version), holder.text())
 
 
 def ended_states(history: Dataset, live: Dataset) -> Dataset:

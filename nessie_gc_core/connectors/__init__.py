@@ -2,7 +2,7 @@
 
 from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic
 from nessie_gc_core.connectors.content_to_files import ContentToFiles, SupportsKindOfName
-from nessie_gc_core.connectors.file_deleter import FileDeleter
+from nessie_gc_core.connectors.file_deleter import FileDeleter, SupportsEmptyDirectories
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
     ListingPart,
@@ -36,6 +36,7 @@ __all__ = [
     "Service",
     "SupportsBranches",
     "SupportsCutListing",
+    "SupportsEmptyDirectories",
     "SupportsFormerIdentities",
     "SupportsKindOfName",
     "SupportsLeftAlone",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
@@ -58,4 +58,22 @@ class FileDeleter(Connector):
         that could not be deleted is FAILED with its reason in one line; it never stops the others, and no error of
         one file is let through. Nothing but these files is touched: no directories, not even empty ones, no markers
         (S22), and nothing through a link to a folder (S24). Doing it twice does no harm (S15).
+        """
+
+
+@runtime_checkable
+class SupportsEmptyDirectories(Protocol):
+    """A deleter for file systems, in which a directory stays when its files are gone (S22)."""
+
+    def is_empty_directory(self, location: str) -> bool:
+        """Whether a location is a directory that is there, and nothing but directories is below it.
+
+        False for a link, in a store without directories, and where anything cannot be looked at.
+        """
+
+    def remove_empty_directory(self, location: str) -> bool:
+        """Removes such a directory and those in it, each by a call that fails where it is not empty.
+
+        Returns:
+            Whether it is gone. Where something has come in between, that stays, with the directories around it.
         """

@@ -57,20 +57,21 @@ def from_micros(micros: int | None) -> datetime | None:
 
 def version_rows(versions: Iterable[ContentVersion]) -> Iterator[pa.RecordBatch]:
     """Content versions as batches of their relation."""
-    rows: Iterator[Row] = (
-        (
-            version.content_id,
-            version.content_type,
-            version.metadata_location,
-            version.snapshot_id,
-            version.content_key,
-            version.commit_id,
-            None if version.commit_time is None else to_micros(version.commit_time),
-            version.location,
-        )
-        for version in versions
+    return to_batches(map(version_row, versions), CONTENT_VERSIONS)
+
+
+def version_row(version: ContentVersion) -> Row:
+    """A content version as a row of that relation."""
+    return (
+        version.content_id,
+        version.content_type,
+        version.metadata_location,
+        version.snapshot_id,
+        version.content_key,
+        version.commit_id,
+        None if version.commit_time is None else to_micros(version.commit_time),
+        version.location,
     )
-    return to_batches(rows, CONTENT_VERSIONS)
 
 
 def rows_to_versions(batch: pa.RecordBatch) -> Iterator[ContentVersion]:

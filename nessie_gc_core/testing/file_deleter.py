@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import FileDeleter
+from nessie_gc_core.connectors import FileDeleter, SupportsEmptyDirectories
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
-from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_unless_shareable
+from nessie_gc_core.testing.demands import demands, not_defined, possible, shown, skip_unless_shareable, skip_without
 from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import HasDirectory, PutDirectory, PutFile, PutLink
@@ -73,6 +73,40 @@ class FileDeleterContract(FileStoreFixtures):
     def deleter(self, open_deleter: Callable[[], FileDeleter]) -> Iterator[FileDeleter]:
         with open_deleter() as deleter:
             yield deleter
+
+    @demands(
+        "S22: an empty directory is removed with the directories in it, and by no call that removes anything else. Use "
+        "one that fails where a directory is not empty."
+    )
+    def test_s22_a_directory_is_removed_where_nothing_but_directories_is_in_it(
+        self,
+        deleter: FileDeleter,
+        location: str,
+        put_file: PutFile,
+        put_directory: PutDirectory | NotPossible,
+        has_directory: HasDirectory | NotPossible,
+        stored_paths: Callable[[str], Iterable[str]],
+    ) -> None:
+        if not isinstance(deleter, SupportsEmptyDirectories):
+            skip_without(deleter, SupportsEmptyDirectories)
+        put, is_there = (
+            possible(put_directory, "put_directory", deleter),
+            possible(has_directory, "has_directory", deleter),
+        )
+        put(location, "t/data/part=1")
+        put(location, "t/metadata")
+        if not deleter.is_empty_directory(f"{location}t/"):
+            pytest.skip(f"{shown(deleter)}: this store has no directories")
+        put(location, "full/metadata")
+        put_file(location, "full/data/f", b"x")
+        assert not deleter.is_empty_directory(f"{location}full/")
+        assert not deleter.remove_empty_directory(f"{location}full/")
+        assert list(stored_paths(location)) == ["full/data/f"]
+        assert not deleter.is_empty_directory(f"{location}nothing/")
+        assert not deleter.remove_empty_directory(f"{location}nothing/")
+        assert deleter.remove_empty_directory(f"{location}t/")
+        assert not is_there(location, "t")
+        assert list(stored_paths(location)) == ["full/data/f"]
 
     @demands("A shareable deleter is used from several threads at once. Keep no state that changes an answer.")
     def test_threads_delete_what_each_was_given(

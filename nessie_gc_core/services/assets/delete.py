@@ -15,10 +15,11 @@ from nessie_gc_core.algorithms.handled_assets import Purge, handled, not_met
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.asset_runs import AssetRun
-from nessie_gc_core.model.assets import ASSETS
+from nessie_gc_core.model.assets import ASSETS, AssetType
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.assets.agreed import enough, latest_rows, times_seen
+from nessie_gc_core.services.assets.directories import remove_directories
 from nessie_gc_core.services.assets.identify import check_repository, existing_table, open_cache
 from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters, own_name
 from nessie_gc_core.services.assets.report import PurgeReport
@@ -107,19 +108,25 @@ class _Purging:
         return latest.semi_join(enough(seen, parameters.seen_count), ["asset"])
 
     def _delete(self, approved: Dataset) -> None:
-        """Judges everything again, and deletes what is agreed upon and still dead."""
-        run, rules = self._run, self._run.choice.rules()
+        """Judges everything again, and deletes what is agreed upon and still dead; directories come last."""
+        run, rules, given = self._run, self._run.choice.rules(), self._parameters
+        directories = approved.where("assetType", [AssetType.TABLE.value])
+        approved = approved.where("assetType", [AssetType.TABLE.value], negate=True)
 
         def handle(outcomes: Dataset) -> None:
             self._settle(handled(outcomes, approved, rules, self._purge).checkpoint())
 
-        cache = open_cache(run, self._table, self._parameters.expansion_cache)
+        cache = open_cache(run, self._table, given.expansion_cache)
         directions = Directions(only=ApprovedAssets(approved, rules), on_outcomes=handle, cache=cache)
         swept = GcService(self._collection(), directions).swept(run)
         met = self.report.assets.select(_ASSET) if self.report.assets is not None else run.engine.empty(_ASSET)
         plan, index = swept.scope.plan, swept.scope.index
         rest = not_met(approved, met, swept.stored, index=index, units=plan.units, purge=self._purge)
         self._settle(rest.checkpoint(), tried=False)
+        if directories.count():
+            on_request, dry_run = given.remove_directories, given.dry_run
+            removed = remove_directories(run, directories, swept, self._purge, on_request=on_request, dry_run=dry_run)
+            self._settle(removed.checkpoint())
 
     def _settle(self, found: Dataset, *, tried: bool = True) -> None:
         """Reports what became of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""

@@ -16,6 +16,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.lost_files import LOST_FILES
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.assets.directories import directory_assets, empty_directories
 from nessie_gc_core.services.assets.finding import named_assets, walked
 from nessie_gc_core.services.assets.lost import LostRun, find_lost
 from nessie_gc_core.services.assets.parameters import (
@@ -104,7 +105,11 @@ class IdentifyService(Service[Run]):
         at = live_set.references_listed or live_set.created
         identity = str(uuid.UUID(self.parameters.run_id)) if self.parameters.run_id else str(uuid.uuid4())
         history = walked(run, swept, self.parameters.identify_parallelism) if self.parameters.history else None
-        assets = named_assets(run, swept, Sighting(run=identity, runid=0, at=at), history, left_out=own).checkpoint()
+        sighting = Sighting(run=identity, runid=0, at=at)
+        assets = named_assets(run, swept, sighting, history, left_out=own)
+        if swept.located.dropped:
+            assets = assets.union(directory_assets(run, empty_directories(run, swept), sighting))
+        assets = assets.checkpoint()
         found = AssetRun(
             runid=0,
             run=identity,

@@ -228,6 +228,11 @@ class DeleteUnreferencedParameters(DeletionParameters):
         help="Iceberg table of the same catalog that receives a row for each asset that was handled.",
     )
     expansion_cache: str | None = expansion_cache_option()
+    remove_directories: bool = option(
+        False,
+        section=_ASSETS,
+        help="Remove the empty directories of dropped tables, too, on file systems that have them.",
+    )
     delete_on_purge: bool = option(
         True, section=_ASSETS, help="Take the rows of deleted assets out of the table of assets."
     )

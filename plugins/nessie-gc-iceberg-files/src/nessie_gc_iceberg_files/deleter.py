@@ -58,6 +58,16 @@ class IcebergFileDeleter(FileDeleter):
         yield from (failed(path, reason) for path, reason in refused.items())
         yield from store.delete(place.key, [path for path in paths if path not in refused])
 
+    def is_empty_directory(self, location: str) -> bool:
+        """On a local disk; elsewhere there are no directories."""
+        place = base_of(location)
+        return self._stores.of(place).is_empty_directory(place.key)
+
+    def remove_empty_directory(self, location: str) -> bool:
+        """From the innermost outwards."""
+        place = base_of(location)
+        return self._stores.of(place).remove_empty_directory(place.key)
+
     def take_traffic(self) -> Traffic:
         """Requests, bytes and waiting of this thread's calls; those of reader, lister and deleter together."""
         return taken()

@@ -94,6 +94,35 @@ class LocalStore(Store):
                     asked(started)
                     yield outcome
 
+    def is_empty_directory(self, prefix: str) -> bool:
+        """No link, no mount, and no name below it that is anything but a directory."""
+        base = prefix.rstrip("/")
+        try:
+            if not base or not stat.S_ISDIR(os.lstat(base).st_mode) or os.path.ismount(base):
+                return False
+            for folder, directories, files in os.walk(base, onerror=_raise):
+                below = (Path(folder, name) for name in directories)
+                if files or any(path.is_symlink() or path.is_mount() for path in below):
+                    return False
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def remove_empty_directory(self, prefix: str) -> bool:
+        """By ``rmdir``, which fails where a directory is not empty, and through handles that follow no links."""
+        base = prefix.rstrip("/")
+        if not self.is_empty_directory(prefix):
+            return False
+        try:
+            for _, directories, _, handle in os.fwalk(base, topdown=False, onerror=_raise):
+                for name in directories:
+                    os.rmdir(name, dir_fd=handle)
+            Path(base).rmdir()
+        except (OSError, ValueError) as error:
+            _LOG.info("%s stays: %s", base, _reason(error))
+            return False
+        return True
+
     def now(self, prefix: str) -> datetime:
         """This machine's clock, by which its file systems stamp files."""
         return datetime.now(UTC)
@@ -140,6 +169,10 @@ class LocalStore(Store):
     def _leave_alone(self, entry: os.DirEntry[str], reason: str) -> None:
         _LOG.info("left alone: %r %s", entry.path, reason)
         self._left_alone.count = getattr(self._left_alone, "count", 0) + 1
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _check_base(directory: str) -> None:

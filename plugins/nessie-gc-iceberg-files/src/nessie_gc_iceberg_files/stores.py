@@ -71,6 +71,14 @@ class Store(ABC):
     def now(self, prefix: str) -> datetime:
         """The time by the store's clock, UTC; asking may list below the prefix, and writes nothing."""
 
+    def is_empty_directory(self, prefix: str) -> bool:
+        """Whether it is a directory with nothing but directories below it; object stores have none."""
+        return False
+
+    def remove_empty_directory(self, prefix: str) -> bool:
+        """Removes it, and whether it is gone."""
+        return False
+
     def take_left_alone(self) -> int:
         """How many names its listings have left out since this was asked last."""
         return 0

@@ -1,0 +1,128 @@
+"""The empty directory of a table that is gone, as an asset (S22)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from nessie_gc_core.algorithms.assets import Sighting
+from nessie_gc_core.algorithms.handled_assets import Purge
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import SupportsEmptyDirectories
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, AssetReason, AssetType, TypeFrom, asset_id
+from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.model.locations import with_slash
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.dropped import Dropped
+from nessie_gc_core.services.needed import homes_of
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.sweep import Swept
+
+ON_REQUEST = "directories are removed on request only (`remove_directories`)"
+NOT_EMPTY = "it is not the empty directory of a dropped table any more"
+STAYS = "something has come into it, or it may not be removed"
+
+
+def empty_directories(run: Run, swept: Swept) -> list[Dropped]:
+    """Dropped tables of which nothing but an empty directory is left, and where nothing else lives.
+
+    Only of places that were listed to their end; one for each table, so there are few of them.
+    """
+    rules = run.choice.rules()
+    roots = frozenset(swept.scope.plan.roots)
+    homes = [rules.place_prefix(home) for home in _live_homes(swept)]
+    found = []
+    with OpenConnectors(run.choice) as connectors:
+        for dropped in swept.located.dropped:
+            place = rules.place_prefix(dropped.location)
+            unit = swept.scope.index.find(with_slash(dropped.location))
+            if unit is None or unit[0] not in roots:
+                continue
+            if any(home.startswith(place) or place.startswith(home) for home in homes):
+                continue
+            deleter = connectors.deleter(dropped.location)
+            if isinstance(deleter, SupportsEmptyDirectories) and _is_empty(deleter, dropped.location):
+                found.append(dropped)
+    return found
+
+
+def _live_homes(swept: Swept) -> Iterator[str]:
+    for batch in homes_of(swept.located.version_files).to_batches():
+        yield from (str(location) for (location,) in to_rows(batch, "location") if location is not None)
+
+
+def _is_empty(deleter: SupportsEmptyDirectories, location: str) -> bool:
+    try:
+        return deleter.is_empty_directory(with_slash(location))
+    except (NessieGcError, OSError):
+        return False
+
+
+def directory_assets(run: Run, directories: Iterable[Dropped], sighting: Sighting) -> Dataset:
+    """Directories as rows of the table of assets (:data:`ASSETS`)."""
+    rules = run.choice.rules()
+    rows = []
+    for dropped in directories:
+        path = with_slash(dropped.location)
+        row: dict[str, Any] = {
+            **dict.fromkeys(ASSETS.names),
+            "tableName": dropped.name,
+            "timestamp": sighting.at,
+            "asset": asset_id(path, rules),
+            "snapshotId": "",
+            "assetType": AssetType.TABLE.value,
+            "path": path,
+            "name": path.rstrip("/").rpartition("/")[2],
+            "runid": sighting.runid,
+            "run": sighting.run,
+            "location": path,
+            "sizeBytes": 0,
+            "typeFrom": TypeFrom.WALK.value,
+            "reason": AssetReason.DROPPED_TABLE.value,
+            "firstSeen": sighting.at,
+            "lastSeen": sighting.at,
+        }
+        rows.append(tuple(row.values()))
+    return run.engine.dataset(to_batches(rows, ASSETS), ASSETS)
+
+
+def remove_directories(
+    run: Run, approved: Dataset, swept: Swept, purge: Purge, *, on_request: bool, dry_run: bool
+) -> Dataset:
+    """What became of directories that enough runs have seen (:data:`HANDLED_ASSETS`), which are removed on request.
+
+    Args:
+        run: the run.
+        approved: their rows (:data:`ASSETS`).
+        swept: what the run found: those that are the empty directory of a dropped table now.
+        purge: the deletion.
+        on_request: whether anybody asked for it.
+        dry_run: whether nothing is removed.
+    """
+    rows = approved.summary().to_pylist()
+    now = {with_slash(dropped.location) for dropped in empty_directories(run, swept)} if rows else set()
+    handled = []
+    with OpenConnectors(run.choice) as connectors:
+        for row in rows:
+            became: tuple[Outcome, str | None] = (Outcome.SPARED, NOT_EMPTY if on_request else ON_REQUEST)
+            if on_request and row["path"] in now:
+                became = (Outcome.WOULD_DELETE, None) if dry_run else _removed(connectors, row["path"])
+            handled.append(_handled(row, *became, purge))
+    return run.engine.dataset(to_batches(handled, HANDLED_ASSETS), HANDLED_ASSETS)
+
+
+def _removed(connectors: OpenConnectors, location: str) -> tuple[Outcome, str | None]:
+    deleter = connectors.deleter(location)
+    assert isinstance(deleter, SupportsEmptyDirectories)
+    try:
+        gone = deleter.remove_empty_directory(location)
+    except (NessieGcError, OSError) as error:
+        return Outcome.FAILED, str(error)
+    return (Outcome.DELETED, None) if gone else (Outcome.FAILED, STAYS)
+
+
+def _handled(row: dict[str, Any], outcome: Outcome, reason: str | None, purge: Purge) -> tuple[Any, ...]:
+    more = {"deletion": purge.id, "timestamp": purge.at, "outcome": outcome.value, "reason": reason}
+    return tuple({**row, **more}[name] for name in HANDLED_ASSETS.names)

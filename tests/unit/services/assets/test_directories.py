@@ -1,0 +1,111 @@
+"""S22: the empty directory of a dropped table is an asset, and is removed on request only."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from collecting import on_disk
+from nessie_gc_memory import MemoryLake, MemoryTableCatalog, delete, put
+from unit.services.assets.conftest import LONG_AGO, AssetLake
+
+from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.model.assets import AssetType
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.assets.report import AssetsReport
+
+DAYS = timedelta(days=10)
+
+
+@dataclass
+class DirectoryLake:
+    """A table that stays and one that was dropped, on a disk, seen by live sets before and after the drop."""
+
+    assets: AssetLake
+    directory: Path
+    """That of the dropped table."""
+
+    def identify(self, **given: Any) -> AssetsReport:
+        return self.assets.identify(dropped_after=DAYS, **given)
+
+    def directories(self) -> set[str]:
+        """Those in the table of assets."""
+        rows = self.assets.rows("path", "assetType")
+        return {row["path"] for row in rows if row["assetType"] == AssetType.TABLE.value}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[DirectoryLake]:
+    name = str(uuid.uuid4())
+    lake = MemoryLake.named(name)
+    lake.now = LONG_AGO
+    kept = lake.table("db.kept", location="memory://warehouse/db/kept").append("k.parquet")
+    gone = lake.table("db.gone", location="memory://warehouse/db/gone").append("g.parquet")
+    lake.commit("main", put(kept.version), put(gone.version))
+    lake.advance(timedelta(days=20))
+    with (
+        LocalEngine(workers=2) as engine,
+        MemoryTableCatalog.from_options({}) as tables,
+        tables.open(name) as catalog,
+    ):
+        first = on_disk(lake, tmp_path, engine)
+        first.collect("1")
+        lake.commit("main", delete("db.gone"))
+        lake.advance(timedelta(days=1))
+        services = replace(on_disk(lake, tmp_path, engine), store=first.store)
+        services.collect("1")
+        lake.advance(timedelta(days=20))
+        yield DirectoryLake(AssetLake(lake, services, catalog), tmp_path / "warehouse" / "db" / "gone")
+    MemoryLake.forget(name)
+
+
+def emptied(lake: DirectoryLake) -> None:
+    """The files of the dropped table go first."""
+    lake.identify()
+    assert lake.directories() == set()
+    assert lake.assets.delete(seen_count=1).outcomes[Outcome.DELETED].files > 0
+    assert lake.directory.is_dir()
+    assert not [path for path in lake.directory.rglob("*") if path.is_file()]
+
+
+def test_s22_an_empty_directory_is_found_and_removed_on_request(lake: DirectoryLake) -> None:
+    emptied(lake)
+    lake.identify()
+    assert lake.directories() == {f"{lake.directory.as_uri()}/"}
+    spared = lake.assets.delete(seen_count=1)
+    assert (spared.outcomes[Outcome.SPARED].files, lake.directory.is_dir()) == (1, True)
+    would = lake.assets.delete(seen_count=1, remove_directories=True, dry_run=True)
+    assert (would.outcomes[Outcome.WOULD_DELETE].files, lake.directory.is_dir()) == (1, True)
+    done = lake.assets.delete(seen_count=1, remove_directories=True)
+    assert (done.outcomes[Outcome.DELETED].files, done.tried, lake.directory.exists()) == (1, 1, False)
+    assert lake.directories() == set()
+    assert lake.directory.with_name("kept").is_dir()
+
+
+def test_s22_a_directory_into_which_something_has_come_stays(lake: DirectoryLake) -> None:
+    emptied(lake)
+    lake.identify()
+    (lake.directory / "data" / "new.parquet").write_bytes(b"x")
+    report = lake.assets.delete(seen_count=1, remove_directories=True)
+    assert report.outcomes[Outcome.DELETED].files == 0
+    assert (lake.directory / "data" / "new.parquet").exists()
+
+
+def test_s22_a_directory_in_which_another_table_lives_is_none(lake: DirectoryLake, tmp_path: Path) -> None:
+    emptied(lake)
+    inner = lake.assets.lake.table("db.inner", location="memory://warehouse/db/gone/inner")
+    lake.assets.lake.commit("main", put(inner.version))
+    services = replace(
+        on_disk(lake.assets.lake, tmp_path, lake.assets.services.engine), store=lake.assets.services.store
+    )
+    lake.assets.services = services
+    for path in (lake.directory / "data", lake.directory / "metadata"):
+        for file in path.iterdir():
+            file.unlink()
+    lake.identify()
+    assert lake.directories() == set()
