@@ -70,3 +70,25 @@ def _stored(lake: MemoryLake, path: str | None) -> bytes:
     found = lake.objects.get(path or "")
     assert found is not None and found.data is not None, path
     return found.data
+
+
+def dropped_places(
+    lake: MemoryLake, repository: RepositoryConnector, policies: ReferencePolicies, *, changed_before: datetime
+) -> set[str]:
+    """Homes of contents that no live commit sees, and whose keys no commit has changed since an instant."""
+    live = {version.content_id for version in live_versions(repository, policies).values()}
+    states: dict[str, list[ContentVersion]] = {}
+    changed: dict[str, datetime] = {}
+    for reference in repository.references():
+        for entry in repository.commit_log(reference):
+            for operation in entry.operations or ():
+                latest = changed.get(operation.content_key, entry.commit_time)
+                changed[operation.content_key] = max(latest, entry.commit_time)
+                if operation.content is not None and operation.content.content_id not in live:
+                    states.setdefault(operation.content.content_id, []).append(operation.content)
+    old = (
+        versions
+        for versions in states.values()
+        if all(changed[version.content_key] < changed_before for version in versions)
+    )
+    return {home for versions in old for version in versions for home in homes(lake, version)}

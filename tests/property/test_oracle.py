@@ -10,7 +10,7 @@ from histories import lakes, policies
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nessie_gc_memory import MemoryLake
-from oracle import deletable, live_versions
+from oracle import deletable, dropped_places, live_versions
 from thoroughness import examples
 
 from nessie_gc_core.model.policies import ReferencePolicies
@@ -36,6 +36,28 @@ def test_exactly_what_the_oracle_allows_is_deleted(lake: MemoryLake, policy: str
     assert expected == before - lake.paths()
     assert needed <= lake.paths()
     assert report.outcomes["deleted"].files == len(expected)
+    assert (report.unknown, report.lost.files, report.exit_code) == ({}, 0, 0)
+
+
+@given(lakes(), policies, st.sampled_from([timedelta(0), timedelta(hours=1), 3 * DAY]))
+@slow
+def test_s20_nothing_goes_but_garbage_and_what_was_dropped_for_long_enough(
+    lake: MemoryLake, policy: str, after: timedelta
+) -> None:
+    services = in_memory(lake)
+    parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
+    before = lake.paths()
+    garbage = deletable(lake, services.repository, parsed, newest=lake.time - DAY)
+    needed = lake.needed_files(live_versions(services.repository, parsed).values())
+    places = dropped_places(lake, services.repository, parsed, changed_before=lake.time - after)
+
+    with services.engine:
+        report = services.collect(policy, sweep=SweepParameters(dropped_after=after))
+
+    gone = before - lake.paths()
+    assert garbage <= gone
+    assert needed <= lake.paths()
+    assert [] == [path for path in gone - garbage if not path.startswith(tuple(places))]
     assert (report.unknown, report.lost.files, report.exit_code) == ({}, 0, 0)
 
 
