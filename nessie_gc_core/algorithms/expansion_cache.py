@@ -87,8 +87,8 @@ class ExpansionCache:
         self._learned.append(self._entries(to_read, read, kind))
         count = to_read.count()
         self.files_known += wanted.count() - count
-        keyed = known.present("path").flat_map(KeyVersionFiles(index))
-        return read.select(EXPANDED_FILES).union(keyed.select(EXPANDED_FILES)), count
+        keyed = known.present("path").flat_map(KeyVersionFiles(index)).checkpoint()
+        return read.select(EXPANDED_FILES).union(keyed), count
 
     def learned(self) -> Dataset | None:
         """What is to be remembered from now on (:data:`CACHED_FILES`); ``None`` where nothing was expanded."""
