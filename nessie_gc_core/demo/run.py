@@ -13,15 +13,13 @@ from pathlib import Path
 from rich.console import Console
 
 from nessie_gc_core.demo.collector import COLLECTOR, LIVE_COMMITS, Collection, arguments, collect
-from nessie_gc_core.demo.lake import DROPPED_TABLE, STEPS, Lake
+from nessie_gc_core.demo.lake import STEPS, Lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.screen import FolderCount, Screen
 from nessie_gc_core.demo.spark import check_requirements, iceberg_session, use_catalog
 from nessie_gc_core.demo.verify import Reading, State, differences, read_states
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers import NESSIE_VERSION, NessieServer
-
-_WHY_DROPPED = "dropped before the live commits began, and longer ago than --dropped-after says"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +152,7 @@ def _folder_counts(
             before=len(files),
             after=len(left),
             after_bytes=sum(left.values()),
-            why=f"needed by {', '.join(users)}" if users else _WHY_DROPPED if table == DROPPED_TABLE else "",
+            why=f"needed by {', '.join(users)}" if users else "",
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 from spark_lakes import spark_files
 
 from nessie_gc_core.demo.collector import LIVE_COMMITS, collect
-from nessie_gc_core.demo.lake import Lake
+from nessie_gc_core.demo.lake import DROPPED_TABLE, Lake
 from nessie_gc_core.demo.verify import State, live_states
 from nessie_gc_core.testing.servers import NessieServer
 
@@ -32,10 +32,11 @@ def test_a_dry_run_names_exactly_the_files_that_no_live_state_needs(
 
 
 def unneeded(lake: Lake) -> set[str]:
-    """Everything in the folders of live states, less what Spark lists for those."""
+    """Everything in the folders of live states and of the dropped table, less what Spark lists for those states."""
     states = list({state.metadata_location: state for state in live_states(lake, commits=LIVE_COMMITS)}.values())
     needed = {local(path) for state in states for path in spark_files(lake, state)}
-    stored = {str(path) for state in states for path in folder_of(state).rglob("*") if path.is_file()}
+    folders = {folder_of(state) for state in states} | set(lake.warehouse.glob(f"shop/{DROPPED_TABLE}_*"))
+    stored = {str(path) for folder in folders for path in folder.rglob("*") if path.is_file()}
     return {path for path in stored - needed if not path.endswith(".crc")}
 
 

@@ -111,7 +111,7 @@ def test_the_catalog_of_a_branch_has_the_credentials_of_the_first(spark: SparkSe
 @pytest.mark.spark
 @pytest.mark.server
 def test_rows_are_taken_out_while_others_are_added(lake: NessieLake) -> None:
-    engine, name = spark_engine(lake.spark), ("gc", "beside")
+    engine, name = spark_engine(lake.spark), (lake.namespace, "beside")
     keys = pa.schema([pa.field("key", pa.int64(), nullable=False)])
     tables = SparkTables(engine, lake.catalog)
     tables.create(name, keys, properties={})

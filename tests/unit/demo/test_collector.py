@@ -32,7 +32,7 @@ def test_the_collector_gets_the_uri_and_the_engine(tmp_path: Path) -> None:
     run = collect("http://127.0.0.1:1", engine="local", folder=tmp_path, program=says)
     assert [
         *("gc", "-u", "http://127.0.0.1:1", "--inmemory", "--default-cutoff", "3", "--engine", "local"),
-        *("--min-age", "PT0S", "--no-age-floor", "--json"),
+        *("--min-age", "PT0S", "--no-age-floor", "--dropped-after", "PT1S", "--json"),
     ] == run.report["arguments"]
 
 
