@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from nessie_gc_core.algorithms.all_commits import AllCommits
+from nessie_gc_core.algorithms.storable import storable
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind
 
 
@@ -23,12 +24,12 @@ class PastContent:
     keys: set[str] = field(default_factory=set)
     """The dotted keys that it ever had."""
 
-    def add(self, version: ContentVersion, time: datetime) -> None:
-        """One more state of it."""
+    def add(self, key: str, version: ContentVersion, time: datetime) -> None:
+        """One more state of it, under a key."""
         self.created = min(self.created, time)
         if time > self.written:
             self.version, self.written = version, time
-        self.keys.add(version.content_key)
+        self.keys.add(key)
 
 
 class PastContents:
@@ -64,9 +65,11 @@ class PastContents:
         for operation in entry.operations:
             if operation.kind is OperationKind.UNCHANGED:
                 continue
-            key, content = operation.content_key, operation.content
+            key = operation.content_key
             self._changed[key] = max(time, self._changed.get(key, time))
-            if content is None or content.content_id in self._live:
+            if operation.content is None:
                 continue
-            found = self._found.setdefault(content.content_id, PastContent(content, time, time))
-            found.add(content, time)
+            content = storable(operation.content)  # as live sets have it
+            if content.content_id not in self._live:
+                found = self._found.setdefault(content.content_id, PastContent(content, time, time))
+                found.add(key, content, time)

@@ -299,3 +299,18 @@ def test_s20_a_place_that_no_plugin_lists_is_passed_over(dropped: DroppedLake) -
     dropped.lake.advance(DAY)
     report = dropped.collect(after=10 * DAY)
     assert (0, []) == (report.exit_code, list(report.unknown))
+
+
+@pytest.mark.parametrize("drops_it", [False, True])
+def test_s20_a_content_that_nothing_can_hold_stops_nothing_and_stays(dropped: DroppedLake, drops_it: bool) -> None:
+    odd = dropped.lake.table("db.odd", location="memory://warehouse/db/odd", content_id="odd\0\ud800").append(
+        "o.parquet"
+    )
+    dropped.lake.commit("main", put(odd.version))
+    dropped.drop()
+    if drops_it:
+        dropped.lake.commit("main", delete("db.odd"))
+    dropped.lake.advance(30 * DAY)
+    dropped.collect(after=10 * DAY)
+    assert {path for path in dropped.lake.paths() if "/db/odd/" in path} >= dropped.lake.needed_files([odd.version])
+    assert not dropped.is_there
