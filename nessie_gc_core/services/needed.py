@@ -50,7 +50,11 @@ class Located:
     """Where the contents of a live set lie, and what they name at first hand."""
 
     plan: SweepPlan
+    versions: Dataset
+    """The live content versions (:data:`CONTENT_VERSIONS`)."""
     version_files: Dataset
+    homes: pa.Table
+    """Distinct ``content_id``, ``content_type`` and raw base ``location``: a row or a few for each content."""
     readers: Sequence[type[ContentToFiles]]
     progress: _Progress
     dropped: Sequence[Dropped] = ()
@@ -76,8 +80,17 @@ def locate(run: SweepRun, *, dropped_after: timedelta | None = None) -> Located:
     if types - read_types:
         unread.find(versions, read_types)
     dropped = dropped_contents(run, dropped_after) if dropped_after is not None else []
-    plan = _plan(version_files, [each.location for each in dropped], unread, run)
-    return Located(plan=plan, version_files=version_files, readers=readers, progress=progress, dropped=dropped)
+    homes = _homes(version_files)
+    plan = _plan(homes, [each.location for each in dropped], unread, run)
+    return Located(
+        plan=plan,
+        versions=versions,
+        version_files=version_files,
+        homes=homes,
+        readers=readers,
+        progress=progress,
+        dropped=dropped,
+    )
 
 
 def find_needed(
@@ -160,9 +173,8 @@ def _read_versions(versions: Dataset, read_types: frozenset[str], run: SweepRun)
 
 
 # ---- where it lies ------------------------------------------------------------------------------------
-def _plan(version_files: Dataset, dropped: Iterable[str], unread: UnreadContents, run: SweepRun) -> SweepPlan:
+def _plan(homes: pa.Table, dropped: Iterable[str], unread: UnreadContents, run: SweepRun) -> SweepPlan:
     """Sweep units of all base locations, which are remembered; what no plugin reads is frozen (S23)."""
-    homes = homes_of(version_files)
     rules = run.choice.rules()
     allowed = run.parameters.allowed(rules)
     plan = plan_units(itertools.chain(_raw_locations(homes), dropped), rules, allowed)
@@ -215,7 +227,7 @@ def _remember(homes: pa.Table, rules: LocationRules, run: SweepRun) -> None:
         run.store.register_contents(run.live_set.repository, seen)
 
 
-def homes_of(version_files: Dataset) -> pa.Table:
+def _homes(version_files: Dataset) -> pa.Table:
     """Distinct content, type and raw base location of some version files (:data:`VERSION_FILES`)."""
     return version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
 

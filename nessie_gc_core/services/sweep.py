@@ -106,6 +106,8 @@ class SweepService(Service[Run]):
 class Swept:
     """What a sweep found, as relations on the engine of its run."""
 
+    live_set: LiveSet
+    """The live set that was swept, as it was before."""
     outcomes: Dataset | None
     """:data:`OUTCOMES` of the last step, if there was one."""
     located: Located
@@ -144,7 +146,9 @@ class _Sweep:
         records = SweepRecords(run, needed.scope)
         deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
-        return Swept(outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost)
+        return Swept(
+            live_set=run.live_set, outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost
+        )
 
     def _listing(
         self, units: Sequence[SweepUnit], rules: LocationRules

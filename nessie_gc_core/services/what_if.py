@@ -181,11 +181,11 @@ class WhatIfService(Service[Run]):
     def _looked(self, run: Run) -> WhatIfReport:
         swept = GcService(self.parameters.finding).swept(run)
         history = walked(run, swept, self.parameters.identify_parallelism)
-        live_set = run.store.get(uuid.UUID(run.report.live_set_id))
+        live_set = swept.live_set
         sighting = Sighting(run=str(live_set.id), runid=0, at=live_set.references_listed or live_set.created)
         assets = named_assets(run, swept, sighting, history).checkpoint()
         freed = assets.where("reason", [AssetReason.EXPIRED_COMMIT.value])
-        ended = ended_states(history.versions, history.live).checkpoint()
+        ended = ended_states(history.versions, swept.located.versions).checkpoint()
         policies = [head.policy for head in live_set.heads]
         return WhatIfReport(
             policies={policy: policies.count(policy) for policy in sorted(set(policies))},

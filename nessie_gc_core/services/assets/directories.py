@@ -10,13 +10,12 @@ from nessie_gc_core.algorithms.handled_assets import Purge
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsEmptyDirectories
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.errors import NessieGcError, UnknownLocationError
 from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, AssetReason, AssetType, TypeFrom, asset_id
-from nessie_gc_core.model.batches import to_batches, to_rows
-from nessie_gc_core.model.locations import with_slash
+from nessie_gc_core.model.batches import to_batches
+from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.dropped import Dropped
-from nessie_gc_core.services.needed import homes_of
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Swept
 
@@ -32,15 +31,16 @@ def empty_directories(run: Run, swept: Swept) -> list[Dropped]:
     """
     rules = run.choice.rules()
     roots = frozenset(swept.scope.plan.roots)
-    homes = [rules.place_prefix(home) for home in _live_homes(swept)]
+    try:
+        homes, around = _live_places(swept, rules)
+    except UnknownLocationError:
+        return []
     found = []
     with OpenConnectors(run.choice) as connectors:
         for dropped in swept.located.dropped:
             place = rules.place_prefix(dropped.location)
             unit = swept.scope.index.find(with_slash(dropped.location))
-            if unit is None or unit[0] not in roots:
-                continue
-            if any(home.startswith(place) or place.startswith(home) for home in homes):
+            if unit is None or unit[0] not in roots or place in around or not homes.isdisjoint(_prefixes(place)):
                 continue
             deleter = connectors.deleter(dropped.location)
             if isinstance(deleter, SupportsEmptyDirectories) and _is_empty(deleter, dropped.location):
@@ -48,9 +48,21 @@ def empty_directories(run: Run, swept: Swept) -> list[Dropped]:
     return found
 
 
-def _live_homes(swept: Swept) -> Iterator[str]:
-    for batch in homes_of(swept.located.version_files).to_batches():
-        yield from (str(location) for (location,) in to_rows(batch, "location") if location is not None)
+def _live_places(swept: Swept, rules: LocationRules) -> tuple[set[str], set[str]]:
+    """Where live contents are, and every place that has one of them in it.
+
+    Raises:
+        UnknownLocationError: one of them cannot be compared, and may be anywhere.
+    """
+    homes = {
+        rules.place_prefix(home) for home in swept.located.homes.column("location").to_pylist() if home is not None
+    }
+    return homes, {place for home in homes for place in _prefixes(home)}
+
+
+def _prefixes(place: str) -> Iterator[str]:
+    """A place, and all above it."""
+    return (place[: end + 1] for end, character in enumerate(place) if character == "/")
 
 
 def _is_empty(deleter: SupportsEmptyDirectories, location: str) -> bool:

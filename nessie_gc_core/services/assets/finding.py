@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -10,12 +9,11 @@ from nessie_gc_core.algorithms.all_commits import AllCommits
 from nessie_gc_core.algorithms.assets import NameAssets, Sighting, TableIndex, asset_files
 from nessie_gc_core.algorithms.history import held_files, walk_history
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_rows, version_rows
+from nessie_gc_core.model.batches import to_rows
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, OUTCOMES
+from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.services.needed import homes_of
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Swept
 
@@ -26,8 +24,6 @@ class History:
 
     versions: Dataset
     """:data:`HISTORY_VERSIONS`."""
-    live: Dataset
-    """:data:`CONTENT_VERSIONS` of the live set."""
     held: Dataset
     """:data:`HELD_FILES`."""
 
@@ -58,7 +54,7 @@ def named_assets(
 def walked(run: Run, swept: Swept, parallelism: int) -> History:
     """Walks all commits of all references; so many references at once."""
     with run.report.phase("history"):
-        live_set = run.store.get(uuid.UUID(run.report.live_set_id))
+        live_set = swept.live_set
         commits = AllCommits(
             repository=run.repository,
             parallelism=parallelism,
@@ -68,10 +64,9 @@ def walked(run: Run, swept: Swept, parallelism: int) -> History:
         versions = walk_history(run.engine, commits, policies, remembered=_remembered(run, live_set))
         for problem in commits.problems:
             run.report.warn(f"the history is not whole: {problem}")
-        live = run.engine.dataset(version_rows(run.store.content_versions(live_set.id)), CONTENT_VERSIONS)
-        scope = swept.scope
+        live, scope = swept.located.versions, swept.scope
         held = held_files(versions, live, scope.known, scope.index, run.choice, scope.readers)
-        return History(versions=versions, live=live, held=held)
+        return History(versions=versions, held=held)
 
 
 def _remembered(run: Run, live_set: LiveSet) -> Iterator[ContentVersion]:
@@ -85,9 +80,9 @@ def _tables(run: Run, swept: Swept) -> Iterator[tuple[str, str]]:
     """The raw base locations with the names of their tables, as far as the live set knows them."""
     yield from ((each.location, each.name) for each in swept.located.dropped if each.name)
     names: dict[str, str] = {}
-    for version in run.store.content_versions(uuid.UUID(run.report.live_set_id)):
+    for version in run.store.content_versions(swept.live_set.id):
         names[version.content_id] = max(version.content_key, names.get(version.content_id, ""))
-    for batch in homes_of(swept.located.version_files).to_batches():
+    for batch in swept.located.homes.to_batches():
         for content_id, location in to_rows(batch, "content_id", "location"):
             if location is not None:
                 yield str(location), names.get(str(content_id), "")

@@ -83,9 +83,8 @@ class IdentifyService(Service[Run]):
 
     def _earlier(self, table: AssetTable | None) -> AssetRun | None:
         """The run with the wanted identity, where it is complete already."""
-        if self.parameters.run_id is None or table is None:
-            return None
-        return self._complete(table, str(uuid.UUID(self.parameters.run_id)))
+        identity = self.parameters.identity
+        return None if identity is None or table is None else self._complete(table, identity)
 
     @staticmethod
     def _complete(table: AssetTable, identity: str) -> AssetRun | None:
@@ -101,9 +100,9 @@ class IdentifyService(Service[Run]):
             own = table.locations(self.parameters.more_tables)
         cache = open_cache(run, table, self.parameters.expansion_cache)
         swept = GcService(self.parameters.finding, Directions(cache=cache)).swept(run)
-        live_set = run.store.get(uuid.UUID(run.report.live_set_id))
+        live_set = swept.live_set
         at = live_set.references_listed or live_set.created
-        identity = str(uuid.UUID(self.parameters.run_id)) if self.parameters.run_id else str(uuid.uuid4())
+        identity = self.parameters.identity or str(uuid.uuid4())
         history = walked(run, swept, self.parameters.identify_parallelism) if self.parameters.history else None
         sighting = Sighting(run=identity, runid=0, at=at)
         assets = named_assets(run, swept, sighting, history, left_out=own)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import uuid
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +13,9 @@ from nessie_gc_core.algorithms.assets import TYPES
 from nessie_gc_core.algorithms.lost import NEEDED_BY, NEEDING, NeedingState, needed_by, needing_states
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.assets import AssetType
-from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_rows, version_rows
+from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_rows
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.lost_files import LOST_FILES
-from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion, Reference, ReferenceKind
 from nessie_gc_core.services.report import NamedFile
 from nessie_gc_core.services.run import Run
@@ -45,12 +43,10 @@ def find_lost(run: Run, swept: Swept, lost_run: LostRun) -> Dataset:
     if not run.report.lost.files:
         return run.engine.empty(LOST_FILES)
     with run.report.phase("lost"):
-        live_set = run.store.get(uuid.UUID(run.report.live_set_id))
-        versions = run.engine.dataset(version_rows(run.store.content_versions(live_set.id)), CONTENT_VERSIONS)
         scope = swept.scope
-        needing = needing_states(swept.lost, versions, scope.index, run.choice, scope.readers)
+        needing = needing_states(swept.lost, swept.located.versions, scope.index, run.choice, scope.readers)
         ids = needing.select(_CONTENT_IDS).distinct(_CONTENT_IDS.names).summary().column("content_id").to_pylist()
-        broken = needed_by(needing, _shown(run, live_set.heads, frozenset(ids)), run.engine).checkpoint()
+        broken = needed_by(needing, _shown(run, swept.live_set.heads, frozenset(ids)), run.engine).checkpoint()
         _name_in_report(run, broken)
         return broken.flat_map(_LostFiles(lost_run)).checkpoint()
 

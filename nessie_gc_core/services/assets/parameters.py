@@ -186,6 +186,14 @@ class IdentifyParameters(FindParameters):
     expansion_cache: str | None = expansion_cache_option()
 
     @property
+    def identity(self) -> str | None:
+        """The wanted identity of the run, in the usual form of a UUID."""
+        try:
+            return None if self.run_id is None else str(uuid.UUID(self.run_id))
+        except ValueError as error:
+            raise ConfigurationError(f"`run_id` {self.run_id!r} is no UUID") from error
+
+    @property
     def lost_name(self) -> TableName | None:
         """The name of the table of lost files."""
         return None if self.lost_table is None else own_name(self.lost_table, "lost_table")
@@ -204,11 +212,7 @@ class IdentifyParameters(FindParameters):
         FindParameters.check(self, choice)
         table_name(self.table)
         _ = self.more_tables
-        if self.run_id is not None:
-            try:
-                uuid.UUID(self.run_id)
-            except ValueError as error:
-                raise ConfigurationError(f"`run_id` {self.run_id!r} is no UUID") from error
+        _ = self.identity
 
 
 @options
