@@ -24,7 +24,7 @@ from nessie_gc_core.engines.spark.tables import SparkTables
 from nessie_gc_core.errors import ConfigurationError, TableError
 from nessie_gc_core.model.assets import ASSETS
 from nessie_gc_core.model.batches import to_batches
-from nessie_gc_core.testing.servers import NessieServer
+from nessie_gc_core.testing.servers import NessieServer, running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,6 +126,13 @@ def test_rows_are_taken_out_while_others_are_added(lake: NessieLake) -> None:
     found = {row["key"] for row in tables.read(name, keys).summary().to_pylist()}
     assert found == set(range(4, 16))
     tables.drop(name)
+
+
+@pytest.fixture(scope="module")
+def nessie(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NessieServer]:
+    """A server of this module's own: files that its commits name are deleted here, which others would look for."""
+    with running(lambda: NessieServer(log=tmp_path_factory.mktemp("nessie") / "nessie.log")) as server:
+        yield server
 
 
 @pytest.fixture
