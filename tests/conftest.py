@@ -70,8 +70,11 @@ def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCo
 
 
 @pytest.fixture(scope="session")
-def connect(connect_server: SparkConnectServer) -> Iterator[SparkSession]:
-    """The tests' session on that server: never stop it."""
+def connect(connect_server: SparkConnectServer, spark: SparkSession) -> Iterator[SparkSession]:
+    """The tests' session on that server: never stop it.
+
+    Spark itself is started before it: a process that has threads of gRPC may fail to start one.
+    """
     session = connect_server.new_session()
     yield session
     session.stop()
