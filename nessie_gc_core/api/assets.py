@@ -21,7 +21,6 @@ from nessie_gc_core.services.assets.parameters import (
     IdentifyParameters,
 )
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
-from nessie_gc_core.services.assets.table import AssetTable
 from nessie_gc_core.services.run import Run
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class UnreferencedAssets:
         service = self._identifying(parameters)
         self._run = self._new_run()
         service.parameters.check(self._run.choice)
-        self._identified = service.find(self._run, self._table(self._run, service.parameters))
+        self._identified = service.find(self._run, open_table(self._run, service.parameters, make_branch=False))
         return cast(Frame, self._identified.assets.to_frame())
 
     def update_unreferenced_asset_table(self, assets: Frame | None = None, **parameters: Any) -> AssetsReport:
@@ -98,7 +97,7 @@ class UnreferencedAssets:
         service, run, identified = self._identifying(parameters), self._run, self._identified
         if service.parameters.dry_run:
             return service.report(identified.run, run, assets=identified.assets)
-        table = self._table(run, service.parameters, make_branch=True)
+        table = open_table(run, service.parameters, make_branch=True)
         assert table is not None  # its branch was made
         chosen = None if assets is None else run.engine.from_frame(assets, ASSETS)
         return service.report(service.update(table, identified, chosen), run, assets=identified.assets)
@@ -135,9 +134,6 @@ class UnreferencedAssets:
         services = (IdentifyParameters, DeleteUnreferencedParameters, AssetPageParameters)
         others = {name for service in services for name in _names(service)} - _names(wanted)
         return cast(P, self._make(wanted, {name: value for name, value in given.items() if name not in others}))
-
-    def _table(self, run: Run, parameters: IdentifyParameters, *, make_branch: bool = False) -> AssetTable | None:
-        return open_table(run, parameters, make_branch=make_branch)
 
 
 def renamed(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def named_assets(
     outcomes = swept.outcomes if swept.outcomes is not None else run.engine.empty(OUTCOMES)
     rules = run.choice.rules()
     files = asset_files(outcomes, swept.scope.index, rules, left_out=left_out)
-    tables, readers = TableIndex(_tables(run, swept), rules), swept.located.readers
+    tables, readers = TableIndex(table_locations(run, swept), rules), swept.located.readers
     if history is not None:
         files = files.left_join(history.held, list(FILE_KEYS.names))
     dropped = [rules.place_prefix(each.location) for each in swept.located.dropped]
@@ -76,7 +76,7 @@ def _remembered(run: Run, live_set: LiveSet) -> Iterator[ContentVersion]:
             yield from run.store.content_versions(other.id)
 
 
-def _tables(run: Run, swept: Swept) -> Iterator[tuple[str, str]]:
+def table_locations(run: Run, swept: Swept) -> Iterator[tuple[str, str]]:
     """The raw base locations with the names of their tables, as far as the live set knows them."""
     yield from ((each.location, each.name) for each in swept.located.dropped if each.name)
     names: dict[str, str] = {}

@@ -17,7 +17,7 @@ from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.lost_files import LOST_FILES
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services.assets.directories import directory_assets, empty_directories
-from nessie_gc_core.services.assets.finding import named_assets, walked
+from nessie_gc_core.services.assets.finding import named_assets, table_locations, walked
 from nessie_gc_core.services.assets.lost import LostRun, find_lost
 from nessie_gc_core.services.assets.parameters import (
     AssetPageParameters,
@@ -92,7 +92,7 @@ class IdentifyService(Service[Run]):
         return next((run for run in table.runs() if run.run == identity), None) if table.exists() else None
 
     def find(self, run: Run, table: AssetTable | None) -> Identified:
-        """Finds what is unreferenced; the files of the table itself, where it is there, are not looked at."""
+        """Finds what is unreferenced; the files of this program's own tables are not looked at."""
         own: Sequence[str] = ()
         if table is not None:
             if table.exists():  # what is something else is refused before the work
@@ -105,6 +105,10 @@ class IdentifyService(Service[Run]):
         identity = self.parameters.identity or str(uuid.uuid4())
         history = walked(run, swept, self.parameters.identify_parallelism) if self.parameters.history else None
         sighting = Sighting(run=identity, runid=0, at=at)
+        if table is not None:
+            known = list(table_locations(run, swept))
+            ours = frozenset(table.ours(name for _, name in known))
+            own = [*own, *(location for location, name in known if name in ours)]
         assets = named_assets(run, swept, sighting, history, left_out=own)
         if swept.located.dropped:
             assets = assets.union(directory_assets(run, empty_directories(run, swept), sighting))

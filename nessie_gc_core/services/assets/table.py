@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -98,6 +99,18 @@ class AssetTable:
         """The raw locations of both tables, and of more of the same catalog, as far as they are there."""
         states = (self._tables.state(name) for name in (self._name, self._runs, *more))
         return [state.location for state in states if state is not None]
+
+    def ours(self, names: Iterable[str]) -> Iterator[str]:
+        """The dotted names of those tables of this program that lie in the namespace of this one."""
+        namespace = [*self._name[:-1]]
+        for dotted in sorted(set(names)):
+            *above, name = dotted.split(".")
+            if above != namespace:
+                continue
+            with contextlib.suppress(TableError):  # something else, such as a view
+                state = self._tables.state((*above, name))
+                if state is not None and KIND in state.properties:
+                    yield dotted
 
     # ---- runs -----------------------------------------------------------------------------------------
     def runs(self) -> list[AssetRun]:
