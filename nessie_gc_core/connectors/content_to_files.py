@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
 from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
@@ -56,6 +57,12 @@ class ContentToFiles(Connector):
     """The content types that it reads; each is claimed by one reader of an installation."""
     expandable_kinds: ClassVar[tuple[str, ...]]
     """The kinds that :meth:`expand` takes, parents before children: a kind only expands to later kinds."""
+    metadata_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Content type to a regular expression for the paths of metadata files below the base location of their content.
+
+    For types whose contents a listing of stored files can find; what looks like metadata is read, and names its base
+    location itself.
+    """
 
     @abstractmethod
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:

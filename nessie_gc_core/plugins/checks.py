@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
 import pluggy
 
@@ -109,6 +109,8 @@ def _problem_of_claims(connector: type[Connector]) -> str | None:
         kinds: object = getattr(connector, "expandable_kinds", None)
         if not isinstance(kinds, (tuple, list)) or not all(isinstance(kind, str) and kind for kind in kinds):
             return "whose 'expandable_kinds' is not a tuple of kinds of files"
+        if not _are_patterns(connector.metadata_names):
+            return "whose 'metadata_names' is not a mapping of content types to regular expressions"
     elif issubclass(connector, (FileLister, FileDeleter)):
         claims, what = getattr(connector, "schemes", None), "schemes"
         fallback: object = connector.fallback_schemes
@@ -123,6 +125,15 @@ def _problem_of_claims(connector: type[Connector]) -> str | None:
 
 def _is_set_of_texts(claims: object) -> bool:
     return isinstance(claims, Set) and all(isinstance(claim, str) and claim for claim in claims)
+
+
+def _are_patterns(names: object) -> bool:
+    if not isinstance(names, Mapping):
+        return False
+    try:
+        return all(isinstance(type_, str) and re.compile(pattern) for type_, pattern in names.items())
+    except (TypeError, re.error):
+        return False
 
 
 def _problem_of_options(connector: type[Connector]) -> str | None:

@@ -4,6 +4,7 @@ What counts is not when a content was seen last, for nobody may have looked sinc
 gone. Two witnesses tell: earlier live sets (it is gone since the first of those, one after the other up to this one, in
 which it is not), and the commits of all references (since the last commit that changed its key). Where a live set has
 seen it after that commit, on a reference that is gone by now or within a cut-off policy, the live sets alone tell.
+Of tables that neither of them ever had, the listing of a warehouse tells (:mod:`nessie_gc_core.services.forgotten`).
 """
 
 from __future__ import annotations
@@ -12,33 +13,24 @@ import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TypeVar
-
-import pyarrow as pa
+from datetime import datetime
 
 from nessie_gc_core.algorithms.all_commits import AllCommits
-from nessie_gc_core.algorithms.expand import ReadVersions
-from nessie_gc_core.algorithms.past import PastContents
+from nessie_gc_core.algorithms.past import PastContent, PastContents
+from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.batches import to_rows, version_rows
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, SeenContent
+from nessie_gc_core.model.live_sets import LiveSet, SeenContent
 from nessie_gc_core.model.locations import scheme_of, store_of
-from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.clocks import store_time, times_now
+from nessie_gc_core.services.finding_parameters import DroppedRule
+from nessie_gc_core.services.forgotten import ForgottenTables, homes_of, marked_live_sets, places_of
 from nessie_gc_core.services.run import SweepRun
-from nessie_gc_core.services.scope import readers_of
+from nessie_gc_core.services.scope import ASKED_AT_ONCE
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-_AT_ONCE = 1000
-"""Of how many contents the live-set store is asked at once."""
-_HOMES = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("location")])
-_NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +55,20 @@ class _Gone:
     """Which of the earlier live sets that is."""
 
 
-def dropped_contents(run: SweepRun, after: timedelta) -> list[Dropped]:
+def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str]) -> list[Dropped]:
     """The contents that have been gone for longer than a time, and were not made within it, by location.
 
     A content of which any version is live is not gone, whatever of it can be read.
+
+    Args:
+        run: the run.
+        rule: how long they have to be gone, and where they are looked for.
+        homes: raw base locations of what is live.
     """
-    finder = _Finder(run, after)
+    finder = _Finder(run, rule)
     found = {*finder.by_live_sets(), *finder.by_commits()}
+    if rule.under:
+        found.update(finder.by_listing([*homes, *(dropped.location for dropped in found)]))
     log.info("%d locations of dropped contents are looked at", len(found))
     return sorted(found, key=lambda dropped: (dropped.location, dropped.name))
 
@@ -77,13 +76,16 @@ def dropped_contents(run: SweepRun, after: timedelta) -> list[Dropped]:
 class _Finder:
     """Asks the witnesses of one run."""
 
-    def __init__(self, run: SweepRun, after: timedelta) -> None:
-        self._run, self._store, self._after = run, run.store, after
+    def __init__(self, run: SweepRun, rule: DroppedRule) -> None:
+        self._run, self._store, self._rule, self._after = run, run.store, rule, rule.after
         live_set = run.live_set
         self._now = min(live_set.references_listed or live_set.created, *times_now(run))
         """By the clock that is furthest behind: none can make a content gone for longer (S8)."""
         self._live = frozenset(run.store.content_ids(live_set.id))
         self._earlier = _earlier(run)
+        self._young: list[ContentVersion] = []
+        """Contents that the commits say are gone, but not for long enough."""
+        self._commits_tell = True
         self._rules = run.choice.rules()
         self._passed_over: set[str] = set()
         self._store_times: dict[str, datetime] = {}
@@ -96,7 +98,7 @@ class _Finder:
         """Contents that earlier live sets had, where those have their locations as they are written."""
         register = self._store.seen_contents(self._run.live_set.repository)
         gone = (seen for seen in register if seen.content_id not in self._live)
-        for some in _portions(seen for seen in gone if self._is_old(seen.first_seen, seen.last_seen)):
+        for some in in_pieces((seen for seen in gone if self._is_old(seen.first_seen, seen.last_seen)), ASKED_AT_ONCE):
             said = self._gone_since([seen.content_id for seen in some])
             unplaced: list[ContentVersion] = []
             for seen in some:
@@ -145,12 +147,20 @@ class _Finder:
         past.read(commits)
         if commits.problems:
             run.report.warn(f"the commits cannot tell which tables were dropped: {commits.problems[0]}")
+            self._commits_tell = False
             return
-        old = ((each.version, since) for each, since in past.gone() if self._is_old(each.created, since))
-        for some in _portions(old):
+        for some in in_pieces(self._old(past.gone()), ASKED_AT_ONCE):
             times = {version.content_id: since for version, since in some}
             contradicted = self._seen_after(times)
             yield from self._located([each for each, _ in some if each.content_id not in contradicted], times)
+
+    def _old(self, gone: Iterable[tuple[PastContent, datetime]]) -> Iterator[tuple[ContentVersion, datetime]]:
+        """Those that are gone for long enough; keeps the others."""
+        for each, since in gone:
+            if self._is_old(each.created, since):
+                yield each.version, since
+            else:
+                self._young.append(each.version)
 
     def _seen_after(self, times: Mapping[str, datetime]) -> set[str]:
         """Which contents a live set saw at or after a time of each."""
@@ -164,18 +174,26 @@ class _Finder:
 
     def _located(self, versions: Sequence[ContentVersion], times: Mapping[str, datetime]) -> Iterator[Dropped]:
         """Where contents were, by their newest metadata; nothing of those that cannot be read any more."""
-        run = self._run
-        if not versions:
-            return
-        readers = readers_of({version.content_type for version in versions}, run)
-        types = sorted(type_ for reader in readers for type_ in reader.content_types)
         names = {version.content_id: version.content_key for version in versions}
-        rows = run.engine.dataset(version_rows(iter(versions)), CONTENT_VERSIONS).where("content_type", types)
-        files = rows.spread(["metadata_location"]).flat_map(ReadVersions(run.choice))
-        homes = files.where("kind", [PROBLEM], negate=True).present("location").select(_HOMES).distinct(_HOMES.names)
-        for batch in homes.batches():
-            for content_id, location in to_rows(batch, *_HOMES.names):
-                yield from self._usable([str(location)], names[str(content_id)], times[str(content_id)])
+        for content_id, location in homes_of(versions, self._run):
+            yield from self._usable([location], names[content_id], times[content_id])
+
+    # ---- listing --------------------------------------------------------------------------------------
+    def by_listing(self, known: Iterable[str]) -> Iterator[Dropped]:
+        """Tables below the warehouses of the rule that nobody knows, nor anything of the raw locations given."""
+        witness = next((earlier for earlier in self._earlier if self._is_old(earlier.created)), None)
+        if witness is None or not self._commits_tell:
+            why = "no earlier mark is older than `dropped_after`" if witness is None else "the commits cannot tell"
+            self._run.report.warn(f"no tables are looked for below {', '.join(self._rule.under)}: {why}")
+            return
+        forgotten = ForgottenTables(self._run, self._rule, witness)
+        young = (home for version in self._young for home in places_of(version))
+        homes = (location for _, location in homes_of(self._young, self._run))
+        versions = forgotten.versions(itertools.chain(known, young, homes))
+        times = {version.content_id: witness.created for version in versions}
+        for dropped in self._located(versions, times):
+            if forgotten.place(dropped.location) in times:  # a moved table lies elsewhere than its metadata says
+                yield dropped
 
     # ---- locations ------------------------------------------------------------------------------------
     def _usable(self, locations: Iterable[str], name: str, since: datetime) -> Iterator[Dropped]:
@@ -213,12 +231,5 @@ class _Finder:
 def _earlier(run: SweepRun) -> list[LiveSet]:
     """The repository's other live sets that were marked to their end before this one, newest first."""
     mine = run.live_set
-    others = (other for other in run.store.live_sets() if other.repository == mine.repository)
-    marked = (other for other in others if other.status not in _NOT_MARKED and other.created < mine.created)
-    return sorted(marked, key=lambda other: other.created, reverse=True)
-
-
-def _portions(items: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while portion := list(itertools.islice(iterator, _AT_ONCE)):
-        yield portion
+    others = (other for other in marked_live_sets(run) if other.repository == mine.repository)
+    return sorted((other for other in others if other.created < mine.created), key=lambda other: other.created)[::-1]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from nessie_gc_core.algorithms.units import allowed_locations
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
-from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AllowedLocations
+from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AgeLimit, AllowedLocations
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import option, options
 from nessie_gc_core.services.mark_parameters import WalkParameters
@@ -114,6 +115,28 @@ def no_age_floor_option() -> bool:
 def max_file_modification_option() -> datetime | None:
     """Declares the time after which a file must not have been modified."""
     return option(None, section=GUARD, metavar="INSTANT", help="Keep files that were modified later than this.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedRule:
+    """Which contents that are gone are swept."""
+
+    after: timedelta
+    """Those that have been gone for longer than this."""
+    under: tuple[str, ...] = ()
+    """Raw warehouses that are listed for tables nobody knows."""
+    age: AgeLimit
+    """How old a file has to be to go."""
+
+
+def dropped_under_option() -> Sequence[str]:
+    """Declares which warehouses are listed for tables nobody knows."""
+    return option(
+        (),
+        section=SWEEP,
+        metavar="PREFIX",
+        help="List this warehouse for dropped tables that nobody knows; no other catalog may have tables there.",
+    )
 
 
 def dropped_after_option() -> timedelta | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 import pyarrow as pa
 
@@ -26,6 +25,7 @@ from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.work import Work
 from nessie_gc_core.services.dropped import Dropped, dropped_contents
+from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
@@ -61,12 +61,12 @@ class Located:
     """Contents that are gone, whose locations are swept, too."""
 
 
-def locate(run: SweepRun, *, dropped_after: timedelta | None = None) -> Located:
+def locate(run: SweepRun, *, dropped: DroppedRule | None = None) -> Located:
     """Reads the content versions, and makes sweep units of their locations.
 
     Args:
         run: the run.
-        dropped_after: how long a content has to be gone until its location is swept, too; ``None``: for ever.
+        dropped: which contents that are gone are swept, too; ``None``: none.
     """
     versions, types = _versions(run)
     readers = readers_of(types, run)
@@ -79,9 +79,9 @@ def locate(run: SweepRun, *, dropped_after: timedelta | None = None) -> Located:
     unread = UnreadContents()
     if types - read_types:
         unread.find(versions, read_types)
-    dropped = dropped_contents(run, dropped_after) if dropped_after is not None else []
     homes = _homes(version_files)
-    plan = _plan(homes, [each.location for each in dropped], unread, run)
+    gone = dropped_contents(run, dropped, _raw_locations(homes)) if dropped is not None else []
+    plan = _plan(homes, [each.location for each in gone], unread, run)
     return Located(
         plan=plan,
         versions=versions,
@@ -89,7 +89,7 @@ def locate(run: SweepRun, *, dropped_after: timedelta | None = None) -> Located:
         homes=homes,
         readers=readers,
         progress=progress,
-        dropped=dropped,
+        dropped=gone,
     )
 
 

@@ -8,18 +8,22 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.finding_parameters import (
     GUARD,
     SWEEP,
+    DroppedRule,
     Membership,
     PlaceParameters,
     dropped_after_option,
+    dropped_under_option,
     expected_file_count_option,
     fpp_option,
     max_file_modification_option,
@@ -127,6 +131,7 @@ class CollectionParameters(DeletionParameters):
         help="Accepted for the original's sake; the filter is sized for what is there, so it is never overfull.",
     )
     dropped_after: timedelta | None = dropped_after_option()
+    dropped_under: Sequence[str] = dropped_under_option()
     min_age: timedelta = min_age_option()
     no_age_floor: bool = no_age_floor_option()
     max_file_modification: datetime | None = max_file_modification_option()
@@ -156,6 +161,13 @@ class CollectionParameters(DeletionParameters):
         )
 
     @property
+    def dropped(self) -> DroppedRule | None:
+        """Which contents that are gone are swept; ``None``: none."""
+        if self.dropped_after is None:
+            return None
+        return DroppedRule(after=self.dropped_after, under=tuple(self.dropped_under), age=self.age)
+
+    @property
     def age(self) -> AgeLimit:
         """How old a file has to be."""
         return AgeLimit(min_age=self.min_age, max_file_modification=self.max_file_modification)
@@ -168,8 +180,22 @@ class CollectionParameters(DeletionParameters):
         """
         DeletionParameters.check(self, choice)
         self.age.check(floor=not self.no_age_floor)
+        self._check_dropped_under(choice.rules())
         if not 0 < self.fpp < 1:
             raise ConfigurationError(f"`fpp` must lie between 0 and 1, not {self.fpp}")
+
+    def _check_dropped_under(self, rules: LocationRules) -> None:
+        if not self.dropped_under:
+            return
+        if self.dropped_after is None:
+            raise ConfigurationError("`dropped_under` needs `dropped_after`: for how long a table has to be gone")
+        if not self.allow:
+            raise ConfigurationError("`dropped_under` needs `allow`: name the warehouse there, too")
+        plan = plan_units(self.dropped_under, rules, self.allowed(rules))
+        for raw, reason in plan.refused.items():
+            raise ConfigurationError(f"`dropped_under` {raw!r} {reason}; name it in `allow`, too")
+        for reason in plan.unknown.values():
+            raise ConfigurationError(f"`dropped_under`: {reason}")
 
 
 def _live_set_id() -> str | None:

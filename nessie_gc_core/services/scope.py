@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.algorithms.remembered import Remembered
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
@@ -17,7 +17,7 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
 
-_ASKED_AT_ONCE = 1000
+ASKED_AT_ONCE = 1000
 """Of how many contents the live-set store is asked at once."""
 
 
@@ -61,20 +61,13 @@ def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[Conten
     store, live_set = run.store, run.live_set
     remembered = Remembered(
         versions_of=lambda ids: (
-            v for some in _some(ids) for v in store.content_versions(live_set.id, content_ids=some)
+            v for some in in_pieces(ids, ASKED_AT_ONCE) for v in store.content_versions(live_set.id, content_ids=some)
         ),
         locations_of=lambda ids: (
             (seen.content_id, seen.location)
-            for some in _some(ids)
+            for some in in_pieces(ids, ASKED_AT_ONCE)
             for seen in store.seen_contents(live_set.repository, content_ids=some)
         ),
         tombstones=lambda paths: store.tombstones(live_set.repository, paths),
     )
     return UnknownFinder(engine=run.engine, remembered=remembered, rules=plan.rules, choice=run.choice, readers=readers)
-
-
-def _some(content_ids: Iterable[str]) -> Iterator[list[str]]:
-    """The ids in portions that a store is asked for at once."""
-    ids = iter(content_ids)
-    while portion := list(itertools.islice(ids, _ASKED_AT_ONCE)):
-        yield portion

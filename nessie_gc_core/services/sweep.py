@@ -134,7 +134,7 @@ class _Sweep:
         """All steps up to the guard; then deletion."""
         run = self._run
         with run.report.phase("expand"):
-            located = locate(run, dropped_after=self._parameters.dropped_after)
+            located = locate(run, dropped=self._parameters.dropped)
         ages = self._ages(located.plan)
         with self._listing(tuple(located.plan.units), located.plan.rules) as listed:
             with run.report.phase("expand"):

@@ -3,6 +3,7 @@
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import pytest
 from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.locations import with_slash
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.testing.demands import demands, not_defined, shown, skip_unless_shareable, skip_without
 from nessie_gc_core.testing.options import OptionsTests
@@ -92,6 +94,19 @@ class ContentToFilesContract(OptionsTests):
     @demands("expandable_kinds names each kind once.")
     def test_it_names_each_expandable_kind_once(self, reader: ContentToFiles) -> None:
         assert len(reader.expandable_kinds) == len(set(reader.expandable_kinds))
+
+    @demands("S20: what metadata_names says of a type is how its metadata files are named below their base location.")
+    def test_metadata_files_have_the_names_that_it_says(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        if not reader.metadata_names:
+            pytest.skip(f"{shown(reader)} does not say how metadata files are named (metadata_names)")
+        assert reader.content_types >= reader.metadata_names.keys()
+        for content in contents:
+            pattern = reader.metadata_names.get(content.version.content_type)
+            if pattern is not None:
+                name = (content.version.metadata_location or "").removeprefix(with_slash(content.location))
+                assert re.fullmatch(pattern, name)
 
     @demands("S6: every file that a version needs is found, or it would be deleted. Yield it from files or expand.")
     def test_it_finds_every_file_that_a_version_needs(

@@ -4,7 +4,7 @@ import json
 import threading
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -21,6 +21,7 @@ class GoodReader(ContentToFiles):
     name = "good"
     content_types = frozenset({"SIMPLE"})
     expandable_kinds = ("LIST",)
+    metadata_names = MappingProxyType({"SIMPLE": "metadata"})
 
     def files(self, version):
         path = version.metadata_location
@@ -67,7 +68,8 @@ class ReaderTests(ContentToFilesContract):
         for number in (1, 2):
             lists[number] = f"{tmp_path}/list-{number}"
             Path(lists[number]).write_text(json.dumps({"files": [f"{base}/{number}.parquet"]}))
-        metadata = tmp_path / "metadata"
+        metadata = tmp_path / "t" / "metadata"
+        metadata.parent.mkdir()
         metadata.write_text(json.dumps({"location": base, "lists": lists}))
         version = ContentVersion(
             content_id="id",
@@ -104,9 +106,20 @@ class TestGood(ReaderTests):
     pass
 
 
+NAMES = "test_metadata_files_have_the_names_that_it_says"
 MISSING = "test_missing_metadata_is_an_error_that_names_the_file"
 UNREADABLE = "test_unreadable_metadata_is_an_error_and_not_missing"
 FIRST_HAND = "test_files_at_first_hand_carry_a_location_and_the_base_location_comes"
+
+
+@fault(ReaderTests, NAMES, "S20: what metadata_names says of a type is how its metadata files are named")
+class OtherNames(GoodReader):
+    metadata_names = MappingProxyType({"SIMPLE": "meta"})
+
+
+@fault(ReaderTests, NAMES, "S20: what metadata_names says of a type is how its metadata files are named")
+class NamesOfOtherTypes(GoodReader):
+    metadata_names = MappingProxyType({"ANOTHER": "metadata"})
 
 
 @fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")

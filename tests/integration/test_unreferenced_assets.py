@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from collecting import spark_engine
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.table import StaticTable
+from pyiceberg.table import StaticTable, Table
 
 from nessie_gc_core.api import Collector, delete_unreferenced_assets, identify_unreferenced_assets
 from nessie_gc_core.cli.main import cli
@@ -24,6 +24,7 @@ from nessie_gc_core.engines.spark.tables import SparkTables
 from nessie_gc_core.errors import ConfigurationError, TableError
 from nessie_gc_core.model.assets import ASSETS
 from nessie_gc_core.model.batches import to_batches
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.testing.servers import NessieServer, running
 
 if TYPE_CHECKING:
@@ -282,3 +283,56 @@ def test_the_commands_on_a_plain_catalog(plain: Catalog, tmp_path: Path) -> None
     assert not orphan.exists()
     assert plain.load_table("gc.assets").scan().to_arrow().num_rows == 0
     assert plain.load_table("sales.orders").scan().to_arrow().to_pydict() == {"id": [1]}
+
+
+def test_files_of_the_programs_own_tables_are_no_assets(plain: Catalog, tmp_path: Path) -> None:
+    plain.create_table("sales.orders", pa.schema([pa.field("id", pa.int64())])).append(pa.table({"id": [1]}))
+    settings = {"repository": "iceberg-catalog", "repository_option": {"catalog_name": "prod"}, "engine": "local"}
+    with Collector(**settings, jdbc_url=f"sqlite:///{tmp_path}/sets.db", min_age="PT0S", no_age_floor=True) as gc:
+        assets = gc.unreferenced_assets("prod.gc.assets")
+        for name in ("first", "second"):
+            left_over(plain.load_table("sales.orders"), f"{name}.parquet")
+            assert assets.identify(lost_table="gc.lost").found.assets == 1
+            deleted = assets.delete_unreferenced_assets(delete=True, seen_count=1, report_table="gc.deleted")
+            assert deleted.outcomes[Outcome.DELETED].files == 1
+        plain.create_table("gc.somebody_elses", pa.schema([pa.field("id", pa.int64())]))
+        for table in ("deleted", "lost", "assets", "assets_runs", "somebody_elses"):
+            left_over(plain.load_table(f"gc.{table}"), f"{table}.parquet")
+        found = assets.identify_unreferenced_assets().to_arrow()
+    assert found.column("name").to_pylist() == ["somebody_elses.parquet"]
+
+
+def left_over(table: Table, name: str) -> None:
+    """Leaves a file beside the others that nothing names; waits until it is old enough to go."""
+    Path(table.location().removeprefix("file://"), "data").mkdir(exist_ok=True)
+    Path(table.location().removeprefix("file://"), "data", name).write_bytes(b"left over")
+    time.sleep(1.1)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_table_that_was_dropped_before_the_first_run_is_found_in_its_warehouse(
+    plain: Catalog, tmp_path: Path, spark: SparkSession, engine: str
+) -> None:
+    for name in ("kept", "dropped"):
+        table = plain.create_table(f"sales.{name}", pa.schema([pa.field("id", pa.int64())]))
+        table.append(pa.table({"id": [1]}))
+        table.append(pa.table({"id": [2]}))
+    plain.drop_table("sales.dropped")
+    warehouse = tmp_path / "warehouse"
+    place = Path(table.location().removeprefix("file://"))
+    settings = {"repository": "iceberg-catalog", "repository_option": {"catalog_name": "prod"}}
+    settings |= {"spark": spark} if engine == "spark" else {"engine": "local"}
+    guard = {"min_age": "PT0S", "no_age_floor": True, "allow": [warehouse.as_uri()]}
+    rule = {"dropped_after": "PT1S", "dropped_under": [warehouse.as_uri()]}
+    with Collector(**settings, jdbc_url=f"sqlite:///{tmp_path}/sets.db", **guard) as gc:
+        time.sleep(1.1)
+        first = gc.collect(delete=True, **rule)
+        assert (0, []) == (first.exit_code, list(first.unknown))
+        files = {path for path in place.rglob("*") if path.is_file()}
+        assert len(files) > 8
+        time.sleep(2.2)
+        second = gc.collect(delete=True, **rule)
+    assert second.outcomes[Outcome.DELETED].files == len(files)
+    assert not any(path.is_file() for path in place.rglob("*"))
+    assert sorted(plain.load_table("sales.kept").scan().to_arrow()["id"].to_pylist()) == [1, 2]

@@ -16,6 +16,7 @@ from nessie_gc_core.services.finding_parameters import (
     Membership,
     PlaceParameters,
     dropped_after_option,
+    dropped_under_option,
     expected_file_count_option,
     fpp_option,
     max_file_modification_option,
@@ -136,6 +137,7 @@ class FindParameters(PlaceParameters):
     expected_file_count: int = expected_file_count_option()
     fpp: float = fpp_option()
     dropped_after: timedelta | None = dropped_after_option()
+    dropped_under: Sequence[str] = dropped_under_option()
     min_age: timedelta = min_age_option()
     no_age_floor: bool = no_age_floor_option()
     max_file_modification: datetime | None = max_file_modification_option()

@@ -19,6 +19,7 @@ KEPT = (
     "no_age_floor",
     "max_file_modification",
     "dropped_after",
+    "dropped_under",
     "allow",
     "min_depth",
     "strict_unknown",

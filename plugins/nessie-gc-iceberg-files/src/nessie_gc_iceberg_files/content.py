@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import UnreadableFileError
@@ -13,7 +14,7 @@ from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, Content
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
-from nessie_gc_iceberg_files.naming import METADATA_SUFFIXES, kind_of_name, named_in_json
+from nessie_gc_iceberg_files.naming import METADATA_NAME, METADATA_SUFFIXES, kind_of_name, named_in_json
 from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
@@ -33,6 +34,7 @@ class IcebergContentToFiles(ContentToFiles):
     name = "iceberg"
     content_types = frozenset({ICEBERG_TABLE, ICEBERG_VIEW})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
+    metadata_names = MappingProxyType(dict.fromkeys((ICEBERG_TABLE, ICEBERG_VIEW), METADATA_NAME))
     shareable = True
     Options = ReaderOptions
 

@@ -12,6 +12,8 @@ from nessie_gc_core.model.locations import places_in
 from nessie_gc_iceberg_files.metadata import plain
 
 METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz")
+METADATA_NAME = rf"metadata/[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})"
+"""Where metadata files lie below a table's or view's base location, unless ``write.metadata.path`` says otherwise."""
 """How the names of metadata files end."""
 _HABITS = (
     (re.compile(r"(?:^|/)snap-[^/]*\.avro"), FileKind.MANIFEST_LIST),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from nessie_gc_core import ConnectorOptions, option, options
@@ -37,6 +38,7 @@ class MemoryContentToFiles(ContentToFiles):
     name = "memory"
     content_types = frozenset({MEMORY_TABLE})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
+    metadata_names = MappingProxyType({MEMORY_TABLE: r"metadata/[0-9]+\.metadata\.json"})
     Options = MemoryContentOptions
 
     def __init__(self, options: MemoryContentOptions) -> None:
