@@ -111,6 +111,24 @@ def test_the_catalog_of_a_branch_has_the_credentials_of_the_first(spark: SparkSe
 
 @pytest.mark.spark
 @pytest.mark.server
+@pytest.mark.parametrize("address", ["{}", "{}/", "{}/main", "{}/main%7Cwh"])
+def test_the_rest_catalog_of_nessie_has_branches(spark: SparkSession, nessie: NessieServer, address: str) -> None:
+    name = f"rest_{abs(hash(address))}"
+    branch = f"gc/{name}"
+    References(nessie.uri).create_branch(branch)
+    settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".warehouse": "wh"}
+    settings[".io-impl"] = "org.apache.iceberg.hadoop.HadoopFileIO"  # no file is read here
+    for key, value in {**settings, ".uri": address.format(nessie.iceberg_uri)}.items():
+        spark.conf.set(f"spark.sql.catalog.{name}{key}", value)
+    SparkTables(spark_engine(spark), name, branch=branch)
+    other = f"{name}_on_{branch.encode().hex()}"
+    spark.sql(f"CREATE NAMESPACE {other}.{name}")
+    namespaces = [{row[0] for row in spark.sql(f"SHOW NAMESPACES IN {of}").collect()} for of in (other, name)]
+    assert [name in found for found in namespaces] == [True, False]
+
+
+@pytest.mark.spark
+@pytest.mark.server
 def test_rows_are_taken_out_while_others_are_added(lake: NessieLake) -> None:
     engine, name = spark_engine(lake.spark), (lake.namespace, "beside")
     keys = pa.schema([pa.field("key", pa.int64(), nullable=False)])
@@ -132,7 +150,12 @@ def test_rows_are_taken_out_while_others_are_added(lake: NessieLake) -> None:
 @pytest.fixture(scope="module")
 def nessie(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NessieServer]:
     """A server of this module's own: files that its commits name are deleted here, which others would look for."""
-    with running(lambda: NessieServer(log=tmp_path_factory.mktemp("nessie") / "nessie.log")) as server:
+    properties = {
+        "nessie.catalog.default-warehouse": "wh",
+        "nessie.catalog.warehouses.wh.location": "s3://nobody/looks",
+    }
+    log = tmp_path_factory.mktemp("nessie") / "nessie.log"
+    with running(lambda: NessieServer(log=log, properties=properties)) as server:
         yield server
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -32,6 +34,8 @@ _CATALOG = "spark.sql.catalog."
 _TRIES = 5
 _CONFLICTS = ("ValidationException", "CommitFailedException")
 _NESSIE = "org.apache.iceberg.nessie.NessieCatalog"
+_REST = "org.apache.iceberg.rest.RESTCatalog"
+_NESSIE_REST = re.compile(r"(?P<base>https?://.+/iceberg)(/[^/]*?(?P<warehouse>%7C[^/]*)?)?/?", re.IGNORECASE)
 
 
 class SparkTables(Tables):
@@ -181,18 +185,34 @@ def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
         )
     if branch is None:
         return catalog
-    of_nessie = _NESSIE in settings.get(f"{prefix}.catalog-impl", "") or settings.get(f"{prefix}.type") == "nessie"
-    if not of_nessie:
+    chosen = _choice({key.removeprefix(prefix): value for key, value in settings.items()}, branch)
+    if chosen is None:
         raise ConfigurationError(
-            f"the catalog {catalog!r} of the Spark session is not configured as one of Nessie ({prefix}.type=nessie), "
-            "so that it has no branch to choose; say `own_branch=False` to write where it is configured to write"
+            f"the catalog {catalog!r} of the Spark session is not configured as one of Nessie ({prefix}.type=nessie, "
+            f"or type=rest and a uri that ends in /iceberg), so that it has no branch to choose; say "
+            "`own_branch=False` to write where it is configured to write"
         )
-    if settings.get(f"{prefix}.ref") == branch:
+    key, value = chosen
+    if settings.get(prefix + key) == value:
         return catalog
     other = f"{catalog}_on_{branch}" if branch.isidentifier() else f"{catalog}_on_{branch.encode().hex()}"
-    for key, value in {**settings, f"{prefix}.ref": branch, f"{prefix}.cache-enabled": "false"}.items():
-        session.conf.set(f"{_CATALOG}{other}{key.removeprefix(prefix)}", value)
+    for name, setting in {**settings, prefix + key: value, f"{prefix}.cache-enabled": "false"}.items():
+        session.conf.set(f"{_CATALOG}{other}{name.removeprefix(prefix)}", setting)
     return other
+
+
+def _choice(settings: Mapping[str, str], branch: str) -> tuple[str, str] | None:
+    """The setting of a catalog that chooses a branch; ``None`` where it is no catalog of Nessie.
+
+    Nessie's REST catalog has the branch in its address, after ``/iceberg``, and the warehouse may come after it.
+    """
+    type_, implementation = settings.get(".type"), settings.get(".catalog-impl", "")
+    if type_ == "nessie" or _NESSIE in implementation:
+        return ".ref", branch
+    address = _NESSIE_REST.fullmatch(settings.get(".uri", ""))
+    if address is None or not (type_ == "rest" or _REST in implementation):
+        return None
+    return ".uri", f"{address['base']}/{quote(branch, safe='')}{address['warehouse'] or ''}"
 
 
 def _arrow(frame: DataFrame) -> pa.Schema:
