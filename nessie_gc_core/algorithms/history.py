@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.all_commits import AllCommits
 from nessie_gc_core.algorithms.expand import ExpandFiles, KeyVersionFiles, ReadVersions
-from nessie_gc_core.algorithms.storable import storable
+from nessie_gc_core.algorithms.storable import storable, storable_text
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
@@ -117,7 +117,8 @@ def _nowhere(version: ContentVersion) -> LogEntry:
 
 def _row(version: ContentVersion, held_at: LogEntry, reference: str, policy: str) -> Row:
     time = to_micros(held_at.commit_time)
-    holder = Holder(time, reference, held_at.commit_id, version.content_key, version.snapshot_id, policy)
+    commit = storable_text(held_at.commit_id)
+    holder = Holder(time, storable_text(reference), commit, version.content_key, version.snapshot_id, policy)
     return (*version_row(version), holder.text())
 
 

@@ -11,12 +11,15 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.assets import TYPES
 from nessie_gc_core.algorithms.lost import NEEDED_BY, NEEDING, NeedingState, needed_by, needing_states
+from nessie_gc_core.algorithms.storable import storable, storable_text
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.assets import AssetType
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.assets import AssetType, snapshot_text
 from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_rows
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.lost_files import LOST_FILES
 from nessie_gc_core.model.repository import ContentVersion, Reference, ReferenceKind
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.report import NamedFile
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Swept
@@ -57,9 +60,12 @@ def _shown(run: Run, heads: Collection[ReferenceHead], ids: Collection[str]) -> 
     for commit_id, same in itertools.groupby(ordered, key=lambda head: head.commit_id):
         names = [head.name for head in same]
         reference = Reference(name=names[0], kind=ReferenceKind.BRANCH, commit_id=commit_id)
-        for version in run.repository.contents(reference):
-            if version.content_id in ids:
-                yield from ((name, version) for name in names)
+        try:
+            for version in map(storable, run.repository.contents(reference)):
+                if version.content_id in ids:
+                    yield from ((storable_text(name), version) for name in names)
+        except NessieGcError as error:
+            run.report.warn(f"what breaks on {names[0]} is not known: {one_line(error)}")
 
 
 def _name_in_report(run: Run, broken: Dataset) -> None:
@@ -103,7 +109,7 @@ class _LostFiles:
             str(path).rpartition("/")[2],
             None if reference is None else str(reference),
             int(str(states)),
-            "" if (state.snapshot_id or -1) < 0 else str(state.snapshot_id),
+            snapshot_text(state.snapshot_id),
             state.commit_id,
             from_micros(state.micros or None),
         )

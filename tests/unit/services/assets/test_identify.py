@@ -113,6 +113,17 @@ def test_history_says_what_held_an_asset_last(assets: AssetLake) -> None:
     assert {"walk", "name"} == {row["typeFrom"] for row in found.values()}
 
 
+def test_a_name_that_nothing_can_hold_stops_no_history(assets: AssetLake) -> None:
+    assets.lake.branch("half\ud800")
+    for name in ("odd.parquet", "last.parquet"):
+        assets.state = assets.state.overwrite(name)
+        assets.lake.commit("half\ud800", put(assets.state.version))
+    assets.identify(history=True)
+    (row,) = (row for row in assets.rows() if row["name"] == "odd.parquet")
+    assert row["reason"] == "expired commit"
+    assert row["lastReference"].startswith("half")
+
+
 def test_without_history_no_reason_is_given(assets: AssetLake) -> None:
     assets.identify()
     assert {None} == {row["reason"] for row in assets.rows()}

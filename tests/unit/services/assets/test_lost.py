@@ -9,7 +9,9 @@ import pytest
 from nessie_gc_memory import put
 from unit.services.assets.conftest import AssetLake
 
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.algorithms.lost import needing_states
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError, RepositoryError
 from nessie_gc_core.model.lost_files import LOST_FILES
 from nessie_gc_core.services.assets.report import AssetsReport
 
@@ -43,6 +45,22 @@ def test_each_reference_whose_head_needs_a_lost_file_has_a_row(assets: AssetLake
     assert row["timestamp"] == assets.lake.time
     (file,) = report.collection.lost_files
     assert file.reason == "it is not stored, and needed by db.t on dev, db.t on main"
+
+
+def test_a_reference_that_does_not_answer_any_more_stops_nothing(
+    assets: AssetLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (main,) = assets.services.repository.references()
+    lose(assets, "b.parquet")
+
+    def needing(*arguments: Any) -> Dataset:
+        assets.lake.faults.contents[str(main.commit_id)] = RepositoryError("the server forgot this commit")
+        return needing_states(*arguments)
+
+    monkeypatch.setattr("nessie_gc_core.services.assets.lost.needing_states", needing)
+    report, (row,) = identify(assets)
+    assert (row["reference"], row["name"]) == (None, "b.parquet")
+    assert "what breaks on main is not known: the server forgot this commit" in report.collection.warnings
 
 
 def test_a_file_that_only_older_live_states_need_breaks_no_head(assets: AssetLake) -> None:
