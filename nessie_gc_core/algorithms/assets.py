@@ -16,7 +16,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.assets import ASSETS, AssetReason, AssetType, TypeFrom, asset_id
+from nessie_gc_core.model.assets import ASSETS, AssetReason, AssetType, TypeFrom, asset_id, snapshot_text
 from nessie_gc_core.model.batches import Row, Value, from_micros, to_batches, to_micros, to_rows
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.locations import LocationRules
@@ -254,7 +254,7 @@ class NameAssets:
         reason = AssetReason.DROPPED_TABLE if in_dropped else reason
         return {
             "reason": reason.value,
-            "snapshotId": "" if (holder.snapshot_id or -1) < 0 else str(holder.snapshot_id),
+            "snapshotId": snapshot_text(holder.snapshot_id),
             "lastReference": holder.reference or None,
             "lastCommit": holder.commit_id,
             "lastCommitTime": from_micros(holder.micros or None),

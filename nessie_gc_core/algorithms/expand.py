@@ -63,6 +63,11 @@ def _is_text(text: str) -> bool:
     return True
 
 
+def _carrying(schema: pa.Schema, carried: pa.Schema | None) -> tuple[tuple[str, ...], pa.Schema]:
+    """The names of further columns, and a schema with these columns."""
+    return ((), schema) if carried is None else (tuple(carried.names), pa.schema([*schema, *carried]))
+
+
 class ReadVersions:
     """Content versions to the files they name at first hand (:data:`VERSION_FILES`)."""
 
@@ -76,9 +81,7 @@ class ReadVersions:
             carried: further columns of a version, which its files get as well.
         """
         self._choice = choice
-        self._carried: tuple[str, ...] = ()
-        if carried is not None:
-            self._carried, self.schema = tuple(carried.names), pa.schema([*VERSION_FILES, *carried])
+        self._carried, self.schema = _carrying(VERSION_FILES, carried)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each version; one that cannot be read becomes a row of kind PROBLEM (S18)."""
@@ -158,9 +161,7 @@ class KeyVersionFiles:
     def __init__(self, index: UnitIndex, *, carried: pa.Schema | None = None) -> None:
         """Takes the sweep units, and further columns that stay as they are."""
         self._index = index
-        self._carried: tuple[str, ...] = ()
-        if carried is not None:
-            self._carried, self.schema = tuple(carried.names), pa.schema([*EXPANDED_FILES, *carried])
+        self._carried, self.schema = _carrying(EXPANDED_FILES, carried)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Looks each path up."""
@@ -186,9 +187,7 @@ class ExpandFiles:
         """
         self._choice = choice
         self._index = index
-        self._carried: tuple[str, ...] = ()
-        if carried is not None:
-            self._carried, self.schema = tuple(carried.names), pa.schema([*EXPANDED_FILES, *carried])
+        self._carried, self.schema = _carrying(EXPANDED_FILES, carried)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each file; one that cannot be read to its end becomes a row of kind PROBLEM."""

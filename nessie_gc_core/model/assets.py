@@ -37,6 +37,11 @@ class AssetType(StrEnum):
     """Neither a state nor its name says."""
 
 
+def snapshot_text(snapshot_id: int | None) -> str:
+    """A snapshot as a row names it; empty where a state has none."""
+    return "" if snapshot_id is None or snapshot_id < 0 else str(snapshot_id)
+
+
 class TypeFrom(StrEnum):
     """What says what an asset is."""
 

@@ -15,17 +15,17 @@ from nessie_gc_core.algorithms.assets import Sighting
 from nessie_gc_core.algorithms.history import ENDED_STATES, ended_states
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.assets import ASSETS, AssetReason
+from nessie_gc_core.model.assets import AssetReason
 from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services.assets.finding import named_assets, walked
 from nessie_gc_core.services.assets.parameters import FindParameters
+from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, Tally
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.shown import ShownAsText
 
-_SUMS = pa.schema([pa.field("files", pa.int64()), pa.field("bytes", pa.int64())])
 _ENDED = pa.schema([pa.field(name, pa.int64()) for name in ("states", "oldest", "newest")])
 _SHOWN = 10
 """So many rows of a grouping a terminal shows."""
@@ -189,32 +189,15 @@ class WhatIfService(Service[Run]):
         policies = [head.policy for head in live_set.heads]
         return WhatIfReport(
             policies={policy: policies.count(policy) for policy in sorted(set(policies))},
-            freed=_sum(freed),
-            freed_by_table=_sums(freed, "tableName"),
-            freed_by_reference=_sums(freed, "lastReference"),
-            garbage=_sum(assets.where("reason", [AssetReason.EXPIRED_COMMIT.value], negate=True)),
+            freed=tally(freed),
+            freed_by_table=tallies_by(freed, "tableName"),
+            freed_by_reference=tallies_by(freed, "lastReference"),
+            garbage=tally(assets.where("reason", [AssetReason.EXPIRED_COMMIT.value], negate=True)),
             ended_by_reference=_counts(ended, "reference"),
             ended_by_table=_counts(ended, "content_key"),
             ended=[_state(row) for row in ended.head(MAX_NAMES).to_pylist()],
             collection=run.report,
         )
-
-
-def _sum(assets: Dataset) -> Tally:
-    tallies = _tallies_of(assets, [], _SUMS)
-    return Tally(tallies[0]["files"] or 0, tallies[0]["bytes"] or 0) if tallies else Tally()
-
-
-def _sums(assets: Dataset, column: str) -> list[tuple[str, Tally]]:
-    rows = _tallies_of(assets, [column], pa.schema([ASSETS.field(column), *_SUMS]))
-    tallies = [(row[column] or "", Tally(row["files"], row["bytes"] or 0)) for row in rows]
-    return sorted(tallies, key=lambda named: (-named[1].bytes, named[0]))
-
-
-def _tallies_of(assets: Dataset, keys: Sequence[str], schema: pa.Schema) -> list[dict[str, Any]]:
-    measures = {"files": ("count", "asset"), "bytes": ("sum", "sizeBytes")}
-    found: list[dict[str, Any]] = assets.aggregate(keys, measures, schema).summary().to_pylist()
-    return found
 
 
 def _counts(ended: Dataset, column: str) -> list[EndedStates]:

@@ -25,6 +25,7 @@ from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParamete
 from nessie_gc_core.services.assets.report import PurgeReport
 from nessie_gc_core.services.assets.settings import parameters_of
 from nessie_gc_core.services.assets.table import AssetTable
+from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.parameters import DeletionParameters, GcParameters
 from nessie_gc_core.services.run import Run
@@ -94,7 +95,7 @@ class _Purging:
         check_repository(self._run, self._runs, str(self._table))
         self._runs = [each for each in self._runs if each.repository == self._runs[-1].repository]
         approved = self._approved().checkpoint()
-        self.report.agreed.add(*AssetTable.sums(approved).values())
+        self.report.agreed = tally(approved)
         if self.report.agreed.files:
             self._delete(approved)
         if self._parameters.drop_gc_table and not self._parameters.dry_run:
@@ -131,9 +132,9 @@ class _Purging:
     def _settle(self, found: Dataset, *, tried: bool = True) -> None:
         """Reports what became of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""
         self.report.assets = found if self.report.assets is None else self.report.assets.union(found)
-        for outcome, tally in AssetTable.by_outcome(found):
-            self.report.outcomes[Outcome(outcome)].add(tally.files, tally.bytes)
-            self.report.tried += tally.files if tried and outcome in _TRIED else 0
+        for outcome, counted in tallies_by(found, "outcome"):
+            self.report.outcomes[Outcome(outcome)].add(counted.files, counted.bytes)
+            self.report.tried += counted.files if tried and outcome in _TRIED else 0
         if self._parameters.dry_run:
             return
         if self._parameters.report_table is not None:

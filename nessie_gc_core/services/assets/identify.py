@@ -29,6 +29,7 @@ from nessie_gc_core.services.assets.parameters import (
 from nessie_gc_core.services.assets.report import AssetsReport
 from nessie_gc_core.services.assets.settings import settings_of
 from nessie_gc_core.services.assets.table import AssetTable
+from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Directions
@@ -113,6 +114,7 @@ class IdentifyService(Service[Run]):
         if swept.located.dropped:
             assets = assets.union(directory_assets(run, empty_directories(run, swept), sighting))
         assets = assets.checkpoint()
+        counted = tally(assets)
         found = AssetRun(
             runid=0,
             run=identity,
@@ -122,7 +124,8 @@ class IdentifyService(Service[Run]):
             engine=run.engine.name,
             settings=settings_of(self.parameters),
             unknown=len(run.report.unknown),
-            **AssetTable.sums(assets),
+            assets=counted.files,
+            size_bytes=counted.bytes,
         )
         lost = run.engine.empty(LOST_FILES)
         if self.parameters.lost_table is not None:
@@ -144,8 +147,8 @@ class IdentifyService(Service[Run]):
             return earlier
         table.make()
         chosen = identified.assets if assets is None else assets.checkpoint()
-        sums = AssetTable.sums(chosen)
-        run = table.start(replace(identified.run, assets=sums["assets"], size_bytes=sums["size_bytes"]))
+        counted = tally(chosen)
+        run = table.start(replace(identified.run, assets=counted.files, size_bytes=counted.bytes))
         rows = chosen.flat_map(NumberAssets(run.runid))
         table.append(table.with_first_seen(rows))
         if self.parameters.lost_name is not None:
@@ -166,7 +169,7 @@ class IdentifyService(Service[Run]):
             dry_run=parameters.dry_run,
             found=found,
             collection=run.report,
-            by_type=() if assets is None else AssetTable.by_type(assets),
+            by_type=() if assets is None else tallies_by(assets, "assetType"),
         )
 
 

@@ -17,7 +17,6 @@ from nessie_gc_core.model.asset_runs import ASSET_RUNS, AssetRun, RunStatus, com
 from nessie_gc_core.model.assets import ASSETS, ORIGINAL_COLUMNS
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.tables import TableName, TableState
-from nessie_gc_core.services.report import Tally
 from nessie_gc_core.tables import Tables
 
 log = logging.getLogger(__name__)
@@ -32,8 +31,6 @@ _ISOLATION = {"write.delete.isolation-level": "snapshot"}
 """A run that adds rows does not stop a deletion that takes out others."""
 _CLAIMS = 20
 """How many runs may take a number away from one that is at work."""
-_SUM = pa.schema([pa.field("assets", pa.int64()), pa.field("size_bytes", pa.int64())])
-_BY_TYPE = pa.schema([pa.field("assetType", pa.string()), pa.field("files", pa.int64()), pa.field("bytes", pa.int64())])
 _PARENT = pa.schema([CACHED_FILES.field("parent")])
 _MOST_GONE = 0.2
 """Where more of an expansion cache than this share is of files that are gone, they are forgotten."""
@@ -170,23 +167,6 @@ class AssetTable:
         joined = assets.select(others).left_join(seen, ["asset"])
         return joined.flat_map(FillFirstSeen())
 
-    @staticmethod
-    def sums(assets: Dataset) -> dict[str, int]:
-        """How many assets (:data:`ASSETS`), and their bytes."""
-        measures = {"assets": ("count", "asset"), "size_bytes": ("sum", "sizeBytes")}
-        found = assets.aggregate([], measures, _SUM).summary().to_pylist()
-        return {name: int((found[0][name] if found else 0) or 0) for name in _SUM.names}
-
-    @staticmethod
-    def by_type(assets: Dataset) -> list[tuple[str, Tally]]:
-        """The same for each type of asset, the most bytes first."""
-        return _tallies(assets, "assetType")
-
-    @staticmethod
-    def by_outcome(found: Dataset) -> list[tuple[str, Tally]]:
-        """How many handled assets (:data:`HANDLED_ASSETS`) have each outcome, and their bytes."""
-        return _tallies(found, "outcome")
-
     def append_report(self, name: TableName, rows: Dataset) -> None:
         """Adds rows (:data:`HANDLED_ASSETS`) to a report table, which is made where it is missing."""
         self._append_to(name, _REPORT, rows)
@@ -231,11 +211,3 @@ def _make(tables: Tables, name: TableName, kind: str, schema: pa.Schema, bucket_
     state = tables.state(name)
     there = {field.name.lower() for field in state.schema} if state is not None else set()
     tables.add_columns(name, [field for field in schema if field.name.lower() not in there])
-
-
-def _tallies(rows: Dataset, column: str) -> list[tuple[str, Tally]]:
-    schema = pa.schema([pa.field(column, pa.string()), pa.field("files", pa.int64()), pa.field("bytes", pa.int64())])
-    measures = {"files": ("count", "asset"), "bytes": ("sum", "sizeBytes")}
-    found = rows.aggregate([column], measures, schema).summary().to_pylist()
-    tallies = [(row[column], Tally(row["files"], row["bytes"] or 0)) for row in found]
-    return sorted(tallies, key=lambda named: (-named[1].bytes, named[0]))

@@ -14,6 +14,7 @@ from nessie_gc_core.model.assets import ASSETS
 from nessie_gc_core.services.assets.agreed import enough, latest_rows, spaced, times_seen
 from nessie_gc_core.services.assets.page.figures import MOST_GROUPS, Group, Grouping, LatestRun
 from nessie_gc_core.services.assets.table import AssetTable
+from nessie_gc_core.services.assets.tallies import COUNTS, MEASURES
 
 AGES = (
     (timedelta(0), "less than a day"),
@@ -26,14 +27,12 @@ AGES = (
 """The least age of each group of ages, and what it is called."""
 NO_AGE = "not known"
 
-_GROUP = (pa.field("files", pa.int64()), pa.field("bytes", pa.int64()))
 _KEYS = pa.schema([pa.field(name, pa.string()) for name in ("tableName", "assetType", "reason", "age")])
 _AGED = pa.schema([*_KEYS, ASSETS.field("asset"), ASSETS.field("sizeBytes")])
-_CUBE = pa.schema([*_KEYS, *_GROUP])
+_CUBE = pa.schema([*_KEYS, *COUNTS])
 _NARROW = pa.schema([ASSETS.field(name) for name in ("tableName", "asset", "sizeBytes", "runid")])
 _COUNTED = pa.schema([*_NARROW, *(ASSETS.field(name) for name in ("assetType", "reason", "modified"))])
-_SEEN_BY_TABLE = pa.schema([ASSETS.field("tableName"), pa.field("seen", pa.int64()), *_GROUP])
-_MEASURES = {"files": ("count", "asset"), "bytes": ("sum", "sizeBytes")}
+_SEEN_BY_TABLE = pa.schema([ASSETS.field("tableName"), pa.field("seen", pa.int64()), *COUNTS])
 _SUMS = {"files": ("sum", "files"), "bytes": ("sum", "bytes")}
 
 
@@ -48,7 +47,7 @@ def latest_figures(
     latest = runs[-1]
     seen = _seen_by_table(table, runs, seen_apart, where)
     aged = latest_rows(table, runs, schema=_COUNTED).flat_map(_Aged(latest.timestamp))
-    cube = aged.aggregate(_KEYS.names, _MEASURES, _CUBE).checkpoint()
+    cube = aged.aggregate(_KEYS.names, MEASURES, _CUBE).checkpoint()
     return LatestRun(
         run=latest,
         by_table=Grouping.largest(_groups(cube, "tableName")),
@@ -65,12 +64,12 @@ def _seen_by_table(table: AssetTable, runs: Sequence[AssetRun], apart: timedelta
     """How often the assets of each table were seen, of those that the predicate lets through."""
     rows = latest_rows(table, runs, where=where, schema=_NARROW).select(_NARROW)
     counted = rows.left_join(times_seen(table, runs, apart), ["asset"])
-    return counted.aggregate(["tableName", "seen"], _MEASURES, _SEEN_BY_TABLE).checkpoint()
+    return counted.aggregate(["tableName", "seen"], MEASURES, _SEEN_BY_TABLE).checkpoint()
 
 
 def _groups(sums: Dataset, column: str) -> list[Group]:
     """Sums by one of their columns; what is null is the same as what is empty."""
-    schema = pa.schema([sums.schema.field(column), *_GROUP])
+    schema = pa.schema([sums.schema.field(column), *COUNTS])
     found: dict[str, list[int]] = {}
     for row in sums.aggregate([column], _SUMS, schema).summary().to_pylist():
         group = found.setdefault("" if row[column] is None else str(row[column]), [0, 0])
