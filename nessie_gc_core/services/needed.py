@@ -61,12 +61,13 @@ class Located:
     """Contents that are gone, whose locations are swept, too."""
 
 
-def locate(run: SweepRun, *, dropped: DroppedRule | None = None) -> Located:
+def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool = True) -> Located:
     """Reads the content versions, and makes sweep units of their locations.
 
     Args:
         run: the run.
         dropped: which contents that are gone are swept, too; ``None``: none.
+        remember: whether the register of contents learns where they are.
     """
     versions, types = _versions(run)
     readers = readers_of(types, run)
@@ -82,6 +83,8 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None) -> Located:
     homes = _homes(version_files)
     gone = dropped_contents(run, dropped, _raw_locations(homes)) if dropped is not None else []
     plan = _plan(homes, [each.location for each in gone], unread, run)
+    if remember:
+        _remember(homes, plan.rules, run)
     return Located(
         plan=plan,
         versions=versions,
@@ -174,11 +177,10 @@ def _read_versions(versions: Dataset, read_types: frozenset[str], run: SweepRun)
 
 # ---- where it lies ------------------------------------------------------------------------------------
 def _plan(homes: pa.Table, dropped: Iterable[str], unread: UnreadContents, run: SweepRun) -> SweepPlan:
-    """Sweep units of all base locations, which are remembered; what no plugin reads is frozen (S23)."""
+    """Sweep units of all base locations; what no plugin reads is frozen (S23)."""
     rules = run.choice.rules()
     allowed = run.parameters.allowed(rules)
     plan = plan_units(itertools.chain(_raw_locations(homes), dropped), rules, allowed)
-    _remember(homes, plan.rules, run)
     if not allowed.prefixes:
         run.report.warn("no allowed locations are configured (`allow`): any location that is deep enough is swept")
     unread.freeze(plan)

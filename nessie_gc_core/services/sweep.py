@@ -48,6 +48,8 @@ class Directions:
     """Told what became of files, step by step."""
     cache: ExpansionCache | None = None
     """What an earlier run remembers of manifests."""
+    remember: bool = True
+    """Whether the live-set store remembers where contents are, for later runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,13 @@ class _Sweep:
         self._only = directions.only
         self._on_outcomes = directions.on_outcomes
         self._cache = directions.cache
+        self._remember = directions.remember
 
     def run(self) -> Swept:
         """All steps up to the guard; then deletion."""
         run = self._run
         with run.report.phase("expand"):
-            located = locate(run, dropped=self._parameters.dropped)
+            located = locate(run, dropped=self._parameters.dropped, remember=self._remember)
         ages = self._ages(located.plan)
         with self._listing(tuple(located.plan.units), located.plan.rules) as listed:
             with run.report.phase("expand"):

@@ -25,6 +25,7 @@ from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, Tally
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.sweep import Directions
 
 _ENDED = pa.schema([pa.field(name, pa.int64()) for name in ("states", "oldest", "newest")])
 _SHOWN = 10
@@ -179,7 +180,7 @@ class WhatIfService(Service[Run]):
                 run.store.delete(uuid.UUID(run.report.live_set_id))
 
     def _looked(self, run: Run) -> WhatIfReport:
-        swept = GcService(self.parameters.finding).swept(run)
+        swept = GcService(self.parameters.finding, Directions(remember=False)).swept(run)
         history = walked(run, swept, self.parameters.identify_parallelism)
         live_set = swept.live_set
         sighting = Sighting(run=str(live_set.id), runid=0, at=live_set.references_listed or live_set.created)

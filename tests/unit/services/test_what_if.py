@@ -9,11 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
+from collecting import in_memory
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import WhatIfReport
 from nessie_gc_core.cli.main import cli
+from nessie_gc_core.services.assets.parameters import FindParameters
+from nessie_gc_core.services.what_if import WhatIfService
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -93,6 +96,13 @@ def test_it_changes_nothing_and_leaves_no_live_set_that_could_be_swept(gc: Colle
     gc.what_if(default_cutoff="1")
     assert before == lake.paths()
     assert [] == gc.live_sets.all()
+
+
+def test_nothing_is_remembered_of_a_policy_that_is_not_in_force(lake: MemoryLake) -> None:
+    with in_memory(lake) as services:
+        report = WhatIfService(FindParameters(default_cutoff="1")).run(services.run())
+        assert report.freed.files > 0
+        assert not services.store.count_records(services.repository.identity()).any
 
 
 def test_the_command_says_it_to_people_and_to_programs(lake: MemoryLake) -> None:
