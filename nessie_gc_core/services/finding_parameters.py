@@ -135,7 +135,7 @@ def dropped_under_option() -> Sequence[str]:
         (),
         section=SWEEP,
         metavar="PREFIX",
-        help="List this warehouse for dropped tables that nobody knows; no other catalog may have tables there.",
+        help="List this warehouse for dropped tables that nobody knows; only if no other catalog has tables there.",
     )
 
 

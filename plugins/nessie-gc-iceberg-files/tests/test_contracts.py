@@ -369,8 +369,8 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
         old_statistics = f"{base}/metadata/0.stats"
         snapshots = [Snapshot(0, old), Snapshot(1, snapshot)]
         table = Table(base, snapshots=snapshots, current=1, statistics={0: old_statistics})
-        metadata = put("metadata/1.gz.metadata.json", table.bytes(packed=True))
-        view = put("metadata/view.metadata.json", view_bytes(base))
+        metadata = put("metadata/00001-of-the-table.gz.metadata.json", table.bytes(packed=True))
+        view = put("metadata/00000-of-the-view.metadata.json", view_bytes(base))
         return [
             WrittenContent(
                 version=version_of(metadata, 1),

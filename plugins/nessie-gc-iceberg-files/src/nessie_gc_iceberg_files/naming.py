@@ -12,9 +12,12 @@ from nessie_gc_core.model.locations import places_in
 from nessie_gc_iceberg_files.metadata import plain
 
 METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz")
-METADATA_NAME = rf"metadata/[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})"
-"""Where metadata files lie below a table's or view's base location, unless ``write.metadata.path`` says otherwise."""
 """How the names of metadata files end."""
+METADATA_NAME = rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})"
+"""What catalogs call metadata files below a table's or view's base location (Iceberg's ``BaseMetastoreTableOperations``).
+
+Tables that no catalog has live by their path alone; their metadata files are called ``v1.metadata.json``.
+"""
 _HABITS = (
     (re.compile(r"(?:^|/)snap-[^/]*\.avro"), FileKind.MANIFEST_LIST),
     (re.compile(r"-m\d+\.avro"), FileKind.MANIFEST),
