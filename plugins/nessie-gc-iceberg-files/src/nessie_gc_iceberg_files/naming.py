@@ -14,7 +14,7 @@ from nessie_gc_iceberg_files.metadata import plain
 METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 """How the names of metadata files end."""
 METADATA_NAME = rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})"
-"""What catalogs call metadata files below a table's or view's base location (Iceberg's ``BaseMetastoreTableOperations``).
+"""What catalogs call metadata files, below a table's or view's base location (``BaseMetastoreTableOperations``).
 
 Tables that no catalog has live by their path alone; their metadata files are called ``v1.metadata.json``.
 """

@@ -36,6 +36,21 @@ def test_an_asset_goes_when_enough_runs_have_seen_it(assets: AssetLake) -> None:
     assert {f"{DATA}b.parquet", f"{DATA}c.parquet"} <= assets.lake.paths()  # b was seen once
 
 
+def test_a_table_that_nobody_knows_goes_when_enough_runs_have_found_it_in_its_warehouse(assets: AssetLake) -> None:
+    place = "memory://warehouse/db/forgotten"
+    forgotten = assets.lake.table("db.forgotten", location=place).append("f.parquet")
+    needed = assets.lake.needed_files([forgotten.version])
+    rule = {"dropped_after": timedelta(hours=30), "dropped_under": ["memory://warehouse"]}
+    found = [assets.identify(allow=["memory://warehouse"], **rule).found.assets for _ in range(3)]
+    assert [False, False, True] == ["f.parquet" in assets.names(runid=run) for run in (1, 2, 3)]
+    assert found[2] - found[1] == len([path for path in assets.lake.paths() if path.startswith(place)])
+    assert needed <= assets.lake.paths()
+    assert assets.delete(seen_count=2).outcomes[Outcome.DELETED].files == found[1]
+    assets.identify(allow=["memory://warehouse"], **rule)
+    assets.delete(seen_count=2)
+    assert not any(path.startswith(place) for path in assets.lake.paths())
+
+
 def test_rows_of_deleted_assets_leave_the_table_and_others_stay(assets: AssetLake) -> None:
     assets.identify()
     assets.write("c.parquet")
