@@ -5,19 +5,26 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import from_micros, to_batches, to_rows
+from nessie_gc_core.model.limits import AllowedLocations
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, STORED_FILES, UNKNOWN_TIME
+from nessie_gc_core.model.stored_names import StoredNames
 
 _FOLDERS = pa.schema([STORED_FILES.field("unit"), pa.field("folder", pa.string(), nullable=False)])
 _NEWEST_METADATA = pa.schema([*_FOLDERS, CONTENT_VERSIONS.field("content_type"), pa.field("newest", pa.string())])
 _NEWEST_FILES = pa.schema([*_FOLDERS, pa.field("modified", pa.int64())])
 _DIGITS = len(str(UNKNOWN_TIME))
+
+Folder = tuple[str, str]
+"""A sweep unit, and the key of a folder below it, with a slash at its end; empty: the unit itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,42 +32,48 @@ class FoundTable:
     """A folder that looks like the base location of a content."""
 
     content_type: str
-    """Which type of content, by the names of its metadata; there may be another one of another type."""
+    """Which type of content, by the names of its metadata."""
     location: str
-    """The raw folder."""
-    metadata_location: str
-    """Raw path of the metadata file that was modified last."""
+    """The raw folder, as it is listed."""
+    metadata_location: str | None = None
+    """Raw path of the metadata file that was modified last; ``None``: there is none any more."""
     modified: datetime
     """When the youngest of its files was modified, by the clock of the store."""
 
 
-def find_tables(stored: Dataset, names: Mapping[str, str]) -> Iterator[FoundTable]:
-    """The tables in what was listed (:data:`STORED_FILES`), but for those of which a file has no time.
+def plan_warehouses(raw: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:
+    """What is listed for tables; how deep a location is says what may be swept, and not what may be listed."""
+    return plan_units(raw, rules, replace(allowed, min_depth=0))
 
-    ``names`` says of content types how their metadata files are named (``ContentToFiles.metadata_names``).
+
+def find_tables(
+    stored: Dataset, names: Mapping[str, StoredNames], before: Mapping[Folder, FoundTable]
+) -> Iterator[FoundTable]:
+    """The tables in what was listed; none with a file that has no time, or that somebody else keeps there.
+
+    Args:
+        stored: :data:`STORED_FILES`.
+        names: how files of content types are named.
+        before: folders that were found before, and that may have no metadata any more.
     """
     named = stored.present("path").flat_map(_MetadataFiles(names))
     keys = [*_FOLDERS.names, "content_type"]
-    tables = named.aggregate(keys, {"newest": ("max", "newest")}, _NEWEST_METADATA).summary().to_pylist()
-    if not tables:
-        return
-    files = stored.flat_map(_FilesOf((row["unit"], row["folder"]) for row in tables))
-    youngest = files.aggregate(_FOLDERS.names, {"modified": ("max", "modified")}, _NEWEST_FILES).summary().to_pylist()
-    times = {(row["unit"], row["folder"]): from_micros(row["modified"]) for row in youngest}
-    for row in tables:
+    found = named.aggregate(keys, {"newest": ("max", "newest")}, _NEWEST_METADATA).summary().to_pylist()
+    folders = {(row["unit"], row["folder"]) for row in found}
+    files = stored.flat_map(_FilesOf(folders | before.keys(), names))
+    ages = files.aggregate(_FOLDERS.names, {"modified": ("max", "modified")}, _NEWEST_FILES).summary().to_pylist()
+    times = {(row["unit"], row["folder"]): from_micros(row["modified"]) for row in ages}
+    for row in found:
         path, modified = row["newest"][_DIGITS:], times[row["unit"], row["folder"]]
-        match = _match(path, names[row["content_type"]])
-        if modified is not None and match is not None:
+        location = names[row["content_type"]].base_location(path)
+        if modified is not None and location is not None:
             yield FoundTable(
-                content_type=row["content_type"],
-                location=match["folder"],
-                metadata_location=path,
-                modified=modified,
+                content_type=row["content_type"], location=location, metadata_location=path, modified=modified
             )
-
-
-def _match(path: str, name: str) -> re.Match[str] | None:
-    return re.fullmatch(f"(?P<folder>.+/)(?:{name})", path)
+    for folder, table in before.items():
+        modified = times.get(folder)
+        if modified is not None and folder not in folders:
+            yield replace(table, modified=modified)
 
 
 class _MetadataFiles:
@@ -68,42 +81,49 @@ class _MetadataFiles:
 
     schema = _NEWEST_METADATA
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, StoredNames]) -> None:
         self._names = dict(names)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in to_rows(batch, "unit", "key", "location", "path", "modified"))
         found = (
-            (unit, match["folder"], type_, str(modified).zfill(_DIGITS) + str(location) + str(path))
+            (unit, folder, type_, str(modified).zfill(_DIGITS) + str(location) + str(path))
             for unit, key, location, path, modified in rows
-            for type_, name in self._names.items()
-            if (match := _match(str(key), name)) is not None
+            for type_, names in self._names.items()
+            if (folder := names.base_location(str(key))) is not None
         )
         yield from to_batches(found, self.schema)
 
 
 class _FilesOf:
-    """Stored files to the folders of tables they lie in, each with the time of the youngest file of the task."""
+    """Stored files to the folders of tables they lie in, each with the time of the youngest file of the task.
+
+    A file that somebody else keeps there has no time that would ever be old enough.
+    """
 
     schema = _NEWEST_FILES
 
-    def __init__(self, folders: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, folders: Iterable[Folder], names: Mapping[str, StoredNames]) -> None:
         self._folders = frozenset(folders)
+        self._others = re.compile("|".join(f"(?:{each.of_others})" for each in names.values()) or "(?!)")
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        youngest: dict[tuple[str, str], int] = {}
+        youngest: dict[Folder, int] = {}
         for batch in batches:
             for unit, key, modified in to_rows(batch, "unit", "key", "modified"):
                 assert isinstance(modified, int)
-                for folder in _above(str(key)):
-                    table = str(unit), folder
-                    if table in self._folders:
-                        youngest[table] = max(modified, youngest.get(table, 0))
+                for table in self._around(str(unit), str(key)):
+                    is_ours = self._others.fullmatch(str(key), len(table[1])) is None
+                    youngest[table] = max(modified if is_ours else UNKNOWN_TIME, youngest.get(table, 0))
         yield from to_batches(((*table, modified) for table, modified in youngest.items()), self.schema)
+
+    def _around(self, unit: str, key: str) -> Iterator[Folder]:
+        """The folders that a file lies in."""
+        return (table for folder in ("", *_above(key)) if (table := (unit, folder)) in self._folders)
 
 
 def _above(key: str) -> Iterator[str]:
-    """The folders that a key lies in."""
+    """The folders that a key lies in, each with a slash at its end."""
     return (key[: at + 1] for at, letter in enumerate(key) if letter == "/")
 
 
@@ -112,16 +132,17 @@ class Apart:
 
     def __init__(self, places: Iterable[str]) -> None:
         """Takes canonical prefixes, each with a slash at its end."""
-        self.left = sorted(set(places))
+        self._set = set(places)
+        self.left = sorted(self._set)
         """Those that are left."""
-        self._set = set(self.left)
 
     def take_out(self, place: str) -> None:
         """Takes out what overlaps a canonical prefix."""
+        for around in self._set.intersection(_above(place)):
+            self._set.remove(around)
+            del self.left[bisect.bisect_left(self.left, around)]
         start = end = bisect.bisect_left(self.left, place)
         while end < len(self.left) and self.left[end].startswith(place):
             end += 1
-        gone = {*self.left[start:end], *self._set.intersection(_above(place))}
-        if gone:
-            self._set -= gone
-            self.left = sorted(self._set)
+        self._set.difference_update(self.left[start:end])
+        del self.left[start:end]

@@ -40,7 +40,8 @@ class PastContents:
         self._live = live
         self._found: dict[str, PastContent] = {}
         self._changed: dict[str, datetime] = {}
-        self._unexplained: datetime | None = None
+        self.unexplained: datetime | None = None
+        """When the last commit was made that does not say what it did."""
 
     def read(self, commits: AllCommits) -> None:
         """Reads them all; where a problem is noted there, nothing can be concluded."""
@@ -55,12 +56,12 @@ class PastContents:
         """
         for past in self._found.values():
             since = max(self._changed[key] for key in past.keys)
-            yield past, since if self._unexplained is None else max(since, self._unexplained)
+            yield past, since if self.unexplained is None else max(since, self.unexplained)
 
     def _add(self, entry: LogEntry) -> None:
         time = entry.commit_time
         if entry.operations is None:
-            self._unexplained = time if self._unexplained is None else max(time, self._unexplained)
+            self.unexplained = time if self.unexplained is None else max(time, self.unexplained)
             return
         for operation in entry.operations:
             if operation.kind is OperationKind.UNCHANGED:

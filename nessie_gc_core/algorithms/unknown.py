@@ -46,6 +46,10 @@ class Problems:
     tolerated: int = 0
     """Missing metadata files of older versions that an earlier run deleted."""
 
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return bool(self.reasons or self.content_ids)
+
     def example(self, preferred: Callable[[str], bool] = lambda path: True) -> str:
         """One of the unreadable files and why it is; one of the preferred, where there is any."""
         path = next((path for path in sorted(self.reasons) if preferred(path)), None)
@@ -88,7 +92,7 @@ class UnknownFinder:
         self, problems: Problems, version_files: Dataset, index: UnitIndex, plan: SweepPlan, *, strict: bool
     ) -> None:
         """Takes every unit out of the plan that unknown contents touch; all, where nothing says what one touches."""
-        if not problems.content_ids and not problems.reasons:
+        if not problems:
             return
         for path in sorted(problems.reasons)[:MAX_NAMED]:
             plan.unreadable[path] = problems.reasons[path]

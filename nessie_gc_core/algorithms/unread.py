@@ -22,6 +22,10 @@ class UnreadContents:
     unlocated: dict[str, str] = field(default_factory=dict)
     """Name of a content whose location is not known to what it is; nothing can be frozen for it."""
 
+    def __bool__(self) -> bool:
+        """Whether there is one."""
+        return bool(self.located or self.unlocated)
+
     def find(self, versions: Dataset, read_types: Iterable[str]) -> None:
         """Adds those of content versions (:data:`CONTENT_VERSIONS`) whose type is none of the read ones."""
         columns = ("content_type", "content_key", "location", "metadata_location")

@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.stored_names import StoredNames
 
 
 class ContentToFiles(Connector):
@@ -57,12 +58,8 @@ class ContentToFiles(Connector):
     """The content types that it reads; each is claimed by one reader of an installation."""
     expandable_kinds: ClassVar[tuple[str, ...]]
     """The kinds that :meth:`expand` takes, parents before children: a kind only expands to later kinds."""
-    metadata_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Content type to a regular expression for the paths of metadata files below the base location of their content.
-
-    For types whose contents a listing of stored files can find; what looks like metadata is read, and names its base
-    location itself.
-    """
+    stored_names: ClassVar[Mapping[str, StoredNames]] = MappingProxyType({})
+    """Content type to how its files are named, for those of its types whose contents a listing of files can find."""
 
     @abstractmethod
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
@@ -107,6 +104,14 @@ class ContentToFiles(Connector):
 
         Asked of contents of which something cannot be read: whatever is named is left alone (S6). ``None``: not even
         the text can be read. It does not raise. The default says that nothing can be told.
+        """
+        return None
+
+    def kept_by_others(self, version: ContentVersion) -> str | None:
+        """Why a content that no catalog has is not ours to delete, by its metadata; ``None``: nothing says so.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`files`.
         """
         return None
 

@@ -179,6 +179,10 @@ class LiveSetStore(Connector):
         """The register of every content and location ever seen, of all contents or of some (a few thousand at most)."""
 
     @abstractmethod
+    def repositories(self) -> Iterator[str]:
+        """The identities under which there are live sets or entries of the register, each once."""
+
+    @abstractmethod
     def count_records(self, repository: str) -> RepositoryRecords:
         """How many live sets, tombstones and entries of the register stand under an identity."""
 

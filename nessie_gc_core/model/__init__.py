@@ -24,6 +24,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.model.work import Traffic, Work
@@ -57,6 +58,7 @@ __all__ = [
     "ReferencePolicies",
     "RepositoryRecords",
     "SeenContent",
+    "StoredNames",
     "SweepStep",
     "SweepStepState",
     "TableState",

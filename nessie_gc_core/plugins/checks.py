@@ -13,6 +13,7 @@ from nessie_gc_core import hookspecs
 from nessie_gc_core.connectors import AnyService, Connector, ContentToFiles, FileDeleter, FileLister, Service
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.stored_names import StoredNames
 
 _PREFIX = f"{hookspecs.PROJECT}_"
 _SPEC = f"{hookspecs.PROJECT}_spec"
@@ -109,8 +110,8 @@ def _problem_of_claims(connector: type[Connector]) -> str | None:
         kinds: object = getattr(connector, "expandable_kinds", None)
         if not isinstance(kinds, (tuple, list)) or not all(isinstance(kind, str) and kind for kind in kinds):
             return "whose 'expandable_kinds' is not a tuple of kinds of files"
-        if not _are_patterns(connector.metadata_names):
-            return "whose 'metadata_names' is not a mapping of content types to regular expressions"
+        if not _are_stored_names(connector.stored_names, claims):
+            return "whose 'stored_names' is not a mapping of some of its content types to StoredNames"
     elif issubclass(connector, (FileLister, FileDeleter)):
         claims, what = getattr(connector, "schemes", None), "schemes"
         fallback: object = connector.fallback_schemes
@@ -127,13 +128,10 @@ def _is_set_of_texts(claims: object) -> bool:
     return isinstance(claims, Set) and all(isinstance(claim, str) and claim for claim in claims)
 
 
-def _are_patterns(names: object) -> bool:
-    if not isinstance(names, Mapping):
+def _are_stored_names(names: object, types: object) -> bool:
+    if not isinstance(names, Mapping) or not isinstance(types, Set):
         return False
-    try:
-        return all(isinstance(type_, str) and re.compile(pattern) for type_, pattern in names.items())
-    except (TypeError, re.error):
-        return False
+    return all(type_ in types and isinstance(each, StoredNames) for type_, each in names.items())
 
 
 def _problem_of_options(connector: type[Connector]) -> str | None:

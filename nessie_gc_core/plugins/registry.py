@@ -30,6 +30,7 @@ from nessie_gc_core.connectors import (
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_core.plugins.checks import check_connector, check_hooks, check_service
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
 from nessie_gc_core.plugins.services import InstalledServices
@@ -242,15 +243,15 @@ class PluginRegistry:
         found = (self.reader_of(content_type) for content_type in sorted(set(content_types)))
         return list(dict.fromkeys(reader for reader in found if reader is not None))
 
-    def metadata_names(self) -> dict[str, str]:
-        """Content type to how its metadata files are named, of all types whose contents a listing can find.
+    def stored_names(self) -> dict[str, StoredNames]:
+        """Content type to how its files are named, of all types whose contents a listing can find.
 
         Raises:
             PluginError: two plugins claim one of the types.
         """
         readers = (cast("type[ContentToFiles]", claim.connector) for claim in self._claims[ContentToFiles])
-        found = {type_: pattern for reader in readers for type_, pattern in reader.metadata_names.items()}
-        return {type_: pattern for type_, pattern in found.items() if self.reader_of(type_) is not None}
+        found = {type_: names for reader in readers for type_, names in reader.stored_names.items()}
+        return {type_: names for type_, names in found.items() if self.reader_of(type_) is not None}
 
     def for_scheme(self, contract: type[C], scheme: str, *, preferred: str | None = None) -> type[C] | None:
         """The lister or deleter that claims a URI scheme, or the preferred one of those that do.

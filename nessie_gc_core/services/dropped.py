@@ -26,21 +26,12 @@ from nessie_gc_core.model.locations import scheme_of, store_of
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.clocks import store_time, times_now
 from nessie_gc_core.services.finding_parameters import DroppedRule
-from nessie_gc_core.services.forgotten import ForgottenTables, homes_of, marked_live_sets, places_of
+from nessie_gc_core.services.forgotten import ForgottenTables, InDoubtError, readable_homes
+from nessie_gc_core.services.places import Dropped, Homes, marked_live_sets, said_places
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import ASKED_AT_ONCE
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
-    """A content that is gone, and where it was."""
-
-    location: str
-    """Raw, as its metadata had it."""
-    name: str
-    """Its dotted key; empty where nobody knows."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +46,7 @@ class _Gone:
     """Which of the earlier live sets that is."""
 
 
-def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str]) -> list[Dropped]:
+def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, all_are_read: bool) -> list[Dropped]:
     """The contents that have been gone for longer than a time, and were not made within it, by location.
 
     A content of which any version is live is not gone, whatever of it can be read.
@@ -64,11 +55,13 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str]) -> 
         run: the run.
         rule: how long they have to be gone, and where they are looked for.
         homes: raw base locations of what is live.
+        all_are_read: whether some plugin reads every live content.
     """
     finder = _Finder(run, rule)
     found = {*finder.by_live_sets(), *finder.by_commits()}
     if rule.under:
-        found.update(finder.by_listing([*homes, *(dropped.location for dropped in found)]))
+        known = [*homes, *(dropped.location for dropped in found)]
+        found.update(finder.by_listing(known, all_are_read=all_are_read))
     log.info("%d locations of dropped contents are looked at", len(found))
     return sorted(found, key=lambda dropped: (dropped.location, dropped.name))
 
@@ -85,7 +78,7 @@ class _Finder:
         self._earlier = _earlier(run)
         self._young: list[ContentVersion] = []
         """Contents that the commits say are gone, but not for long enough."""
-        self._commits_tell = True
+        self._commits_tell = False
         self._rules = run.choice.rules()
         self._passed_over: set[str] = set()
         self._store_times: dict[str, datetime] = {}
@@ -147,8 +140,8 @@ class _Finder:
         past.read(commits)
         if commits.problems:
             run.report.warn(f"the commits cannot tell which tables were dropped: {commits.problems[0]}")
-            self._commits_tell = False
             return
+        self._commits_tell = past.unexplained is None or self._is_old(past.unexplained)
         for some in in_pieces(self._old(past.gone()), ASKED_AT_ONCE):
             times = {version.content_id: since for version, since in some}
             contradicted = self._seen_after(times)
@@ -175,25 +168,29 @@ class _Finder:
     def _located(self, versions: Sequence[ContentVersion], times: Mapping[str, datetime]) -> Iterator[Dropped]:
         """Where contents were, by their newest metadata; nothing of those that cannot be read any more."""
         names = {version.content_id: version.content_key for version in versions}
-        for content_id, location in homes_of(versions, self._run):
+        for content_id, location in Homes(versions, self._run):
             yield from self._usable([location], names[content_id], times[content_id])
 
     # ---- listing --------------------------------------------------------------------------------------
-    def by_listing(self, known: Iterable[str]) -> Iterator[Dropped]:
+    def by_listing(self, known: Iterable[str], *, all_are_read: bool) -> list[Dropped]:
         """Tables below the warehouses of the rule that nobody knows, nor anything of the raw locations given."""
+        try:
+            if not all_are_read:
+                raise InDoubtError("no plugin reads some of the live contents, which may need anything")
+            return self._forgotten(known)
+        except InDoubtError as error:
+            self._run.report.warn(f"no tables are looked for below {', '.join(self._rule.under)}: {error}")
+            return []
+
+    def _forgotten(self, known: Iterable[str]) -> list[Dropped]:
         witness = next((earlier for earlier in self._earlier if self._is_old(earlier.created)), None)
-        if witness is None or not self._commits_tell:
-            why = "no earlier mark is older than `dropped_after`" if witness is None else "the commits cannot tell"
-            self._run.report.warn(f"no tables are looked for below {', '.join(self._rule.under)}: {why}")
-            return
-        forgotten = ForgottenTables(self._run, self._rule, witness)
-        young = (home for version in self._young for home in places_of(version))
-        homes = (location for _, location in homes_of(self._young, self._run))
-        versions = forgotten.versions(itertools.chain(known, young, homes))
-        times = {version.content_id: witness.created for version in versions}
-        for dropped in self._located(versions, times):
-            if forgotten.place(dropped.location) in times:  # a moved table lies elsewhere than its metadata says
-                yield dropped
+        if witness is None:
+            raise InDoubtError("no earlier mark is older than `dropped_after`")
+        if not self._commits_tell:
+            raise InDoubtError("the commits cannot tell which tables were dropped lately")
+        young = (place for version in self._young for place in said_places(version))
+        homes = readable_homes(self._young, self._run)
+        return ForgottenTables(self._run, self._rule, witness).find(itertools.chain(known, young, homes))
 
     # ---- locations ------------------------------------------------------------------------------------
     def _usable(self, locations: Iterable[str], name: str, since: datetime) -> Iterator[Dropped]:
@@ -232,4 +229,5 @@ def _earlier(run: SweepRun) -> list[LiveSet]:
     """The repository's other live sets that were marked to their end before this one, newest first."""
     mine = run.live_set
     others = (other for other in marked_live_sets(run) if other.repository == mine.repository)
-    return sorted((other for other in others if other.created < mine.created), key=lambda other: other.created)[::-1]
+    earlier = (other for other in others if other.created < mine.created)
+    return sorted(earlier, key=lambda other: other.created, reverse=True)

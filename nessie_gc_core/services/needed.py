@@ -24,12 +24,13 @@ from nessie_gc_core.model.locations import LocationRules, scheme_of
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.work import Work
-from nessie_gc_core.services.dropped import Dropped, dropped_contents
+from nessie_gc_core.services.dropped import dropped_contents
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.hints import warn_of_missing_metadata
+from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
-from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
+from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
 from nessie_gc_core.services.watch import watched
 
 _REMEMBERED_AT_ONCE = 10_000
@@ -81,7 +82,9 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     if types - read_types:
         unread.find(versions, read_types)
     homes = _homes(version_files)
-    gone = dropped_contents(run, dropped, _raw_locations(homes)) if dropped is not None else []
+    gone: Sequence[Dropped] = ()
+    if dropped is not None:
+        gone = dropped_contents(run, dropped, _raw_locations(homes), all_are_read=not unread)
     plan = _plan(homes, [each.location for each in gone], unread, run)
     if remember:
         _remember(homes, plan.rules, run)
@@ -120,10 +123,15 @@ def find_needed(
     problems = finder.find(version_files, expansion)
     warn_of_missing_metadata(problems, version_files, run)
     finder.freeze(problems, version_files, index, plan, strict=run.parameters.strict_unknown)
+    forgotten = Forgotten.of((each.location for each in located.dropped if each.listed), plan.rules)
+    if problems:
+        forgotten.freeze(plan, problems.example())
     run.report.tolerated_missing = problems.tolerated
     run.report.files_expanded += run.report.content_versions + expansion.files_read
     run.report.files_cached += cache.files_known if cache is not None else 0
-    scope = Scope(plan=plan, index=index, readers=readers, finder=finder, known=expansion.expanded())
+    scope = Scope(
+        plan=plan, index=index, readers=readers, finder=finder, known=expansion.expanded(), forgotten=forgotten
+    )
     return Needed(scope=scope, expansion=expansion)
 
 

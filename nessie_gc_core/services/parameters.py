@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from nessie_gc_core.algorithms.units import plan_units
+from nessie_gc_core.algorithms.forgotten import plan_warehouses
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
@@ -191,7 +191,9 @@ class CollectionParameters(DeletionParameters):
             raise ConfigurationError("`dropped_under` needs `dropped_after`: for how long a table has to be gone")
         if not self.allow:
             raise ConfigurationError("`dropped_under` needs `allow`: name the warehouse there, too")
-        plan = plan_units(self.dropped_under, rules, self.allowed(rules))
+        if self.defer_deletes:
+            raise ConfigurationError("`dropped_under` and `defer_deletes` do not go together: delete at once")
+        plan = plan_warehouses(self.dropped_under, rules, self.allowed(rules))
         for raw, reason in plan.refused.items():
             raise ConfigurationError(f"`dropped_under` {raw!r} {reason}; name it in `allow`, too")
         for reason in plan.unknown.values():

@@ -86,6 +86,8 @@ class Recheck:
         finder = scope.finder.with_versions(moved.versions)
         problems = finder.find(newly.version_files, newly.expansion)
         finder.freeze(problems, newly.version_files, index, plan, strict=run.parameters.strict_unknown)
+        if problems or unread:
+            scope.forgotten.freeze(plan, problems.example() if problems else "no plugin reads what became live")
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
         keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.algorithms.remembered import Remembered
@@ -13,12 +13,33 @@ from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.algorithms.unknown import UnknownFinder
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
 
 ASKED_AT_ONCE = 1000
 """Of how many contents the live-set store is asked at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Where tables are that only the listing of a warehouse shows.
+
+    Nothing says which contents may need their files, so that one that cannot be read may.
+    """
+
+    prefixes: tuple[str, ...] = ()
+    """Canonical."""
+
+    @classmethod
+    def of(cls, locations: Iterable[str], rules: LocationRules) -> Forgotten:
+        """Those at some raw locations."""
+        return cls(tuple(map(rules.canonical_prefix, locations)))
+
+    def freeze(self, plan: SweepPlan, reason: str) -> None:
+        """Takes them out of a plan."""
+        plan.freeze(self.prefixes, f"no catalog has it, and a content that cannot be read may need it: {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +52,7 @@ class Scope:
     finder: UnknownFinder
     known: Dataset
     """:data:`EXPANDED_FILES` that were expanded before, to their end; a re-check does not read them again."""
+    forgotten: Forgotten = field(default_factory=Forgotten)
 
     def report_to(self, run: SweepRun) -> None:
         """Says in the report which units there are, and what is left alone."""

@@ -3,7 +3,6 @@
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -95,18 +94,22 @@ class ContentToFilesContract(OptionsTests):
     def test_it_names_each_expandable_kind_once(self, reader: ContentToFiles) -> None:
         assert len(reader.expandable_kinds) == len(set(reader.expandable_kinds))
 
-    @demands("S20: what metadata_names says of a type is how its metadata files are named below their base location.")
+    @demands("S20: stored_names says how metadata files of a type are named below their base location.")
     def test_metadata_files_have_the_names_that_it_says(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
-        if not reader.metadata_names:
-            pytest.skip(f"{shown(reader)} does not say how metadata files are named (metadata_names)")
-        assert reader.content_types >= reader.metadata_names.keys()
+        if not reader.stored_names:
+            pytest.skip(f"{shown(reader)} does not say how files are named (stored_names)")
+        assert reader.content_types >= reader.stored_names.keys()
         for content in contents:
-            pattern = reader.metadata_names.get(content.version.content_type)
-            if pattern is not None:
-                name = (content.version.metadata_location or "").removeprefix(with_slash(content.location))
-                assert re.fullmatch(pattern, name)
+            names, path = reader.stored_names.get(content.version.content_type), content.version.metadata_location
+            if names is not None:
+                assert names.base_location(path or "") == with_slash(content.location)
+
+    @demands("S20: what no sign of somebody else is in is not kept by others. Answer None, or a reason in one line.")
+    def test_contents_are_not_kept_by_others(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
+        found = [content.version for content in contents if content.version.content_type in reader.stored_names]
+        assert [reader.kept_by_others(version) for version in found] == [None] * len(found)
 
     @demands("S6: every file that a version needs is found, or it would be deleted. Yield it from files or expand.")
     def test_it_finds_every_file_that_a_version_needs(

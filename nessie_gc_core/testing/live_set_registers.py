@@ -111,6 +111,18 @@ class RegisterTests(StoreFixtures):
         assert RepositoryRecords(live_sets=1, tombstones=2, seen_contents=1) == store.count_records(repository)
         assert not store.count_records(repository + "2").any
 
+    @demands("S20: a repository is named as long as a live set or an entry of the register stands under its identity.")
+    def test_every_repository_with_live_sets_or_contents_is_named_once(
+        self, store: LiveSetStore, identifying: UUID, repository: str
+    ) -> None:
+        other = repository + "-other"
+        store.register_contents(other, [seen("a"), seen("b")])
+        found = list(store.repositories())
+        assert {repository, other} <= set(found)
+        assert len(found) == len(set(found))
+        store.delete(identifying)
+        assert repository not in set(store.repositories())
+
     @demands("S7: move_records moves all records of one identity, and no others.")
     def test_all_records_move_to_another_identity_and_no_others(
         self, store: LiveSetStore, identifying: UUID, repository: str

@@ -11,7 +11,7 @@ import pytest
 from faulty import fault
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
-from nessie_gc_core.model import ContentVersion, ReachableFile, Traffic
+from nessie_gc_core.model import ContentVersion, ReachableFile, StoredNames, Traffic
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 
 
@@ -21,7 +21,7 @@ class GoodReader(ContentToFiles):
     name = "good"
     content_types = frozenset({"SIMPLE"})
     expandable_kinds = ("LIST",)
-    metadata_names = MappingProxyType({"SIMPLE": "metadata"})
+    stored_names = MappingProxyType({"SIMPLE": StoredNames("metadata")})
 
     def files(self, version):
         path = version.metadata_location
@@ -107,19 +107,26 @@ class TestGood(ReaderTests):
 
 
 NAMES = "test_metadata_files_have_the_names_that_it_says"
+OTHERS = "test_contents_are_not_kept_by_others"
 MISSING = "test_missing_metadata_is_an_error_that_names_the_file"
 UNREADABLE = "test_unreadable_metadata_is_an_error_and_not_missing"
 FIRST_HAND = "test_files_at_first_hand_carry_a_location_and_the_base_location_comes"
 
 
-@fault(ReaderTests, NAMES, "S20: what metadata_names says of a type is how its metadata files are named")
+@fault(ReaderTests, NAMES, "S20: stored_names says how metadata files of a type are named")
 class OtherNames(GoodReader):
-    metadata_names = MappingProxyType({"SIMPLE": "meta"})
+    stored_names = MappingProxyType({"SIMPLE": StoredNames("meta")})
 
 
-@fault(ReaderTests, NAMES, "S20: what metadata_names says of a type is how its metadata files are named")
+@fault(ReaderTests, NAMES, "S20: stored_names says how metadata files of a type are named")
 class NamesOfOtherTypes(GoodReader):
-    metadata_names = MappingProxyType({"ANOTHER": "metadata"})
+    stored_names = MappingProxyType({"ANOTHER": StoredNames("metadata")})
+
+
+@fault(ReaderTests, OTHERS, "S20: what no sign of somebody else is in is not kept by others")
+class KeptByOthersWithoutAReason(GoodReader):
+    def kept_by_others(self, version):
+        return ""
 
 
 @fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")

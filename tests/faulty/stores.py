@@ -220,6 +220,15 @@ class AllInTheRegister(LedgerStore):
         return super().seen_contents(repository, content_ids or None)
 
 
+NAMED_ONCE = "test_every_repository_with_live_sets_or_contents_is_named_once"
+
+
+@fault(StoreTests, NAMED_ONCE, "S20: a repository is named as long as a live set or an entry of the register stands")
+class RepositoriesOfLiveSets(LedgerStore):
+    def repositories(self):
+        return iter({live_set.repository for live_set in self.live_sets()})
+
+
 @fault(StoreTests, "test_tombstones_belong_to_their_repository_and_stay", "S7: tombstones belong to one repository")
 class SharedTombstones(LedgerStore):
     def add_tombstones(self, repository, paths, *, at):

@@ -15,7 +15,7 @@ from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, AssetReason, Ass
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.dropped import Dropped
+from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Swept
 

@@ -59,6 +59,12 @@ class Registers(LiveSetStore):
             for fields in self._rows.stream("seen", repository, content_id):
                 yield SeenContent(**fields)
 
+    def repositories(self) -> Iterator[str]:
+        """All that have live sets or seen contents."""
+        with self._rows.transaction() as rows:
+            found = {fields["repository"] for _, _, fields in rows.all("live set")} | set(rows.owners("seen"))
+        yield from sorted(found)
+
     def count_records(self, repository: str) -> RepositoryRecords:
         """How many there are."""
         with self._rows.transaction() as rows:

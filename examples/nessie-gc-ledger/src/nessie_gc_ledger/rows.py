@@ -86,6 +86,11 @@ class Transaction:
         for kind in kinds:
             self._connection.execute("DELETE FROM ledger_rows WHERE kind = ? AND owner = ?", (kind, owner))
 
+    def owners(self, kind: str) -> list[str]:
+        """The distinct owners."""
+        query = "SELECT DISTINCT owner FROM ledger_rows WHERE kind = ?"
+        return [str(owner) for (owner,) in self._connection.execute(query, (kind,))]
+
     def parts(self, kind: str, owner: str) -> list[str]:
         """The distinct parts."""
         query = "SELECT DISTINCT part FROM ledger_rows WHERE kind = ? AND owner = ?"

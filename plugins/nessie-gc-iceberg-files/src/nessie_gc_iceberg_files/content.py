@@ -14,7 +14,7 @@ from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, Content
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
-from nessie_gc_iceberg_files.naming import METADATA_NAME, METADATA_SUFFIXES, kind_of_name, named_in_json
+from nessie_gc_iceberg_files.naming import METADATA_SUFFIXES, TABLE_NAMES, kind_of_name, named_in_json
 from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
@@ -34,7 +34,7 @@ class IcebergContentToFiles(ContentToFiles):
     name = "iceberg"
     content_types = frozenset({ICEBERG_TABLE, ICEBERG_VIEW})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
-    metadata_names = MappingProxyType(dict.fromkeys((ICEBERG_TABLE, ICEBERG_VIEW), METADATA_NAME))
+    stored_names = MappingProxyType({ICEBERG_TABLE: TABLE_NAMES})  # views are not: most catalogs do not list them
     shareable = True
     Options = ReaderOptions
 
@@ -101,6 +101,13 @@ class IcebergContentToFiles(ContentToFiles):
         if file.length is not None and len(data) < file.length:
             raise UnreadableFileError(file.path, f"it has {len(data)} bytes where {file.length} were written")
         return data
+
+    def kept_by_others(self, version: ContentVersion) -> str | None:
+        """What ``gc.enabled`` says: a catalog that shares its files with another one turns it off."""
+        path = version.metadata_location
+        if not path:
+            raise UnreadableFileError(version.content_key, "it has no metadata location")
+        return None if self._table(path).may_be_collected else "its property gc.enabled is false"
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""

@@ -37,6 +37,12 @@ class Metadata:
             return None
         return self._snapshot_id({"snapshot-id": current})
 
+    @property
+    def may_be_collected(self) -> bool:
+        """What the table property ``gc.enabled`` says; yes, where it says nothing."""
+        properties = self._object(self.fields.get("properties") or {})
+        return str(properties.get("gc.enabled", "true")).lower() != "false"
+
     def held_snapshot_ids(self) -> Iterator[int]:
         """The snapshots that Iceberg's branches and tags hold (S14)."""
         refs = self.fields.get("refs") or {}

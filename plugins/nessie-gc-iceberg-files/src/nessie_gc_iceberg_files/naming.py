@@ -9,14 +9,19 @@ from collections.abc import Iterator
 
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.locations import places_in
+from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_iceberg_files.metadata import plain
 
 METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 """How the names of metadata files end."""
-METADATA_NAME = rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})"
-"""What catalogs call metadata files, below a table's or view's base location (``BaseMetastoreTableOperations``).
+TABLE_NAMES = StoredNames(
+    rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})",
+    of_others=r"(?:.*/)?(?:metadata/(?:version-hint\.text|v[0-9]+\.[^/]*)|_delta_log/.*|\.hoodie/.*)",
+)
+"""What catalogs call metadata files below a table's base location (Iceberg's ``BaseMetastoreTableOperations``).
 
-Tables that no catalog has live by their path alone; their metadata files are called ``v1.metadata.json``.
+A table that no catalog has lives by its path alone; ``v1.metadata.json`` and ``version-hint.text`` are its signs.
+Tables of Delta Lake and Hudi may have Iceberg's metadata beside their own.
 """
 _HABITS = (
     (re.compile(r"(?:^|/)snap-[^/]*\.avro"), FileKind.MANIFEST_LIST),

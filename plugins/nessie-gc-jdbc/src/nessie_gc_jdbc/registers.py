@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Row, delete, or_, select, update
+from sqlalchemy import Connection, Row, delete, or_, select, union, update
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.connectors.live_set_store import lease_held
@@ -15,7 +15,7 @@ from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords, SeenC
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.moving import count_records, move_records
 from nessie_gc_jdbc.rows import batches
-from nessie_gc_jdbc.tables import from_micros, key_of, leases, seen_contents, to_micros, tombstones
+from nessie_gc_jdbc.tables import from_micros, key_of, leases, live_sets, seen_contents, to_micros, tombstones
 
 _MICROSECOND = timedelta(microseconds=1)
 _MOVING = timedelta(minutes=1)
@@ -83,6 +83,13 @@ class RegisterVerbs(LiveSetStore):
                 first_seen=from_micros(row.first_seen),
                 last_seen=from_micros(row.last_seen),
             )
+
+    def repositories(self) -> Iterator[str]:
+        """All that have live sets or seen contents."""
+        query = union(select(live_sets.c.repository), select(seen_contents.c.repository))
+        with self.database.reading() as connection:
+            found = [str(row.repository) for row in connection.execute(query)]
+        yield from sorted(found)
 
     def count_records(self, repository: str) -> RepositoryRecords:
         """How many there are."""

@@ -14,6 +14,7 @@ from nessie_gc_core.errors import MissingFileError, UnknownLocationError, Unread
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.locations import LocationRules, places_in, scheme_of
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.objects import PREFIX
 from nessie_gc_memory.tables import MEMORY_TABLE
@@ -38,7 +39,9 @@ class MemoryContentToFiles(ContentToFiles):
     name = "memory"
     content_types = frozenset({MEMORY_TABLE})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
-    metadata_names = MappingProxyType({MEMORY_TABLE: r"metadata/[0-9]+\.metadata\.json"})
+    stored_names = MappingProxyType(
+        {MEMORY_TABLE: StoredNames(r"metadata/[0-9]+\.metadata\.json", of_others=r"(?:.*/)?somebody-elses\.csv")}
+    )
     Options = MemoryContentOptions
 
     def __init__(self, options: MemoryContentOptions) -> None:

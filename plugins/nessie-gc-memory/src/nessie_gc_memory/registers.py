@@ -82,6 +82,13 @@ class RegisterVerbs(LiveSetStore):
             if owner == repository and (wanted is None or seen_id in wanted):
                 yield content
 
+    def repositories(self) -> Iterator[str]:
+        """All that have live sets or seen contents."""
+        with self._data.lock:
+            found = {rows.live_set.repository for rows in self._data.live_sets.values()}
+            found.update(owner for owner, _, _ in self._data.seen)
+        yield from sorted(found)
+
     def count_records(self, repository: str) -> RepositoryRecords:
         """How many there are."""
         with self._data.lock:

@@ -1,0 +1,76 @@
+"""Where contents are, or were, as live sets and metadata tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.expand import ReadVersions
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.batches import to_rows, version_rows
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.scope import readers_of
+
+_HOMES = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("location")])
+_UNREADABLE = pa.schema([VERSION_FILES.field("path"), VERSION_FILES.field("missing")])
+_NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A content that is gone, and where it was."""
+
+    location: str
+    """Raw: as its metadata had it, or as it is listed."""
+    name: str
+    """Its dotted key; empty where nobody knows."""
+    listed: bool = False
+    """Whether nothing but the listing of a warehouse shows it."""
+
+
+class Homes:
+    """The base locations of some content versions, by their metadata."""
+
+    def __init__(self, versions: Sequence[ContentVersion], run: SweepRun) -> None:
+        self._files: Dataset | None = None
+        if versions:
+            readers = readers_of({version.content_type for version in versions}, run)
+            types = sorted(type_ for reader in readers for type_ in reader.content_types)
+            rows = run.engine.dataset(version_rows(iter(versions)), CONTENT_VERSIONS).where("content_type", types)
+            self._files = rows.spread(["metadata_location"]).flat_map(ReadVersions(run.choice)).checkpoint()
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Content ids and raw base locations; nothing of the versions that cannot be read."""
+        if self._files is None:
+            return
+        found = self._files.where("kind", [PROBLEM], negate=True).present("location").select(_HOMES)
+        for batch in found.distinct(_HOMES.names).batches():
+            for content_id, location in to_rows(batch, *_HOMES.names):
+                yield str(content_id), str(location)
+
+    @property
+    def unreadable(self) -> str | None:
+        """The metadata file of a version that is there and cannot be read; ``None``: there is none."""
+        if self._files is None:
+            return None
+        problems = self._files.where("kind", [PROBLEM]).where("missing", [True], negate=True)
+        found = problems.select(_UNREADABLE).head(1).to_pylist()
+        return str(found[0]["path"]) if found else None
+
+
+def said_places(version: ContentVersion) -> Iterator[str]:
+    """Raw places of a content version as far as it says them itself: the folder of its metadata, and its location."""
+    if version.metadata_location is not None:
+        yield version.metadata_location.rpartition("/")[0] + "/"
+    if version.location is not None:
+        yield version.location
+
+
+def marked_live_sets(run: SweepRun) -> Iterator[LiveSet]:
+    """All live sets of the store that were marked to their end, whatever their repository."""
+    return (live_set for live_set in run.store.live_sets() if live_set.status not in _NOT_MARKED)
