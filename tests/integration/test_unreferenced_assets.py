@@ -111,11 +111,13 @@ def test_the_catalog_of_a_branch_has_the_credentials_of_the_first(spark: SparkSe
 
 @pytest.mark.spark
 @pytest.mark.server
-@pytest.mark.parametrize("address", ["{}", "{}/", "{}/main", "{}/main%7Cwh"])
+@pytest.mark.parametrize("address", ["{}", "{}/", "{}/main", "{}/main%7Cwh", "{}/iceberg"])
 def test_the_rest_catalog_of_nessie_has_branches(spark: SparkSession, nessie: NessieServer, address: str) -> None:
     name = f"rest_{abs(hash(address))}"
     branch = f"gc/{name}"
     References(nessie.uri).create_branch(branch)
+    if address.endswith("/iceberg"):
+        References(nessie.uri).create_branch("iceberg")
     settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".warehouse": "wh"}
     settings[".io-impl"] = "org.apache.iceberg.hadoop.HadoopFileIO"  # no file is read here
     for key, value in {**settings, ".uri": address.format(nessie.iceberg_uri)}.items():
@@ -125,6 +127,16 @@ def test_the_rest_catalog_of_nessie_has_branches(spark: SparkSession, nessie: Ne
     spark.sql(f"CREATE NAMESPACE {other}.{name}")
     namespaces = [{row[0] for row in spark.sql(f"SHOW NAMESPACES IN {of}").collect()} for of in (other, name)]
     assert [name in found for found in namespaces] == [True, False]
+
+
+@pytest.mark.spark
+@pytest.mark.server
+def test_a_rest_catalog_that_is_not_of_nessie_has_no_branch(spark: SparkSession, nessie: NessieServer) -> None:
+    settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": f"{nessie.uri}/iceberg"}
+    for key, value in settings.items():
+        spark.conf.set(f"spark.sql.catalog.no_nessie{key}", value)
+    with pytest.raises(TableError, match="cannot open the branch 'gc' of the catalog 'no_nessie', taken for Nessie's"):
+        SparkTables(spark_engine(spark), "no_nessie", branch="gc")
 
 
 @pytest.mark.spark

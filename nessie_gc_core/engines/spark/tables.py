@@ -35,7 +35,9 @@ _TRIES = 5
 _CONFLICTS = ("ValidationException", "CommitFailedException")
 _NESSIE = "org.apache.iceberg.nessie.NessieCatalog"
 _REST = "org.apache.iceberg.rest.RESTCatalog"
-_NESSIE_REST = re.compile(r"(?P<base>https?://.+/iceberg)(/[^/]*?(?P<warehouse>%7C[^/]*)?)?/?", re.IGNORECASE)
+_NESSIE_REST = re.compile(
+    r"(?P<base>https?://.+?/iceberg)(/(?P<branch>[^/]*?)((%7C|\|)(?P<warehouse>[^/]*))?)?/?", re.IGNORECASE
+)
 
 
 class SparkTables(Tables):
@@ -198,6 +200,9 @@ def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
     other = f"{catalog}_on_{branch}" if branch.isidentifier() else f"{catalog}_on_{branch.encode().hex()}"
     for name, setting in {**settings, prefix + key: value, f"{prefix}.cache-enabled": "false"}.items():
         session.conf.set(f"{_CATALOG}{other}{name.removeprefix(prefix)}", setting)
+    if key == ".uri":  # other servers have an address like that, too
+        with _refusals(f"open the branch {branch!r} of the catalog {catalog!r}, taken for Nessie's, at {value}"):
+            session.sql(f"SHOW NAMESPACES IN {_quoted(other)}").collect()
     return other
 
 
@@ -212,7 +217,8 @@ def _choice(settings: Mapping[str, str], branch: str) -> tuple[str, str] | None:
     address = _NESSIE_REST.fullmatch(settings.get(".uri", ""))
     if address is None or not (type_ == "rest" or _REST in implementation):
         return None
-    return ".uri", f"{address['base']}/{quote(branch, safe='')}{address['warehouse'] or ''}"
+    warehouse = "" if address["warehouse"] is None else f"%7C{address['warehouse']}"
+    return ".uri", f"{address['base']}/{quote(branch, safe='')}{warehouse}"
 
 
 def _arrow(frame: DataFrame) -> pa.Schema:
