@@ -98,7 +98,7 @@ _MORE = {
     "content_versions": "Distinct states of contents.",
     "files_listed": "Stored files in the swept locations.",
     "unreferenced": "The sum of the seven outcomes.",
-    "counts": "How many `unknown`, `unreadable`, `unread` and `refused` there are; a hundred of each are named.",
+    "counts": "How many `unknown`, `unreadable`, `unread`, `refused` and `dropped`; a hundred of each are named.",
     "lost": "Reachable files that are not stored: how many, and the first names.",
     "failed_files": "Names and reasons.",
     "spared_files": "Names and reasons.",
@@ -110,7 +110,7 @@ _MORE = {
 
 
 _LISTS = {
-    **dict.fromkeys(("unknown", "unread", "refused"), "location"),
+    **dict.fromkeys(("unknown", "unread", "refused", "dropped"), "location"),
     **dict.fromkeys(("unreadable", "failed_files", "spared_files"), "path"),
 }
 """Fields that are lists of objects, and what each object names."""

@@ -13,10 +13,10 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import from_micros, to_batches, to_rows
+from nessie_gc_core.model.files import StoredNames
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, STORED_FILES, UNKNOWN_TIME
-from nessie_gc_core.model.stored_names import StoredNames
 
 _FOLDERS = pa.schema([STORED_FILES.field("unit"), pa.field("folder", pa.string(), nullable=False)])
 _NEWEST_METADATA = pa.schema([*_FOLDERS, CONTENT_VERSIONS.field("content_type"), pa.field("newest", pa.string())])

@@ -142,6 +142,7 @@ class _Page:
             "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
+        self._reasons("dropped: these were swept, too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")
         self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")

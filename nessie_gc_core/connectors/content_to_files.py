@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
-from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.files import ReachableFile, StoredNames
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.model.stored_names import StoredNames
 
 
 class ContentToFiles(Connector):

@@ -1,6 +1,6 @@
 """The data that all parts speak of; everything here is plain, frozen and without behaviour of its own."""
 
-from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile
+from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile, StoredNames
 from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
     FileDeletion,
@@ -24,7 +24,6 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
-from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.model.work import Traffic, Work

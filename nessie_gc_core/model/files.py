@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -81,3 +82,30 @@ class DeleteOutcome:
     """Whether it is gone."""
     reason: str = ""
     """Why it failed: one line, without secrets; empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredNames:
+    """Names below the base location of contents of one type.
+
+    What looks like a content is read before anything is concluded: its metadata has to name its base location itself.
+    """
+
+    metadata: str
+    """Regular expression for the paths of its metadata files."""
+    of_others: str = "(?!)"
+    """Regular expression for the paths of files by which somebody else shows that the folder is theirs, too."""
+
+    def __post_init__(self) -> None:
+        """Refuses what is no regular expression.
+
+        Raises:
+            re.error: it says why.
+        """
+        for expression in (self.of_others, f"(?P<base_location>){self.metadata}"):
+            re.compile(expression)
+
+    def base_location(self, path: str) -> str | None:
+        """What comes before the name of a metadata file; ``None`` where the path is none."""
+        found = re.fullmatch(f"(?P<base_location>(?:.*/)?)(?:{self.metadata})", path)
+        return None if found is None else found["base_location"]

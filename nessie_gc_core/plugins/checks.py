@@ -12,8 +12,8 @@ import pluggy
 from nessie_gc_core import hookspecs
 from nessie_gc_core.connectors import AnyService, Connector, ContentToFiles, FileDeleter, FileLister, Service
 from nessie_gc_core.errors import ConfigurationError, PluginError
+from nessie_gc_core.model.files import StoredNames
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.stored_names import StoredNames
 
 _PREFIX = f"{hookspecs.PROJECT}_"
 _SPEC = f"{hookspecs.PROJECT}_spec"

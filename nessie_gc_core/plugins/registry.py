@@ -28,9 +28,8 @@ from nessie_gc_core.connectors import (
     VisitedDeduplicator,
 )
 from nessie_gc_core.errors import PluginError
-from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.files import FileReference, StoredNames
 from nessie_gc_core.model.options import ConnectorSpec
-from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_core.plugins.checks import check_connector, check_hooks, check_service
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
 from nessie_gc_core.plugins.services import InstalledServices

@@ -32,6 +32,13 @@ class Dropped:
     listed: bool = False
     """Whether nothing but the listing of a warehouse shows it."""
 
+    @property
+    def reason(self) -> str:
+        """What was there, for people."""
+        if self.listed:
+            return "a table that no catalog knows"
+        return f"{self.name or 'a content'} is dropped"
+
 
 class Homes:
     """The base locations of some content versions, by their metadata."""

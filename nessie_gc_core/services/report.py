@@ -19,6 +19,7 @@ from nessie_gc_core.services.report_html import report_html
 if TYPE_CHECKING:
     import pandas as pd
 
+_COUNTED = ("unknown", "unreadable", "unread", "refused", "dropped")
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
 
@@ -98,6 +99,8 @@ class GcReport:
     """Locations of contents that no installed plugin reads; they are live as a whole (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
     """Locations that the configuration keeps from being swept, each with the reason (S13)."""
+    dropped: dict[str, str] = field(default_factory=dict)
+    """Locations of contents that are gone, which are swept, too, each with what was there (S20)."""
     files_in: dict[str, int] = field(default_factory=dict, repr=False)
     """How many files were listed in each location."""
     lost: Tally = field(default_factory=Tally)
@@ -176,7 +179,8 @@ class GcReport:
             "unreadable": _named(self.unreadable.items(), "path"),
             "unread": _named(self.unread.items()),
             "refused": _named(self.refused.items()),
-            "counts": {name: len(getattr(self, name)) for name in ("unknown", "unreadable", "unread", "refused")},
+            "dropped": _named(self.dropped.items()),
+            "counts": {name: len(getattr(self, name)) for name in _COUNTED},
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
             "failed_files": [_file(f) for f in self.failed_files],
             "spared_files": [_file(f) for f in self.spared_files],

@@ -146,12 +146,22 @@ class _Sweep:
         lost, verdicts = self._judged(needed, ages, stored, counts)
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
+        run.report.dropped = self._dropped(located)
         records = SweepRecords(run, needed.scope)
         deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         return Swept(
             live_set=run.live_set, outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost
         )
+
+    def _dropped(self, located: Located) -> dict[str, str]:
+        """The dropped contents that are swept, but for those of which no file is left."""
+        files_in, rules = self._run.report.files_in, located.plan.rules
+        return {
+            each.location: each.reason
+            for each in located.dropped
+            if (place := rules.place_prefix(each.location)) not in located.plan.roots or files_in.get(place)
+        }
 
     def _listing(
         self, units: Sequence[SweepUnit], rules: LocationRules

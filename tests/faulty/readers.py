@@ -21,7 +21,7 @@ class GoodReader(ContentToFiles):
     name = "good"
     content_types = frozenset({"SIMPLE"})
     expandable_kinds = ("LIST",)
-    stored_names = MappingProxyType({"SIMPLE": StoredNames("metadata")})
+    stored_names = MappingProxyType({"SIMPLE": StoredNames(metadata="metadata")})
 
     def files(self, version):
         path = version.metadata_location
@@ -115,12 +115,12 @@ FIRST_HAND = "test_files_at_first_hand_carry_a_location_and_the_base_location_co
 
 @fault(ReaderTests, NAMES, "S20: stored_names says how metadata files of a type are named")
 class OtherNames(GoodReader):
-    stored_names = MappingProxyType({"SIMPLE": StoredNames("meta")})
+    stored_names = MappingProxyType({"SIMPLE": StoredNames(metadata="meta")})
 
 
 @fault(ReaderTests, NAMES, "S20: stored_names says how metadata files of a type are named")
 class NamesOfOtherTypes(GoodReader):
-    stored_names = MappingProxyType({"ANOTHER": StoredNames("metadata")})
+    stored_names = MappingProxyType({"ANOTHER": StoredNames(metadata="metadata")})
 
 
 @fault(ReaderTests, OTHERS, "S20: what no sign of somebody else is in is not kept by others")

@@ -168,7 +168,7 @@ def test_s20_the_first_run_learns_from_the_commits_what_was_dropped(dropped: Dro
     dropped.collect(after=10 * DAY)
     assert dropped.is_there
     dropped.lake.advance(DAY)
-    dropped.collect(after=10 * DAY)
+    assert dropped.collect(after=10 * DAY).dropped == {PLACE.rstrip("/"): "db.dropped is dropped"}
     assert not dropped.is_there
     assert any(path.startswith("memory://warehouse/db/kept") for path in dropped.lake.paths())
 

@@ -75,7 +75,11 @@ def forgotten() -> Iterator[ForgottenLake]:
 
 
 def test_s20_a_table_nobody_knows_goes_when_a_live_set_without_it_is_old_enough(forgotten: ForgottenLake) -> None:
-    assert forgotten.collect_daily(13) == [True] * 11 + [False] * 2
+    assert forgotten.collect_daily(11) == [True] * 11
+    forgotten.lake.advance(DAY)
+    assert forgotten.collect().dropped == {PLACE + "/": "a table that no catalog knows"}
+    assert not forgotten.is_there
+    assert forgotten.collect().dropped == {}
     assert set(forgotten.lake.paths()) >= forgotten.lake.needed_files([forgotten.kept.version])
 
 

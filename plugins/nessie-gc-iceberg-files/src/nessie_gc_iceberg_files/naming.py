@@ -7,15 +7,14 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.files import FileKind, StoredNames
 from nessie_gc_core.model.locations import places_in
-from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_iceberg_files.metadata import plain
 
 METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz")
 """How the names of metadata files end."""
 TABLE_NAMES = StoredNames(
-    rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})",
+    metadata=rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})",
     of_others=r"(?:.*/)?(?:metadata/(?:version-hint\.text|v[0-9]+\.[^/]*)|_delta_log/.*|\.hoodie/.*)",
 )
 """What catalogs call metadata files below a table's base location (Iceberg's ``BaseMetastoreTableOperations``).

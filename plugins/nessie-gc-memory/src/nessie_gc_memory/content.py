@@ -11,15 +11,15 @@ from typing import Any
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnknownLocationError, UnreadableFileError
-from nessie_gc_core.model.files import FileKind, ReachableFile
+from nessie_gc_core.model.files import FileKind, ReachableFile, StoredNames
 from nessie_gc_core.model.locations import LocationRules, places_in, scheme_of
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.model.stored_names import StoredNames
 from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.objects import PREFIX
 from nessie_gc_memory.tables import MEMORY_TABLE
 
 _RULES = LocationRules()
+_NAMES = StoredNames(metadata=r"metadata/[0-9]+\.metadata\.json", of_others=r"(?:.*/)?somebody-elses\.csv")
 
 
 @options
@@ -39,9 +39,7 @@ class MemoryContentToFiles(ContentToFiles):
     name = "memory"
     content_types = frozenset({MEMORY_TABLE})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
-    stored_names = MappingProxyType(
-        {MEMORY_TABLE: StoredNames(r"metadata/[0-9]+\.metadata\.json", of_others=r"(?:.*/)?somebody-elses\.csv")}
-    )
+    stored_names = MappingProxyType({MEMORY_TABLE: _NAMES})
     Options = MemoryContentOptions
 
     def __init__(self, options: MemoryContentOptions) -> None:
