@@ -35,8 +35,8 @@ class FoundTable:
     """Which type of content, by the names of its metadata."""
     location: str
     """The raw folder, as it is listed."""
-    metadata_location: str | None = None
-    """Raw path of the metadata file that was modified last; ``None``: there is none any more."""
+    metadata_location: str
+    """Raw path of the metadata file that was modified last."""
     modified: datetime
     """When the youngest of its files was modified, by the clock of the store."""
 
@@ -46,21 +46,17 @@ def plan_warehouses(raw: Iterable[str], rules: LocationRules, allowed: AllowedLo
     return plan_units(raw, rules, replace(allowed, min_depth=0))
 
 
-def find_tables(
-    stored: Dataset, names: Mapping[str, StoredNames], before: Mapping[Folder, FoundTable]
-) -> Iterator[FoundTable]:
+def find_tables(stored: Dataset, names: Mapping[str, StoredNames]) -> Iterator[FoundTable]:
     """The tables in what was listed; none with a file that has no time, or that somebody else keeps there.
 
     Args:
         stored: :data:`STORED_FILES`.
         names: how files of content types are named.
-        before: folders that were found before, and that may have no metadata any more.
     """
     named = stored.present("path").flat_map(_MetadataFiles(names))
     keys = [*_FOLDERS.names, "content_type"]
     found = named.aggregate(keys, {"newest": ("max", "newest")}, _NEWEST_METADATA).summary().to_pylist()
-    folders = {(row["unit"], row["folder"]) for row in found}
-    files = stored.flat_map(_FilesOf(folders | before.keys(), names))
+    files = stored.flat_map(_FilesOf(((row["unit"], row["folder"]) for row in found), names))
     ages = files.aggregate(_FOLDERS.names, {"modified": ("max", "modified")}, _NEWEST_FILES).summary().to_pylist()
     times = {(row["unit"], row["folder"]): from_micros(row["modified"]) for row in ages}
     for row in found:
@@ -70,10 +66,6 @@ def find_tables(
             yield FoundTable(
                 content_type=row["content_type"], location=location, metadata_location=path, modified=modified
             )
-    for folder, table in before.items():
-        modified = times.get(folder)
-        if modified is not None and folder not in folders:
-            yield replace(table, modified=modified)
 
 
 class _MetadataFiles:
@@ -136,11 +128,13 @@ class Apart:
         self.left = sorted(self._set)
         """Those that are left."""
 
-    def take_out(self, place: str) -> None:
-        """Takes out what overlaps a canonical prefix."""
+    def take_out(self, place: str, *, inside: bool = True) -> None:
+        """Takes out a canonical prefix and what it lies in, and what lies in it if nothing else is said."""
         for around in self._set.intersection(_above(place)):
             self._set.remove(around)
             del self.left[bisect.bisect_left(self.left, around)]
+        if not inside:
+            return
         start = end = bisect.bisect_left(self.left, place)
         while end < len(self.left) and self.left[end].startswith(place):
             end += 1

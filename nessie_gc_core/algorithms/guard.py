@@ -14,7 +14,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, file_reference, to_batches, to_micros
 from nessie_gc_core.model.locations import store_of
-from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME, VERDICTS
+from nessie_gc_core.model.relations import CANDIDATES, FILE_KEYS, UNKNOWN_TIME, VERDICTS
 from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.plugins import PluginRegistry
 
@@ -134,3 +134,12 @@ class SpareRows:
         rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
         spared = ({**row, "verdict": Verdict.SPARED.value, "reason": self._reason} for row in rows)
         yield from to_batches((tuple(row.values()) for row in spared), self.schema)
+
+
+def spare(verdicts: Dataset, files: Dataset, reason: str) -> Dataset:
+    """The same rows (:data:`VERDICTS`), but some files (:data:`FILE_KEYS`) do not go, for one reason."""
+    keys = list(FILE_KEYS.names)
+    dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
+    spared = dead.semi_join(files, keys).flat_map(SpareRows(reason))
+    rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
+    return dead.anti_join(files, keys).union(spared).union(rest)

@@ -6,6 +6,8 @@ was marked long ago, and neither that live set nor anything since knows its plac
 
 The same holds for a table of a catalog that this live-set store has never seen, of which nothing here can know. So only
 somebody who knows the warehouse can say that it is searched. Where anything is in doubt, nothing is found.
+
+The metadata by which a table is found goes last, in a run of its own, so that what could not be deleted is found again.
 """
 
 from __future__ import annotations
@@ -14,19 +16,24 @@ import functools
 import itertools
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 
 from nessie_gc_core.algorithms.count import StoredCounts
-from nessie_gc_core.algorithms.expand import to_open
+from nessie_gc_core.algorithms.expand import named_by, to_open
 from nessie_gc_core.algorithms.forgotten import Apart, FoundTable, find_tables, plan_warehouses
 from nessie_gc_core.algorithms.guard import StoreAges
 from nessie_gc_core.algorithms.listing import list_units
+from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.algorithms.spellings import Spellings
+from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import NessieGcError, UnknownLocationError
-from nessie_gc_core.model.live_sets import LiveSet, SeenContent
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.batches import Row
+from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.places import Dropped, Homes, marked_live_sets, said_places
@@ -35,8 +42,6 @@ from nessie_gc_core.services.run import SweepRun
 
 log = logging.getLogger(__name__)
 
-_FOUND = "found-in-storage:"
-"""Begins the content ids under which the register remembers what was found, before its raw location."""
 _REMEMBERED = 100_000
 """Of how many raw locations the place is remembered."""
 
@@ -58,7 +63,7 @@ class ForgottenTables:
         self._place = functools.lru_cache(_REMEMBERED)(self._compared)
 
     def find(self, known: Iterable[str]) -> list[Dropped]:
-        """Those that are forgotten; the register remembers them until all of their files are gone.
+        """Those that are forgotten.
 
         Args:
             known: raw locations of which somebody knows; what overlaps them is not forgotten.
@@ -66,20 +71,22 @@ class ForgottenTables:
         Raises:
             InDoubtError: nothing can be said.
         """
-        tables: dict[str, list[FoundTable]] = {}
-        for table in find_tables(self._listed(), self._run.registry.stored_names(), dict(self._found_before())):
+        self._check_others()
+        tables = {}
+        for table in find_tables(self._listed(), self._run.registry.stored_names()):
             if self._is_old(table):
-                tables.setdefault(self._place(table.location), []).append(table)
-        apart = Apart(tables)
+                tables[self._place(table.location), table.content_type] = table
+        apart = Apart(place for place, _ in tables)
         for raw in itertools.chain(known, self._in_live_sets(), self._registered()) if tables else ():
             apart.take_out(self._place(raw))
             if not apart.left:
                 break
-        forgotten = self._ours([table for place in apart.left for table in tables[place]])
+        left = frozenset(apart.left)
+        forgotten = self._ours({place: table for (place, _), table in tables.items() if place in left})
         log.info("%d tables below the warehouses are known to nobody, of %d", len(forgotten), len(tables))
-        if not self._run.parameters.dry_run:
-            self._remember(forgotten)
-        return [Dropped(location=table.location, name="", listed=True) for table in forgotten]
+        return [
+            Dropped(location=table.location, name="", metadata_location=table.metadata_location) for table in forgotten
+        ]
 
     # ---- what is stored -------------------------------------------------------------------------------
     def _listed(self) -> Dataset:
@@ -107,93 +114,84 @@ class ForgottenTables:
         witness = self._witness
         return store_ages(locations, self._rule.age, witness.references_listed or witness.created, self._run)
 
-    def _ours(self, tables: list[FoundTable]) -> list[FoundTable]:
-        """Those whose metadata names the folder that it lies in, and does not leave it to somebody else.
+    def _ours(self, tables: Mapping[str, FoundTable]) -> list[FoundTable]:
+        """Those of some tables, by place, whose metadata names the folder it lies in, and that nobody else keeps.
 
-        What was found before has passed this, and may have no metadata any more.
+        What is not ours protects what it lies in; what somebody else keeps, what lies in it as well.
         """
-        versions = {_version(table): table for table in tables if table.metadata_location is not None}
-        named: dict[str, set[tuple[str, str]]] = {}
-        for location, home in Homes(list(versions), self._run):
-            named.setdefault(location, set()).add((self._place(home), self._rules.left_out(home)))
-        ours = [
-            table
-            for version, table in versions.items()
-            if (self._place(table.location), self._rules.left_out(table.location)) in named.get(table.location, ())
-            and not self._is_kept_by_others(version)
-        ]
-        return [*ours, *(table for table in tables if table.metadata_location is None)]
+        versions = [_version(place, table) for place, table in tables.items()]
+        named: dict[str, set[tuple[str | None, str]]] = {}
+        for place, home in Homes(versions, self._run):
+            named.setdefault(place, set()).add((self._place_or_none(home), home))
+        kept = set(self._kept_by_others(versions))
+        ours = Apart(tables)
+        for place, table in tables.items():
+            mine = {self._rules.left_out(home) for found, home in named.get(place, ()) if found == place}
+            if self._rules.left_out(table.location) not in mine or place in kept:
+                ours.take_out(place, inside=place in kept)
+        return [tables[place] for place in ours.left]
 
-    def _is_kept_by_others(self, version: ContentVersion) -> bool:
-        opened = to_open(version, self._rules)
-        try:
-            with OpenConnectors(self._run.choice) as connectors, connectors.reader(version.content_type) as reader:
-                reason = reader.kept_by_others(opened)
-        except (NessieGcError, OSError) as error:
-            reason = str(error)
-        if reason is not None:
-            self._run.report.warn(f"{version.content_id} is in no catalog, and stays: {reason}")
-        return reason is not None
+    def _kept_by_others(self, versions: Iterable[ContentVersion]) -> Iterator[str]:
+        """The places of those that somebody else keeps, as far as their metadata says; those of unreadable ones too."""
+        with OpenConnectors(self._run.choice) as connectors:
 
-    # ---- what was found before ------------------------------------------------------------------------
-    def _remember(self, tables: Iterable[FoundTable]) -> None:
-        """Remembers them: their metadata may go first, and a run may end before the others are gone."""
-        now = self._run.clock()
-        contents = [
-            SeenContent(
-                content_id=_FOUND + table.location,
-                content_type=table.content_type,
-                location=self._place(table.location),
-                first_seen=now,
-                last_seen=now,
-            )
-            for table in tables
-        ]
-        self._run.store.register_contents(self._run.live_set.repository, contents)
+            def ask(version: ContentVersion) -> Iterator[tuple[ContentVersion, str]]:
+                try:
+                    with connectors.reader(version.content_type) as reader:
+                        reason = reader.kept_by_others(to_open(version, self._rules))
+                except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this table
+                    reason = one_line(error)
+                if reason is not None:
+                    yield version, reason
 
-    def _found_before(self) -> Iterator[tuple[tuple[str, str], FoundTable]]:
-        """The folders that earlier runs found, as far as they lie in a warehouse of the rule."""
-        for seen in self._run.store.seen_contents(self._run.live_set.repository):
-            if not seen.content_id.startswith(_FOUND):
-                continue
-            location = seen.content_id.removeprefix(_FOUND)
-            place = self._place(location)
-            unit = next((unit.root for unit in self._plan.units if place.startswith(unit.root)), None)
-            if unit is not None:
-                found = FoundTable(content_type=seen.content_type, location=location, modified=seen.first_seen)
-                yield (unit, place[len(unit) :]), found
+            at_once = self._run.choice.reads_at_once
+            with closing(read_ahead(versions, ask, at_once=lambda version: at_once(named_by(version)))) as found:
+                for version, reason in found:
+                    self._run.report.warn(f"{version.metadata_location} is in no catalog, and stays: {reason}")
+                    yield version.content_id
 
     # ---- what is known --------------------------------------------------------------------------------
+    def _check_others(self) -> None:
+        """Refuses to conclude anything beside a repository of the same store of which nothing is known by now."""
+        looked = {live_set.repository for live_set in self._asked()}
+        for repository in self._run.store.repositories():
+            if repository not in looked:
+                raise InDoubtError(
+                    f"{repository} has records in the same store, and was not marked since "
+                    f"{self._witness.created.isoformat()}; mark it, or move its records away"
+                )
+
     def _in_live_sets(self) -> Iterator[str]:
-        """Raw places that live sets have: those of the repository since the witness, and of all others the last."""
+        """Raw places that the live sets since the witness have, whatever their repository."""
         run = self._run
         live = frozenset(run.store.content_ids(run.live_set.id))
-        gone: dict[tuple[str, str], ContentVersion] = {}
+        gone: dict[tuple[str, ...], ContentVersion] = {}
         for live_set in self._asked():
             mine = live_set.repository == run.live_set.repository
             for version in run.store.content_versions(live_set.id):
-                yield from said_places(version)
+                places = tuple(said_places(version))
+                yield from places
                 if not mine or version.content_id not in live:
-                    gone[live_set.repository, version.content_id] = version
+                    gone[live_set.repository, version.content_id, *places] = version
             yield from (location for _, location in run.store.base_locations(live_set.id))
         yield from readable_homes(list(gone.values()), run)
 
     def _asked(self) -> Iterator[LiveSet]:
-        """The oldest first, so that what a newer one says of a content counts."""
-        marked = sorted(marked_live_sets(self._run), key=lambda each: each.created)
-        newest = {live_set.repository: live_set.id for live_set in marked}
-        for live_set in marked:
-            if live_set.created >= self._witness.created or live_set.id == newest[live_set.repository]:
-                yield live_set
+        return (each for each in marked_live_sets(self._run) if each.created >= self._witness.created)
 
     def _registered(self) -> Iterator[str]:
         """Locations of contents that were seen since the witness; of other repositories ever."""
         mine = self._run.live_set.repository
-        for repository in sorted({mine, *self._run.store.repositories()}):
+        for repository in self._run.store.repositories():
             for seen in self._run.store.seen_contents(repository):
-                is_known = repository != mine or seen.last_seen >= self._witness.created
-                if is_known and not seen.content_id.startswith(_FOUND):
+                if repository != mine or seen.last_seen >= self._witness.created:
                     yield seen.location
+
+    def _place_or_none(self, raw: str) -> str | None:
+        try:
+            return self._place(raw)
+        except InDoubtError:
+            return None
 
     def _compared(self, raw: str) -> str:
         """The canonical prefix under which a raw location is compared.
@@ -216,6 +214,9 @@ def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[st
     Raises:
         InDoubtError: one of them cannot be read.
     """
+    types = {version.content_type for version in versions}
+    if any(run.registry.reader_of(type_) is None for type_ in types):  # that of what cannot be held is no type either
+        raise InDoubtError(f"no plugin reads contents of the types {', '.join(sorted(types))} that are, or were, there")
     homes = Homes(versions, run)
     unreadable = homes.unreadable
     if unreadable is not None:
@@ -223,9 +224,27 @@ def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[st
     yield from (location for _, location in homes)
 
 
-def _version(table: FoundTable) -> ContentVersion:
+def held_back(dropped: Iterable[Dropped], index: UnitIndex, files_in: Mapping[str, int]) -> list[Row]:
+    """The metadata files (:data:`FILE_KEYS`) by which forgotten tables are found: they go when all else is gone.
+
+    Else a run that ends early would leave files that nothing shows any more (S15).
+
+    Args:
+        dropped: what is gone.
+        index: the sweep units.
+        files_in: how many files each unit has.
+    """
+    held: dict[str, set[str]] = {}
+    for each in dropped:
+        found = None if each.metadata_location is None else index.find(each.metadata_location)
+        if found is not None:
+            held.setdefault(found[0], set()).add(found[1])
+    return [(unit, key) for unit, keys in held.items() if files_in.get(unit, 0) > len(keys) for key in sorted(keys)]
+
+
+def _version(place: str, table: FoundTable) -> ContentVersion:
     return ContentVersion(
-        content_id=table.location,
+        content_id=place,
         content_type=table.content_type,
         metadata_location=table.metadata_location,
         snapshot_id=None,

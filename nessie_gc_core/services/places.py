@@ -29,8 +29,13 @@ class Dropped:
     """Raw: as its metadata had it, or as it is listed."""
     name: str
     """Its dotted key; empty where nobody knows."""
-    listed: bool = False
-    """Whether nothing but the listing of a warehouse shows it."""
+    metadata_location: str | None = None
+    """Raw path of its metadata file, where nothing but the listing of a warehouse shows it; else ``None``."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether nothing but the listing of a warehouse shows it."""
+        return self.metadata_location is not None
 
     @property
     def reason(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nessie_gc_core.algorithms.guard import SpareRows
+from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.moved import HeadsMoved, expand_moved, find_moved
 from nessie_gc_core.algorithms.subtract import with_owners
 from nessie_gc_core.algorithms.unread import UnreadContents
@@ -13,7 +13,6 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS
-from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
 
@@ -59,11 +58,7 @@ class Recheck:
         """The same rows (:data:`VERDICTS`), those that became live turned into spared ones."""
         if self._newly_live is None:
             return verdicts
-        keys = list(FILE_KEYS.names)
-        dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
-        spared = dead.semi_join(self._newly_live, keys).flat_map(SpareRows(_BECAME_LIVE))
-        rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
-        return dead.anti_join(self._newly_live, keys).union(spared).union(rest)
+        return spare(verdicts, self._newly_live, _BECAME_LIVE)
 
     def _moved(self) -> HeadsMoved:
         live_set, parameters = self._run.live_set, self._run.parameters

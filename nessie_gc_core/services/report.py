@@ -100,7 +100,7 @@ class GcReport:
     refused: dict[str, str] = field(default_factory=dict)
     """Locations that the configuration keeps from being swept, each with the reason (S13)."""
     dropped: dict[str, str] = field(default_factory=dict)
-    """Locations of contents that are gone, which are swept, too, each with what was there (S20)."""
+    """Locations of contents that are gone, which were swept on their own, each with what was there (S20)."""
     files_in: dict[str, int] = field(default_factory=dict, repr=False)
     """How many files were listed in each location."""
     lost: Tally = field(default_factory=Tally)

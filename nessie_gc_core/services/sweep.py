@@ -12,21 +12,24 @@ from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.count import StoredCounts
 from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.expansion_cache import ExpansionCache
-from nessie_gc_core.algorithms.guard import StoreAges, judge
+from nessie_gc_core.algorithms.guard import StoreAges, judge, spare
 from nessie_gc_core.algorithms.listing import list_units
 from nessie_gc_core.algorithms.planned import Planned, only_planned
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Beside, Dataset
+from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.live_sets import LiveSet
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
 from nessie_gc_core.services.finding_parameters import Membership
+from nessie_gc_core.services.forgotten import held_back
 from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
 from nessie_gc_core.services.parameters import CollectionParameters, SweepParameters
 from nessie_gc_core.services.preconditions import check_marked
@@ -144,23 +147,33 @@ class _Sweep:
                 needed = find_needed(located, run, listed.check, self._cache)
             stored, counts = listed.result()
         lost, verdicts = self._judged(needed, ages, stored, counts)
+        verdicts = self._held_back(verdicts, located, needed, counts)
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
-        run.report.dropped = self._dropped(located)
         records = SweepRecords(run, needed.scope)
         deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
+        run.report.dropped = self._dropped(located, needed)
         return Swept(
             live_set=run.live_set, outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost
         )
 
-    def _dropped(self, located: Located) -> dict[str, str]:
-        """The dropped contents that are swept, but for those of which no file is left."""
-        files_in, rules = self._run.report.files_in, located.plan.rules
+    def _held_back(self, verdicts: Dataset, located: Located, needed: Needed, counts: StoredCounts) -> Dataset:
+        """The verdicts, but what shows a forgotten table goes when all else of it is gone."""
+        held = held_back(located.dropped, needed.scope.index, counts.files_by_unit)
+        if not held:
+            return verdicts
+        files = self._run.engine.dataset(to_batches(held, FILE_KEYS), FILE_KEYS)
+        return spare(verdicts, files, "it shows a table that no catalog has, and goes when all else of it is gone")
+
+    def _dropped(self, located: Located, needed: Needed) -> dict[str, str]:
+        """The dropped contents that were swept on their own, but for those of which there was no file."""
+        files_in, roots = self._run.report.files_in, frozenset(needed.scope.plan.roots)
+        found = ((each, needed.scope.index.find(with_slash(each.location))) for each in located.dropped)
         return {
             each.location: each.reason
-            for each in located.dropped
-            if (place := rules.place_prefix(each.location)) not in located.plan.roots or files_in.get(place)
+            for each, unit in found
+            if unit is not None and not unit[1] and unit[0] in roots and files_in.get(unit[0])
         }
 
     def _listing(

@@ -368,6 +368,8 @@ def test_a_table_that_was_dropped_before_the_first_run_is_found_in_its_warehouse
         assert len(files) > 8
         time.sleep(2.2)
         second = gc.collect(delete=True, **rule)
-    assert second.outcomes[Outcome.DELETED].files == len(files)
+        third = gc.collect(delete=True, **rule)
+    assert second.outcomes[Outcome.DELETED].files == len(files) - 1  # what shows it goes last
+    assert third.outcomes[Outcome.DELETED].files == 1
     assert not any(path.is_file() for path in place.rglob("*"))
     assert sorted(plain.load_table("sales.kept").scan().to_arrow()["id"].to_pylist()) == [1, 2]

@@ -72,7 +72,9 @@ def test_s20_other_formats_and_tables_without_a_catalog_show_by_their_names(path
     assert (re.fullmatch(pattern, path) is not None) == of_others
 
 
-@pytest.mark.parametrize(("value", "is_kept"), [("false", True), ("FALSE", True), ("true", False), (None, False)])
+@pytest.mark.parametrize(
+    ("value", "is_kept"), [("false", True), ("FALSE", True), ("0", True), ("true", False), (None, False)]
+)
 def test_s20_a_table_says_that_others_keep_its_files(reader, put, version_of, value: str | None, is_kept: bool) -> None:
     properties = {} if value is None else {"properties": {"gc.enabled": value}}
     path = put("v1.metadata.json", Table("/wh/t", extra=properties).bytes())

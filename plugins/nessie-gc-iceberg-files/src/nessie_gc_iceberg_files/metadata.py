@@ -39,9 +39,9 @@ class Metadata:
 
     @property
     def may_be_collected(self) -> bool:
-        """What the table property ``gc.enabled`` says; yes, where it says nothing."""
+        """What the table property ``gc.enabled`` says, where only ``true`` is true; yes, where it says nothing."""
         properties = self._object(self.fields.get("properties") or {})
-        return str(properties.get("gc.enabled", "true")).lower() != "false"
+        return str(properties.get("gc.enabled", "true")).lower() == "true"
 
     def held_snapshot_ids(self) -> Iterator[int]:
         """The snapshots that Iceberg's branches and tags hold (S14)."""
