@@ -28,7 +28,7 @@ from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import Row
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import store_of
@@ -217,7 +217,10 @@ def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[st
     types = {version.content_type for version in versions}
     if any(run.registry.reader_of(type_) is None for type_ in types):  # that of what cannot be held is no type either
         raise InDoubtError(f"no plugin reads contents of the types {', '.join(sorted(types))} that are, or were, there")
-    homes = Homes(versions, run)
+    try:
+        homes = Homes(versions, run)
+    except ConfigurationError as error:  # the engine cannot use one of their readers
+        raise InDoubtError(str(error)) from error
     unreadable = homes.unreadable
     if unreadable is not None:
         raise InDoubtError(f"{unreadable} cannot be read, which says where a table is, or was")
