@@ -333,6 +333,20 @@ def test_s20_a_warehouse_whose_listing_breaks_off_is_left_alone(forgotten: Forgo
     assert any("the store is tired" in warning for warning in report.warnings)
 
 
+def test_s20_a_reader_that_the_engine_cannot_use_is_a_doubt_and_no_failure(
+    forgotten: ForgottenLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homes(*arguments: object) -> None:
+        raise ConfigurationError("the reader works in one process only")
+
+    monkeypatch.setattr("nessie_gc_core.services.forgotten.Homes", homes)
+    forgotten.lake.advance(2 * HOUR)
+    forgotten.collect()
+    forgotten.lake.advance(20 * DAY)
+    assert any("works in one process only" in warning for warning in forgotten.collect().warnings)
+    assert forgotten.is_there
+
+
 def test_s20_without_the_commits_nothing_is_forgotten(forgotten: ForgottenLake) -> None:
     forgotten.collect_daily(10)
     head = next(iter(forgotten.services.repository.references())).commit_id
