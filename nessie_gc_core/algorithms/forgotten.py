@@ -15,7 +15,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import from_micros, to_batches, to_rows
 from nessie_gc_core.model.files import StoredNames
 from nessie_gc_core.model.limits import AllowedLocations
-from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.locations import LocationRules, folders_of
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, STORED_FILES, UNKNOWN_TIME
 
 _FOLDERS = pa.schema([STORED_FILES.field("unit"), pa.field("folder", pa.string(), nullable=False)])
@@ -111,12 +111,7 @@ class _FilesOf:
 
     def _around(self, unit: str, key: str) -> Iterator[Folder]:
         """The folders that a file lies in."""
-        return (table for folder in ("", *_above(key)) if (table := (unit, folder)) in self._folders)
-
-
-def _above(key: str) -> Iterator[str]:
-    """The folders that a key lies in, each with a slash at its end."""
-    return (key[: at + 1] for at, letter in enumerate(key) if letter == "/")
+        return (table for folder in ("", *folders_of(key)) if (table := (unit, folder)) in self._folders)
 
 
 class Apart:
@@ -130,7 +125,7 @@ class Apart:
 
     def take_out(self, place: str, *, inside: bool = True) -> None:
         """Takes out a canonical prefix and what it lies in, and what lies in it if nothing else is said."""
-        for around in self._set.intersection(_above(place)):
+        for around in self._set.intersection(folders_of(place)):
             self._set.remove(around)
             del self.left[bisect.bisect_left(self.left, around)]
         if not inside:

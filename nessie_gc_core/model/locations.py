@@ -219,6 +219,11 @@ def store_of(raw: str) -> str:
     return "file://" if scheme == "file" else f"{scheme}://{raw.partition('://')[2].partition('/')[0]}"
 
 
+def folders_of(path: str) -> Iterator[str]:
+    """The folders that a path or key lies in, each with a slash at its end; of a prefix, itself among them."""
+    return (path[: at + 1] for at, character in enumerate(path) if character == "/")
+
+
 def depth(canonical: str) -> int:
     """How many path elements a canonical location has below its bucket (or below the root, for ``file``)."""
     key = canonical.partition("://")[2].partition("/")[2]

@@ -72,17 +72,14 @@ class ForgottenTables:
             InDoubtError: nothing can be said.
         """
         self._check_others()
-        tables = {}
-        for table in find_tables(self._listed(), self._run.registry.stored_names()):
-            if self._is_old(table):
-                tables[self._place(table.location), table.content_type] = table
-        apart = Apart(place for place, _ in tables)
+        found = find_tables(self._listed(), self._run.registry.stored_names())
+        tables = {self._place(table.location): table for table in found if self._is_old(table)}
+        apart = Apart(tables)
         for raw in itertools.chain(known, self._in_live_sets(), self._registered()) if tables else ():
             apart.take_out(self._place(raw))
             if not apart.left:
                 break
-        left = frozenset(apart.left)
-        forgotten = self._ours({place: table for (place, _), table in tables.items() if place in left})
+        forgotten = self._ours({place: tables[place] for place in apart.left})
         log.info("%d tables below the warehouses are known to nobody, of %d", len(forgotten), len(tables))
         return [
             Dropped(location=table.location, name="", metadata_location=table.metadata_location) for table in forgotten
@@ -120,14 +117,12 @@ class ForgottenTables:
         What is not ours protects what it lies in; what somebody else keeps, what lies in it as well.
         """
         versions = [_version(place, table) for place, table in tables.items()]
-        named: dict[str, set[tuple[str | None, str]]] = {}
-        for place, home in Homes(versions, self._run):
-            named.setdefault(place, set()).add((self._place_or_none(home), home))
+        homes = ((place, home) for place, home in Homes(versions, self._run) if self._place_or_none(home) == place)
+        named = {(place, self._rules.left_out(home)) for place, home in homes}
         kept = set(self._kept_by_others(versions))
         ours = Apart(tables)
         for place, table in tables.items():
-            mine = {self._rules.left_out(home) for found, home in named.get(place, ()) if found == place}
-            if self._rules.left_out(table.location) not in mine or place in kept:
+            if (place, self._rules.left_out(table.location)) not in named or place in kept:
                 ours.take_out(place, inside=place in kept)
         return [tables[place] for place in ours.left]
 
@@ -214,9 +209,10 @@ def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[st
     Raises:
         InDoubtError: one of them cannot be read.
     """
-    types = {version.content_type for version in versions}
-    if any(run.registry.reader_of(type_) is None for type_ in types):  # that of what cannot be held is no type either
-        raise InDoubtError(f"no plugin reads contents of the types {', '.join(sorted(types))} that are, or were, there")
+    types = sorted({version.content_type for version in versions})
+    unread = [type_ for type_ in types if run.registry.reader_of(type_) is None]  # what cannot be held among them
+    if unread:
+        raise InDoubtError(f"no plugin reads contents of the types {', '.join(unread)} that are, or were, there")
     try:
         homes = Homes(versions, run)
     except ConfigurationError as error:  # the engine cannot use one of their readers

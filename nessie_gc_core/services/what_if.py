@@ -18,7 +18,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.assets import AssetReason
 from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.services.assets.finding import named_assets, walked
+from nessie_gc_core.services.assets.finding import named_assets, table_locations, walked
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
@@ -184,7 +184,7 @@ class WhatIfService(Service[Run]):
         history = walked(run, swept, self.parameters.identify_parallelism)
         live_set = swept.live_set
         sighting = Sighting(run=str(live_set.id), runid=0, at=live_set.references_listed or live_set.created)
-        assets = named_assets(run, swept, sighting, history).checkpoint()
+        assets = named_assets(run, swept, sighting, history, tables=table_locations(run, swept)).checkpoint()
         freed = assets.where("reason", [AssetReason.EXPIRED_COMMIT.value])
         ended = ended_states(history.versions, swept.located.versions).checkpoint()
         policies = [head.policy for head in live_set.heads]

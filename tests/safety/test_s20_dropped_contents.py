@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from collecting import LakeServices, in_memory
+from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, delete, put
 
 from nessie_gc_core.errors import RepositoryError
@@ -52,16 +50,11 @@ class DroppedLake:
 
 
 @pytest.fixture
-def dropped() -> Iterator[DroppedLake]:
-    name = str(uuid.uuid4())
-    lake = MemoryLake.named(name)
-    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
-    with in_memory(lake) as services:
-        kept = lake.table("db.kept", location="memory://warehouse/db/kept").append("k")
-        found = DroppedLake(lake, services, first=lake.commit("main", put(kept.version)))
-        found.create()
-        yield found
-    MemoryLake.forget(name)
+def dropped(lake: MemoryLake, services: LakeServices) -> DroppedLake:
+    kept = lake.table("db.kept", location="memory://warehouse/db/kept").append("k")
+    found = DroppedLake(lake, services, first=lake.commit("main", put(kept.version)))
+    found.create()
+    return found
 
 
 def seen_for(found: DroppedLake, days: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from collecting import LakeServices, in_memory
+from collecting import LakeServices
 from nessie_gc_memory import MemoryContentToFiles, MemoryLake, MemoryRepository, TableState, delete, put
 
 from nessie_gc_core.errors import ConfigurationError, ListingError, RepositoryError
@@ -66,13 +65,8 @@ class ForgottenLake:
 
 
 @pytest.fixture
-def forgotten() -> Iterator[ForgottenLake]:
-    name = str(uuid.uuid4())
-    lake = MemoryLake.named(name)
-    lake.now = datetime(2026, 1, 1, tzinfo=UTC)
-    with in_memory(lake) as services:
-        yield ForgottenLake(lake, services)
-    MemoryLake.forget(name)
+def forgotten(lake: MemoryLake, services: LakeServices) -> ForgottenLake:
+    return ForgottenLake(lake, services)
 
 
 def test_s20_a_table_nobody_knows_goes_when_a_live_set_without_it_is_old_enough(forgotten: ForgottenLake) -> None:

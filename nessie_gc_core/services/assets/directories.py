@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from nessie_gc_core.algorithms.assets import Sighting
@@ -13,7 +13,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import NessieGcError, UnknownLocationError
 from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, AssetReason, AssetType, TypeFrom, asset_id
 from nessie_gc_core.model.batches import to_batches
-from nessie_gc_core.model.locations import LocationRules, with_slash
+from nessie_gc_core.model.locations import LocationRules, folders_of, with_slash
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.run import Run
@@ -40,7 +40,7 @@ def empty_directories(run: Run, swept: Swept) -> list[Dropped]:
         for dropped in swept.located.dropped:
             place = rules.place_prefix(dropped.location)
             unit = swept.scope.index.find(with_slash(dropped.location))
-            if unit is None or unit[0] not in roots or place in around or not homes.isdisjoint(_prefixes(place)):
+            if unit is None or unit[0] not in roots or place in around or not homes.isdisjoint(folders_of(place)):
                 continue
             deleter = connectors.deleter(dropped.location)
             if isinstance(deleter, SupportsEmptyDirectories) and _is_empty(deleter, dropped.location):
@@ -57,12 +57,7 @@ def _live_places(swept: Swept, rules: LocationRules) -> tuple[set[str], set[str]
     homes = {
         rules.place_prefix(home) for home in swept.located.homes.column("location").to_pylist() if home is not None
     }
-    return homes, {place for home in homes for place in _prefixes(home)}
-
-
-def _prefixes(place: str) -> Iterator[str]:
-    """A place, and all above it."""
-    return (place[: end + 1] for end, character in enumerate(place) if character == "/")
+    return homes, {place for home in homes for place in folders_of(home)}
 
 
 def _is_empty(deleter: SupportsEmptyDirectories, location: str) -> bool:

@@ -29,7 +29,13 @@ class History:
 
 
 def named_assets(
-    run: Run, swept: Swept, sighting: Sighting, history: History | None, *, left_out: Iterable[str] = ()
+    run: Run,
+    swept: Swept,
+    sighting: Sighting,
+    history: History | None,
+    *,
+    tables: Iterable[tuple[str, str]],
+    left_out: Iterable[str] = (),
 ) -> Dataset:
     """What a sweep would delete, as assets (:data:`ASSETS`).
 
@@ -38,16 +44,23 @@ def named_assets(
         swept: what its sweep found.
         sighting: what all rows have in common.
         history: says why nothing needs them.
+        tables: what :func:`table_locations` gave.
         left_out: raw locations whose files are no assets.
     """
     outcomes = swept.outcomes if swept.outcomes is not None else run.engine.empty(OUTCOMES)
     rules = run.choice.rules()
     files = asset_files(outcomes, swept.scope.index, rules, left_out=left_out)
-    tables, readers = TableIndex(table_locations(run, swept), rules), swept.located.readers
     if history is not None:
         files = files.left_join(history.held, list(FILE_KEYS.names))
     dropped = [rules.place_prefix(each.location) for each in swept.located.dropped]
-    named = NameAssets(sighting, tables, readers, run.choice, history=history is not None, dropped=dropped)
+    named = NameAssets(
+        sighting,
+        TableIndex(tables, rules),
+        swept.located.readers,
+        run.choice,
+        history=history is not None,
+        dropped=dropped,
+    )
     return files.flat_map(named)
 
 

@@ -106,11 +106,11 @@ class IdentifyService(Service[Run]):
         identity = self.parameters.identity or str(uuid.uuid4())
         history = walked(run, swept, self.parameters.identify_parallelism) if self.parameters.history else None
         sighting = Sighting(run=identity, runid=0, at=at)
+        known = list(table_locations(run, swept))
         if table is not None:
-            known = list(table_locations(run, swept))
             ours = frozenset(table.ours(name for _, name in known))
             own = [*own, *(location for location, name in known if name in ours)]
-        assets = named_assets(run, swept, sighting, history, left_out=own)
+        assets = named_assets(run, swept, sighting, history, tables=known, left_out=own)
         if swept.located.dropped:
             assets = assets.union(directory_assets(run, empty_directories(run, swept), sighting))
         assets = assets.checkpoint()
