@@ -11,6 +11,7 @@ from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
 from nessie_gc_core.services.assets.identify import IdentifyService
 from nessie_gc_core.services.assets.page.service import AssetPageService
 from nessie_gc_core.services.deferred import DeferredDeletionService
+from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.sweep import SweepService
@@ -35,4 +36,5 @@ def nessie_gc_register_service() -> Sequence[AnyService]:
         DeleteUnreferencedService,
         AssetPageService,
         WhatIfService,
+        ExpireSnapshotsService,
     )

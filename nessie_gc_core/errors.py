@@ -43,6 +43,14 @@ class ReferenceNotFoundError(RepositoryError, LookupError):
     """The named reference or commit does not exist in the repository (any more)."""
 
 
+class CommitConflictError(RepositoryError):
+    """Read again and try once more: somebody else changed what a commit was to change, and nothing was committed."""
+
+
+class CommitUnknownError(RepositoryError):
+    """Look again later: nobody can tell whether a commit was made (S19)."""
+
+
 class UnreadableFileError(NessieGcError, OSError):
     """A file that decides what is live cannot be read; what depends on it has the verdict *unknown*."""
 

@@ -318,8 +318,8 @@ def expand(
         index: the sweep units, for the keys.
         choice: the connectors' options.
         readers: the readers whose contents occur.
-        known: :data:`EXPANDED_FILES` of an earlier expansion (:meth:`Expansion.expanded`); what was expanded there, as
-            the same kind and to its end, is not expanded again.
+        known: :data:`EXPANDED_FILES` of an earlier expansion (:meth:`Expansion.expanded`); what was expanded there, by
+            the same reader, as the same kind and to its end, is not expanded again.
         cache: knows what files of the last level name.
         progress: told how many files are expanded, and of how many that were found by then.
     """
@@ -329,7 +329,8 @@ def expand(
         for kind in reader.expandable_kinds:
             frontier = _frontier(files, reader, kind)
             if known is not None:
-                frontier = frontier.anti_join(known, ["path", "kind", "content_type"])
+                mine = known.where("content_type", sorted(reader.content_types))
+                frontier = frontier.anti_join(mine, ["path", "kind"])
             frontier = frontier.checkpoint()
             count = frontier.count()
             if count == 0:

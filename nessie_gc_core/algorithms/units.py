@@ -79,6 +79,19 @@ class SweepPlan:
         self.unknown.update(dict.fromkeys(self.roots, reason))
         self.units.clear()
 
+    def keep(self, prefixes: Iterable[str]) -> None:
+        """Takes out every unit that overlaps none of the canonical prefixes, and says nothing of it."""
+        kept: dict[str, SweepUnit] = {}
+        for prefix in set(prefixes):
+            start, end = self._overlapping(prefix)
+            kept.update((unit.root, unit) for unit in self.units[start:end])
+        self.units = [kept[root] for root in sorted(kept)]
+
+    def root_of(self, prefix: str) -> str | None:
+        """The unit that holds a canonical prefix; ``None`` where none does."""
+        start, end = self._overlapping(prefix)
+        return next((unit.root for unit in self.units[start:end] if prefix.startswith(unit.root)), None)
+
     def why(self, root: str) -> str:
         """Why a unit was taken out."""
         return self.unknown.get(root) or self.unread[root]

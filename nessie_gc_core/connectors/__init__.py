@@ -19,6 +19,7 @@ from nessie_gc_core.connectors.repository import (
     SupportsFormerIdentities,
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
+from nessie_gc_core.connectors.snapshot_expiry import SupportsSnapshotExpiry
 from nessie_gc_core.connectors.table_catalog import OpenCatalog, TableCatalog
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
@@ -41,6 +42,7 @@ __all__ = [
     "SupportsKindOfName",
     "SupportsLeftAlone",
     "SupportsSharedClock",
+    "SupportsSnapshotExpiry",
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",

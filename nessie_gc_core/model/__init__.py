@@ -15,6 +15,7 @@ from nessie_gc_core.model.live_sets import (
 )
 from nessie_gc_core.model.policies import CutoffPolicy, Reach, ReferencePolicies
 from nessie_gc_core.model.repository import (
+    ICEBERG_SNAPSHOT,
     ICEBERG_TABLE,
     ICEBERG_VIEW,
     ContentVersion,
@@ -24,11 +25,13 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.table_metadata import RefType, Removal, Snapshot, SnapshotRef, TableMetadata
 from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.model.work import Traffic, Work
 
 __all__ = [
+    "ICEBERG_SNAPSHOT",
     "ICEBERG_TABLE",
     "ICEBERG_VIEW",
     "AgeLimit",
@@ -51,15 +54,20 @@ __all__ = [
     "Outcome",
     "Reach",
     "ReachableFile",
+    "RefType",
     "Reference",
     "ReferenceHead",
     "ReferenceKind",
     "ReferencePolicies",
+    "Removal",
     "RepositoryRecords",
     "SeenContent",
+    "Snapshot",
+    "SnapshotRef",
     "StoredNames",
     "SweepStep",
     "SweepStepState",
+    "TableMetadata",
     "TableState",
     "Traffic",
     "Verdict",

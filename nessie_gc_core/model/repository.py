@@ -8,6 +8,11 @@ from enum import StrEnum
 
 ICEBERG_TABLE = "ICEBERG_TABLE"
 """Content type of an Iceberg table, as Nessie names it."""
+ICEBERG_SNAPSHOT = "ICEBERG_SNAPSHOT"
+"""Content type of one snapshot of an Iceberg table, without what else its metadata holds; made by snapshot expiry.
+
+A version of this type that names no snapshot is the metadata file alone.
+"""
 ICEBERG_VIEW = "ICEBERG_VIEW"
 """Content type of an Iceberg view, as Nessie names it."""
 

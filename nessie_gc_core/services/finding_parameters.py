@@ -117,6 +117,18 @@ def max_file_modification_option() -> datetime | None:
     return option(None, section=GUARD, metavar="INSTANT", help="Keep files that were modified later than this.")
 
 
+def max_delete_percent_option() -> float | None:
+    """Declares which share of a location's files may go."""
+    return option(
+        None,
+        section=GUARD,
+        metavar="PERCENT",
+        minimum=0,
+        maximum=100,
+        help="Delete nothing in a location where more than this share of its files would go.",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRule:
     """Which contents that are gone are swept."""

@@ -26,6 +26,7 @@ from nessie_gc_core.services.finding_parameters import (
     dropped_under_option,
     expected_file_count_option,
     fpp_option,
+    max_delete_percent_option,
     max_file_modification_option,
     membership_option,
     min_age_option,
@@ -135,14 +136,7 @@ class CollectionParameters(DeletionParameters):
     min_age: timedelta = min_age_option()
     no_age_floor: bool = no_age_floor_option()
     max_file_modification: datetime | None = max_file_modification_option()
-    max_delete_percent: float | None = option(
-        None,
-        section=GUARD,
-        metavar="PERCENT",
-        minimum=0,
-        maximum=100,
-        help="Delete nothing in a location where more than this share of its files would go.",
-    )
+    max_delete_percent: float | None = max_delete_percent_option()
 
     @property
     def mode(self) -> DeleteMode:

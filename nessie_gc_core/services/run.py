@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
@@ -66,6 +66,11 @@ class Run:
     def registry(self) -> PluginRegistry:
         """The plugins of this run."""
         return self.choice.registry()
+
+    def seeing(self, repository: RepositoryConnector) -> Run:
+        """The same run over another view of its repository."""
+        resources = Resources.borrowed(repository=repository, store=self.store, engine=self.engine)
+        return replace(self, resources=resources)
 
     def of(self, live_set: LiveSet, lease: Lease, parameters: DeletionParameters) -> SweepRun:
         """The same run, at work on a live set."""

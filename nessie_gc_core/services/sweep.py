@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +41,22 @@ from nessie_gc_core.services.versioning import warn_of_versions
 from nessie_gc_core.services.watch import watched
 
 
+class Purpose:
+    """What a service that sweeps for a purpose of its own has to say; this one says nothing."""
+
+    def restrict(self, plan: SweepPlan) -> None:
+        """Takes out of a plan what is not swept; contents there are read all the same."""
+
+    def chosen(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
+        """Those of some verdicts (:data:`VERDICTS`) that are meant; of the others nothing is said."""
+        return verdicts
+
+    def before_deletion(
+        self, verdicts: Dataset, scope: Scope, stored_by_unit: Mapping[str, int], run: SweepRun
+    ) -> None:
+        """Told what is about to go, before the references are looked at again; not where nothing is deleted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directions:
     """What somebody else than its parameters says of a sweep."""
@@ -53,6 +69,8 @@ class Directions:
     """What an earlier run remembers of manifests."""
     remember: bool = True
     """Whether the live-set store remembers where contents are, for later runs."""
+    purpose: Purpose = field(default_factory=Purpose)
+    """What the sweep is for, where that is not all garbage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +153,26 @@ class _Sweep:
         self._on_outcomes = directions.on_outcomes
         self._cache = directions.cache
         self._remember = directions.remember
+        self._purpose = directions.purpose
 
     def run(self) -> Swept:
         """All steps up to the guard; then deletion."""
         run = self._run
         with run.report.phase("expand"):
             located = locate(run, dropped=self._parameters.dropped, remember=self._remember)
+        self._purpose.restrict(located.plan)
         ages = self._ages(located.plan)
         with self._listing(tuple(located.plan.units), located.plan.rules) as listed:
             with run.report.phase("expand"):
                 needed = find_needed(located, run, listed.check, self._cache)
             stored, counts = listed.result()
         lost, verdicts = self._judged(needed, ages, stored, counts)
-        verdicts = self._held_back(verdicts, located, needed, counts)
+        verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
+        if run.parameters.mode is DeleteMode.DELETE:
+            self._purpose.before_deletion(verdicts, needed.scope, counts.files_by_unit, run)
         deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         run.report.dropped = self._dropped(located, needed)

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ReferenceNotFoundError, RepositoryError
-from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceKind
+from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceKind, Removal, TableMetadata
+from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
 from nessie_gc_iceberg_catalog.errors import retrying
 from nessie_gc_iceberg_catalog.listing import Listed, list_contents
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
-from nessie_gc_iceberg_catalog.states import ContentStates
+from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.catalog.sql import SqlCatalog
 
+    from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
     from nessie_gc_iceberg_catalog.loading import Loader
 
 log = logging.getLogger(__name__)
@@ -100,6 +102,45 @@ class IcebergCatalogConnector(RepositoryConnector):
         """Nothing: the log names every state."""
         yield from ()
 
+    # ---- snapshot expiry ------------------------------------------------------------------------------
+    def tables(self, reference: Reference) -> Iterator[TableMetadata]:
+        """The table that the reference is, where its metadata can be read and is still the head."""
+        if self._is_nessie:
+            raise ConfigurationError(
+                f"catalog {self._address.name!r} is a Nessie server, of which one branch is seen; "
+                "expire snapshots with the connector 'nessie'"
+            )
+        parsed = parse_commit_id(reference.commit_id or "")
+        identifier = identifier_of(reference.name)
+        if parsed is None or identifier is None:
+            return
+        source = parsed[0]
+        try:
+            what = f"reading {source} of {reference.name}"
+            text = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
+            found = None if text is None else table_metadata(text, source, reference)
+        except (NessieGcError, ValueError) as error:
+            log.warning("snapshots of %s are not expired: %s", reference.name, one_line(error))
+            return
+        if found is not None:
+            yield found
+
+    def reload(self, table: TableMetadata) -> TableMetadata | None:
+        """The table as its catalog has it now."""
+        return self._call(lambda: self._expiry.reload(table), f"loading table {table.content_key}")
+
+    def remove_snapshots(self, table: TableMetadata, removal: Removal) -> None:
+        """One commit through PyIceberg; the account needs the right to change the table, and to write its metadata."""
+        self._expiry.remove(table, removal)
+
+    @cached_property
+    def _expiry(self) -> SnapshotExpiry:
+        """On a catalog of its own, which may write metadata files; that of the collector may not."""
+        from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
+
+        catalog = self._call(lambda: self._open(writes=True), f"opening catalog {self._address.name!r}")
+        return SnapshotExpiry(catalog, self._address.redact)
+
     def close(self) -> None:
         """Closes the catalog."""
         with self._lock:
@@ -107,6 +148,9 @@ class IcebergCatalogConnector(RepositoryConnector):
             if catalog is not None:
                 catalog.close()
                 self.__dict__.pop("_loader", None)
+            expiry: SnapshotExpiry | None = self.__dict__.pop("_expiry", None)
+            if expiry is not None:
+                expiry.close()
 
     # ---- catalog --------------------------------------------------------------------------------------
     @property
@@ -116,21 +160,25 @@ class IcebergCatalogConnector(RepositoryConnector):
                 self._opened = self._call(self._open, f"opening catalog {self._address.name!r}")
             return self._opened
 
-    def _open(self) -> Catalog:
+    def _open(self, *, writes: bool = False) -> Catalog:
         try:
-            catalog = self._address.open()
+            catalog = self._address.open(writes=writes)
         except ValueError as error:
             if isinstance(error, NessieGcError):
                 raise
             reason = self._address.redact(str(error))
             raise ConfigurationError(f"catalog {self._address.name!r} cannot be opened: {reason}") from None
-        if catalog.properties.get("nessie.is-nessie-catalog") == "true":
+        if _is_nessie(catalog):
             log.warning(
                 "catalog %r is a Nessie server: one branch is seen and every table is frozen; "
                 "use the connector 'nessie' to collect it",
                 self._address.name,
             )
         return catalog
+
+    @property
+    def _is_nessie(self) -> bool:
+        return _is_nessie(self._catalog)
 
     def _call(self, call: Callable[[], _T], what: str) -> _T:
         return retrying(call, what, self._address.redact, retries=self.options.retries, wait=time.sleep)
@@ -180,12 +228,16 @@ class IcebergCatalogConnector(RepositoryConnector):
         return states, position
 
     def _load_at(self, identifier: tuple[str, ...], source: str) -> ContentStates:
-        is_sql = self._address.type == "sql"
-        listed = Listed(identifier=identifier, metadata_location=source if is_sql else None)
+        listed = self._listed(identifier, source)
         what = f"reading {source} of {reference_name(identifier)}"
         states = self._call(lambda: self._loader.load_at(listed, source), what)
         self._remember(states)
         return states
+
+    def _listed(self, identifier: tuple[str, ...], source: str) -> Listed:
+        """As the catalog's own listing has it: only an SQL catalog tells the metadata location there."""
+        is_sql = self._address.type == "sql"
+        return Listed(identifier=identifier, metadata_location=source if is_sql else None)
 
     def _remember(self, states: ContentStates) -> None:
         with self._lock:
@@ -204,6 +256,10 @@ class IcebergCatalogConnector(RepositoryConnector):
         with self._lock:
             states = self._remembered.get(name)
         return states if states is not None and states.source == source else None
+
+
+def _is_nessie(catalog: Catalog) -> bool:
+    return catalog.properties.get("nessie.is-nessie-catalog") == "true"
 
 
 def _weight(states: ContentStates) -> int:

@@ -84,6 +84,16 @@ class Loader:
         except FileNotFoundError as error:
             raise ReferenceNotFoundError(f"{source} of {name} does not exist any more") from error
 
+    def metadata(self, listed: Listed, source: str) -> bytes | str | None:
+        """The text of a table's metadata file; ``None`` where it is not that of the table any more, or of no table."""
+        name = reference_name(listed.identifier)
+        if source.partition(":")[0] in _WITHOUT_METADATA:
+            return None
+        if listed.metadata_location is not None:
+            return _read(self._file_io(source), source)
+        table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
+        return None if table is None or table.metadata_location != source else table.metadata.model_dump_json()
+
     def _load_table(self, listed: Listed, name: str) -> ContentStates | None:
         table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
         if table is None:

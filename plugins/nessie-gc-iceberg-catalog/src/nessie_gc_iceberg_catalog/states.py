@@ -16,6 +16,8 @@ from nessie_gc_core.model import (
     LogEntry,
     Operation,
     OperationKind,
+    Reference,
+    TableMetadata,
 )
 from nessie_gc_iceberg_catalog.content_types import GC_DISABLED, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.names import commit_id
@@ -168,6 +170,23 @@ def _beside(
             commit_id=head,
             location=str(frozen),
         )
+
+
+def table_metadata(text: bytes | str, metadata_location: str, reference: Reference) -> TableMetadata:
+    """What a table's metadata file lists, for snapshot expiry.
+
+    Raises:
+        UnreadableFileError, ValueError: it is no metadata of an Iceberg table.
+    """
+    fields = json.loads(text)
+    return TableMetadata.parse(
+        fields,
+        metadata_location=metadata_location,
+        reference=reference.name,
+        commit_id=str(reference.commit_id),
+        content_key=reference.name,
+        content_id=str(fields.get("table-uuid")),
+    )
 
 
 def view_states(name: str, metadata_location: str) -> ContentStates:

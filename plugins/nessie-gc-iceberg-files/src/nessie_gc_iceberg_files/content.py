@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
-from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
+from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
@@ -21,18 +22,30 @@ from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 from nessie_gc_iceberg_files.traffic import taken
 
 
+@dataclass(slots=True)
+class _Tables:
+    """What one thread remembers of tables."""
+
+    read: dict[str, Metadata] = field(default_factory=dict)
+    """Path to metadata."""
+    given: set[tuple[str | None, str]] = field(default_factory=set)
+    """Paths and content ids of which was given what the metadata holds."""
+
+
 class IcebergContentToFiles(ContentToFiles):
     """Reads Iceberg tables (format versions 1, 2 and 3) and views.
 
     A version needs its metadata file, the manifests of its snapshot, of every snapshot that Iceberg's own branches
     and tags hold (S14) or that write-audit-publish staged (S25), and the statistics of those snapshots. A version
-    without a snapshot id needs every snapshot that its metadata lists. What cannot be read to its end is
+    without a snapshot id needs every snapshot that its metadata lists. One of type :data:`ICEBERG_SNAPSHOT` needs the
+    snapshot that it names and no other, for whatever reason the metadata may hold it; one that names none needs the
+    metadata file alone. What cannot be read to its end is
     unreadable, never short. A file that is cut off exactly between two Avro blocks does not show it; for a
     manifest its list does (``manifest_length``), for a manifest list nothing does.
     """
 
     name = "iceberg"
-    content_types = frozenset({ICEBERG_TABLE, ICEBERG_VIEW})
+    content_types = frozenset({ICEBERG_TABLE, ICEBERG_SNAPSHOT, ICEBERG_VIEW})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
     stored_names = MappingProxyType({ICEBERG_TABLE: TABLE_NAMES})  # views are not: most catalogs do not list them
     shareable = True
@@ -55,35 +68,51 @@ class IcebergContentToFiles(ContentToFiles):
             return
         metadata = self._table(path)
         yield metadata.file(path, FileKind.METADATA)
-        yield from metadata.snapshot_files(self._snapshot_ids(metadata, version.snapshot_id))
+        kept = self._named(metadata, version)
+        if version.content_type == ICEBERG_TABLE and self._is_first(version):
+            kept |= self._held(metadata)
+        yield from metadata.snapshot_files(kept)
 
-    def _snapshot_ids(self, metadata: Metadata, named: int | None) -> set[int]:
-        """The snapshots that a version keeps."""
-        current = metadata.current_snapshot_id()
-        kept = set() if current is None else {current}
+    def _named(self, metadata: Metadata, version: ContentVersion) -> set[int]:
+        """The snapshots that a version keeps for itself."""
+        named = version.snapshot_id
+        if version.content_type == ICEBERG_SNAPSHOT:
+            return set() if named is None else {named}
         if named is None:
-            kept.update(metadata.snapshots())
-        elif named >= 0:
-            kept = {named}
-        if self._keep_staged:
-            kept.update(staged_snapshot_ids(metadata))
-        if self._keep_refs:
-            kept.update(metadata.held_snapshot_ids())
-        return kept
+            return set(metadata.snapshots)
+        if named >= 0:
+            return {named}
+        current = metadata.current_snapshot_id()
+        return set() if current is None else {current}
+
+    def _held(self, metadata: Metadata) -> set[int]:
+        """The snapshots that the metadata holds whatever a version names."""
+        held = set(staged_snapshot_ids(metadata)) if self._keep_staged else set()
+        return held.union(metadata.held_snapshot_ids()) if self._keep_refs else held
+
+    def _is_first(self, version: ContentVersion) -> bool:
+        """Whether what the metadata holds was not given yet for this content, while it is remembered."""
+        remembered: _Tables | None = getattr(self._remembered, "tables", None)
+        if remembered is None:
+            return True
+        content = (version.metadata_location, version.content_id)
+        is_first = content not in remembered.given
+        remembered.given.add(content)
+        return is_first
 
     def _table(self, path: str) -> Metadata:
         """The metadata of a table; remembered for a time, for plain catalogs ask for each of its snapshots."""
-        remembered: dict[str, Metadata] | None = getattr(self._remembered, "tables", None)
+        remembered: _Tables | None = getattr(self._remembered, "tables", None)
         if remembered is None:
             return parse_table(path, self._reader.read(path))
-        if path not in remembered:
-            remembered[path] = parse_table(path, self._reader.read(path))
-        return remembered[path]
+        if path not in remembered.read:
+            remembered.read[path] = parse_table(path, self._reader.read(path))
+        return remembered.read[path]
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
         """Remembers the metadata that this thread reads."""
-        self._remembered.tables = {}
+        self._remembered.tables = _Tables()
         try:
             yield
         finally:

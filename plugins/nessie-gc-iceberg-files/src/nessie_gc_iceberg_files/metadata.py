@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
@@ -18,7 +19,7 @@ _VIEW_ONLY = ("view-uuid", "current-version-id")
 ENCRYPTED = "it is encrypted, and the keys of encrypted tables are not at hand"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Metadata:
     """A parsed metadata file; every access that finds nonsense raises UnreadableFileError."""
 
@@ -56,6 +57,7 @@ class Metadata:
         for entry in self._list(self.fields, "snapshot-log"):
             yield self._object(entry).get("snapshot-id")
 
+    @cached_property
     def snapshots(self) -> Mapping[int, Mapping[str, object]]:
         """All snapshots that are listed, by their ids."""
         return {self._snapshot_id(found): self._object(found) for found in self._list(self.fields, "snapshots")}
@@ -71,18 +73,25 @@ class Metadata:
         """
         if not snapshot_ids:
             return
-        snapshots = self.snapshots()
         for snapshot_id in snapshot_ids:
-            if snapshot_id not in snapshots:
+            if snapshot_id not in self.snapshots:
                 raise self._nonsense(f"it has no snapshot {snapshot_id}")
-            yield from self._manifests(snapshots[snapshot_id])
+            yield from self._manifests(self.snapshots[snapshot_id])
+        for snapshot_id in snapshot_ids:
+            yield from self._statistics.get(snapshot_id, ())
+
+    @cached_property
+    def _statistics(self) -> Mapping[int, Sequence[ReachableFile]]:
+        """Files of statistics by their snapshots."""
+        found: dict[int, list[ReachableFile]] = {}
         for name, kind in (
             ("statistics", FileKind.STATISTICS),
             ("partition-statistics", FileKind.PARTITION_STATISTICS),
         ):
             for statistics in self._list(self.fields, name):
-                if self._snapshot_id(statistics) in snapshot_ids:
-                    yield self.file(self._text(statistics, "statistics-path"), kind)
+                file = self.file(self._text(statistics, "statistics-path"), kind)
+                found.setdefault(self._snapshot_id(statistics), []).append(file)
+        return found
 
     def file(self, path: str, kind: FileKind) -> ReachableFile:
         """A file of this content."""

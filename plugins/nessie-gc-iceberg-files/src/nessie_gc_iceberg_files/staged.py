@@ -16,7 +16,7 @@ def staged_snapshot_ids(metadata: Metadata) -> Iterator[int]:
     what its snapshot log names. Left out, too, is what another snapshot was picked from. Where that cannot be told,
     the snapshot counts as staged.
     """
-    snapshots = metadata.snapshots()
+    snapshots = metadata.snapshots
     staged = {id_: wap_id for id_, fields in snapshots.items() if (wap_id := metadata.summary(fields).get(_WAP_ID))}
     if not staged:
         return

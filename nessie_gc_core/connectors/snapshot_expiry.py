@@ -1,0 +1,43 @@
+"""What a repository can do in whose tables snapshots are expired; writing is an ability beside its contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+from nessie_gc_core.model.repository import Reference
+from nessie_gc_core.model.table_metadata import Removal, TableMetadata
+
+
+@runtime_checkable
+class SupportsSnapshotExpiry(Protocol):
+    """A repository that commits metadata from which snapshots, branches and tags are taken out.
+
+    Only services that write ask for it. The account needs the right to read and to change the tables.
+    """
+
+    def tables(self, reference: Reference) -> Iterator[TableMetadata]:
+        """The Iceberg tables at ``reference.commit_id``; whatever is none, or cannot be read, is left out.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for
+                :meth:`nessie_gc_core.connectors.RepositoryConnector.references`.
+        """
+
+    def reload(self, table: TableMetadata) -> TableMetadata | None:
+        """The table as it is now; ``None`` where it is gone, or is another table.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`tables`.
+        """
+
+    def remove_snapshots(self, table: TableMetadata, removal: Removal) -> None:
+        """Takes snapshots, branches and tags out of a table's metadata, in one commit.
+
+        The commit is made only if every branch and tag of the table is where ``table`` has it. No file is deleted.
+
+        Raises:
+            CommitConflictError: somebody else was faster; nothing was committed.
+            CommitUnknownError: it cannot be told whether it was committed.
+            AccessDeniedError, RepositoryError: it was refused; nothing was committed.
+        """

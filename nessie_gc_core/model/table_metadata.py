@@ -1,0 +1,202 @@
+"""What the metadata of an Iceberg table lists: snapshots, branches and tags, and what decides how long they stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from nessie_gc_core.errors import UnreadableFileError
+
+MAIN = "main"
+"""The branch that every table has; it never expires."""
+
+
+class RefType(StrEnum):
+    """What a name inside a table's metadata is."""
+
+    BRANCH = "branch"
+    """It moves with each commit, and holds ancestors of its snapshot for a time."""
+    TAG = "tag"
+    """It stays, and holds its one snapshot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One snapshot that a table's metadata lists."""
+
+    snapshot_id: int
+    """Unique in its table."""
+    parent_id: int | None
+    """The snapshot that it was made from; it may be expired."""
+    timestamp_ms: int
+    """When it was made, in milliseconds since the epoch, by the clock of its writer."""
+    schema_id: int | None = None
+    """The schema of the table at that time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRef:
+    """A branch or tag inside a table's metadata, with what it says itself about retention."""
+
+    snapshot_id: int
+    """Its snapshot; the metadata may not list it any more."""
+    type: RefType
+    """Whether it is a branch or a tag."""
+    min_snapshots_to_keep: int | None = None
+    """Of a branch: how many of its snapshots stay whatever their age."""
+    max_snapshot_age_ms: int | None = None
+    """Of a branch: how old its snapshots become."""
+    max_ref_age_ms: int | None = None
+    """How old it becomes itself, by the time of its snapshot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMetadata:
+    """One metadata file of an Iceberg table, as far as snapshot expiry needs it."""
+
+    reference: str
+    """The reference of the repository on which it was seen."""
+    commit_id: str
+    """The head of that reference."""
+    content_key: str
+    """The dotted name of the table."""
+    content_id: str
+    """The table's id in the repository."""
+    metadata_location: str
+    """Raw location of the metadata file."""
+    location: str
+    """Raw base location of the table."""
+    format_version: int = 2
+    """Version of Iceberg's table format."""
+    snapshots: Sequence[Snapshot] = field(default=(), repr=False)
+    """All that are listed."""
+    refs: Mapping[str, SnapshotRef] = field(default_factory=dict)
+    """Branches and tags by their names; ``main`` among them where the table has a current snapshot."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The table's properties."""
+    metadata_log: Sequence[str] = field(default=(), repr=False)
+    """Raw locations of earlier metadata files, oldest first."""
+    statistics: frozenset[int] = frozenset()
+    """Snapshots that have a file of statistics."""
+    partition_statistics: frozenset[int] = frozenset()
+    """Snapshots that have a file of statistics by partition."""
+    schemas: frozenset[int] = frozenset()
+    """Ids of all schemas."""
+    current_schema: int | None = None
+    """Id of the current schema."""
+    partition_specs: frozenset[int] = frozenset()
+    """Ids of all partition specs."""
+    default_spec: int | None = None
+    """Id of the partition spec for new files."""
+
+    @classmethod
+    def parse(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        metadata_location: str,
+        reference: str,
+        commit_id: str,
+        content_key: str,
+        content_id: str,
+    ) -> Self:
+        """Takes a parsed metadata file, and where it was seen.
+
+        Raises:
+            UnreadableFileError: it makes no sense.
+        """
+        try:
+            return cls(
+                reference=reference,
+                commit_id=commit_id,
+                content_key=content_key,
+                content_id=content_id,
+                metadata_location=metadata_location,
+                location=str(fields["location"]),
+                format_version=int(fields["format-version"]),
+                snapshots=tuple(map(_snapshot, fields.get("snapshots") or ())),
+                refs=_refs(fields),
+                properties={str(name): str(value) for name, value in (fields.get("properties") or {}).items()},
+                metadata_log=tuple(str(entry["metadata-file"]) for entry in fields.get("metadata-log") or ()),
+                statistics=_of_snapshots(fields.get("statistics")),
+                partition_statistics=_of_snapshots(fields.get("partition-statistics")),
+                schemas=frozenset(int(schema["schema-id"]) for schema in fields.get("schemas") or ()),
+                current_schema=fields.get("current-schema-id"),
+                partition_specs=frozenset(int(spec["spec-id"]) for spec in fields.get("partition-specs") or ()),
+                default_spec=fields.get("default-spec-id"),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            reason = f"it is no metadata of an Iceberg table ({type(error).__name__}: {error})"
+            raise UnreadableFileError(metadata_location, reason) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What one commit takes out of a table's metadata."""
+
+    snapshot_ids: frozenset[int] = frozenset()
+    """Snapshots."""
+    refs: frozenset[str] = frozenset()
+    """Branches and tags."""
+    metadata_files: tuple[str, ...] = ()
+    """Raw locations of metadata files that fall out of the metadata log with it."""
+
+    def __bool__(self) -> bool:
+        return bool(self.snapshot_ids or self.refs)
+
+    def within(self, other: Removal) -> Removal:
+        """What both take out; which metadata files fall out of the log is not for a commit to say."""
+        return Removal(snapshot_ids=self.snapshot_ids & other.snapshot_ids, refs=self.refs & other.refs)
+
+    def with_(self, other: Removal) -> Removal:
+        """What either takes out."""
+        return Removal(snapshot_ids=self.snapshot_ids | other.snapshot_ids, refs=self.refs | other.refs)
+
+    def halves(self) -> tuple[Removal, Removal]:
+        """Two that take out the same together; the first one the branches and tags, which may hold any snapshot."""
+        ids = sorted(self.snapshot_ids)
+        middle = len(ids) // 2
+        first = Removal(snapshot_ids=frozenset(ids[:middle]), refs=self.refs)
+        return first, Removal(snapshot_ids=frozenset(ids[middle:]))
+
+
+def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
+    parent, schema = fields.get("parent-snapshot-id"), fields.get("schema-id")
+    return Snapshot(
+        snapshot_id=int(fields["snapshot-id"]),
+        parent_id=None if parent is None else int(parent),
+        timestamp_ms=int(fields["timestamp-ms"]),
+        schema_id=None if schema is None else int(schema),
+    )
+
+
+def _refs(fields: Mapping[str, Any]) -> dict[str, SnapshotRef]:
+    """The refs; metadata of early writers has none, and then the current snapshot is that of ``main``."""
+    refs = {str(name): _ref(ref) for name, ref in (fields.get("refs") or {}).items()}
+    current = fields.get("current-snapshot-id")
+    if MAIN not in refs and current is not None and int(current) != -1:
+        refs[MAIN] = SnapshotRef(snapshot_id=int(current), type=RefType.BRANCH)
+    return refs
+
+
+def _ref(fields: Mapping[str, Any]) -> SnapshotRef:
+    return SnapshotRef(
+        snapshot_id=int(fields["snapshot-id"]),
+        type=RefType(str(fields["type"]).lower()),
+        min_snapshots_to_keep=_positive(fields.get("min-snapshots-to-keep")),
+        max_snapshot_age_ms=_positive(fields.get("max-snapshot-age-ms")),
+        max_ref_age_ms=_positive(fields.get("max-ref-age-ms")),
+    )
+
+
+def _positive(value: Any) -> int | None:
+    """A number that the specification has above 0; anything else is nonsense, and no shorter retention."""
+    if value is not None and int(value) <= 0:
+        raise ValueError(f"{value!r} where a positive number belongs")
+    return None if value is None else int(value)
+
+
+def _of_snapshots(entries: Any) -> frozenset[int]:
+    return frozenset(int(entry["snapshot-id"]) for entry in entries or ())

@@ -1,0 +1,114 @@
+"""Commits what expires, table by table: once where it can, again where somebody else was faster."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nessie_gc_core.connectors import SupportsSnapshotExpiry
+from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, NessieGcError, RepositoryError
+from nessie_gc_core.model.table_metadata import Removal, TableMetadata
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.expiry.expected import Decide, PlannedTable
+
+log = logging.getLogger(__name__)
+
+_FEWEST = 100
+"""Commits of so few snapshots are not cut further where a server refuses them."""
+_SECONDS = 0.1
+"""How long it waits after the first conflict; twice as long after each further one."""
+
+
+class Committed(StrEnum):
+    """What became of the commit to one table."""
+
+    EXPIRED = "expired"
+    """It was made; in a dry run it would be."""
+    CONFLICT = "conflict"
+    """Others were faster each time; nothing was committed."""
+    UNKNOWN = "unknown"
+    """Nobody can tell; no file of it is deleted unless the table shows that it was made (S19)."""
+    REFUSED = "refused"
+    """The catalog refused it."""
+    LEFT_ALONE = "left alone"
+    """It was not asked for: the table is not ours, or not to be judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitResult:
+    """What became of one table."""
+
+    outcome: Committed
+    """What."""
+    reason: str | None = None
+    """Why nothing was committed."""
+    removal: Removal = field(default_factory=Removal)
+    """What was taken out for certain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committer:
+    """Takes out of each table what was planned and may still go."""
+
+    repository: SupportsSnapshotExpiry
+    decide: Decide
+    """Says what may go of a table as it is by then."""
+    retries: int
+    """How often a commit is repeated."""
+    wait: Callable[[float], None] = time.sleep
+
+    def commit(self, planned: PlannedTable) -> CommitResult:
+        """Commits: in one commit where the server takes it, else in smaller and smaller parts."""
+        done, waiting = Removal(), [planned.removal]
+        while waiting:
+            part = waiting.pop()
+            try:
+                done = done.with_(self._commit(planned, part))
+            except CommitUnknownError as error:
+                return CommitResult(outcome=Committed.UNKNOWN, reason=one_line(error), removal=done)
+            except CommitConflictError as error:
+                return CommitResult(outcome=Committed.CONFLICT, reason=one_line(error), removal=done)
+            except NessieGcError as error:
+                if not isinstance(error, RepositoryError) or len(part.snapshot_ids) <= _FEWEST:
+                    return CommitResult(outcome=Committed.REFUSED, reason=one_line(error), removal=done)
+                log.info("%s; trying half of it", error)
+                waiting.extend(reversed(part.halves()))
+        if not done:
+            return CommitResult(outcome=Committed.LEFT_ALONE, reason="nothing of it may go any more")
+        return CommitResult(outcome=Committed.EXPIRED, removal=done)
+
+    def _commit(self, planned: PlannedTable, part: Removal) -> Removal:
+        """Commits what of a part may still go; gives what was taken out."""
+        for attempt in range(self.retries + 1):
+            table = self._now(planned)
+            removal = self.decide(table).within(part)
+            if not removal:
+                return removal
+            try:
+                self.repository.remove_snapshots(table, removal)
+            except CommitConflictError as error:
+                if attempt == self.retries:
+                    raise
+                log.info("%s; trying again", error)
+                self.wait(_SECONDS * 2**attempt)
+                continue
+            except CommitUnknownError:
+                if not self._is_made(planned, removal):
+                    raise
+            return removal
+        raise AssertionError("the last attempt returns or raises")
+
+    def _now(self, planned: PlannedTable) -> TableMetadata:
+        table = self.repository.reload(planned.table)
+        if table is None:
+            raise CommitConflictError(f"{planned.table.content_key} is gone, or another table has its name")
+        return table
+
+    def _is_made(self, planned: PlannedTable, removal: Removal) -> bool:
+        """Whether the table shows that the commit was made after all."""
+        table = self._now(planned)
+        listed = {snapshot.snapshot_id for snapshot in table.snapshots}
+        return not listed & removal.snapshot_ids and not removal.refs & set(table.refs)

@@ -1,0 +1,177 @@
+"""A repository as it will be when snapshots have expired: what a mark sees before anything is committed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from nessie_gc_core.connectors import (
+    RepositoryConnector,
+    SupportsFormerIdentities,
+    SupportsSharedClock,
+    SupportsSnapshotExpiry,
+)
+from nessie_gc_core.model.repository import (
+    ICEBERG_SNAPSHOT,
+    ICEBERG_TABLE,
+    ContentVersion,
+    LogEntry,
+    Operation,
+    Reference,
+)
+from nessie_gc_core.model.table_metadata import Removal, TableMetadata
+
+log = logging.getLogger(__name__)
+
+_EXPECTED = "~expired"
+"""Ends the ids of commits that are not made yet. No commit has it, so that every re-check walks the real ones (S9)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTable:
+    """A table from which something is to be taken out."""
+
+    table: TableMetadata
+    """The table, without what its metadata lists."""
+    removal: Removal
+    """What is to be taken out."""
+    snapshots: int
+    """How many snapshots it lists."""
+
+
+Decide = Callable[[TableMetadata], Removal]
+"""What is to be taken out of a table."""
+
+
+class ExpectedRepository(RepositoryConnector):
+    """Reads a repository, and shows it without what is to be taken out.
+
+    One reference stands for one table. Of such a table every listed snapshot that stays is live by itself, and what
+    its branches and tags hold by now is not: some of them are to go.
+    """
+
+    name = "expected"
+
+    def __init__(self, repository: RepositoryConnector, decide: Decide, *, parallelism: int) -> None:
+        super().__init__(repository.options)
+        self._repository = repository
+        self._decide = decide
+        self._parallelism = parallelism
+        self._lock = threading.Lock()
+        self._planned: dict[str, PlannedTable] = {}
+        self._looked_at: set[str] = set()
+
+    @property
+    def planned(self) -> Sequence[PlannedTable]:
+        """The tables from which something is to be taken out, as far as the references were listed."""
+        return [self._planned[name] for name in sorted(self._planned)]
+
+    def identity(self) -> str:
+        """That of the repository."""
+        return self._repository.identity()
+
+    def address(self) -> str:
+        """That of the repository."""
+        return self._repository.address()
+
+    def former_identities(self) -> Sequence[str]:
+        """Those of the repository, where it knows some."""
+        inner = self._repository
+        return inner.former_identities() if isinstance(inner, SupportsFormerIdentities) else ()
+
+    def shared_time(self) -> datetime | None:
+        """That of the repository, where it tells."""
+        return self._repository.shared_time() if isinstance(self._repository, SupportsSharedClock) else None
+
+    def references(self) -> Iterator[Reference]:
+        """All, with another head where something is to be taken out; a few are read ahead of the consumer."""
+        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="expiry") as pool:
+            ahead: deque[Future[Reference]] = deque()
+            try:
+                for reference in self._repository.references():
+                    ahead.append(pool.submit(self._expected, reference))
+                    if len(ahead) > 2 * self._parallelism:
+                        yield ahead.popleft().result()
+                while ahead:
+                    yield ahead.popleft().result()
+            finally:
+                for future in ahead:
+                    future.cancel()
+
+    def _expected(self, reference: Reference) -> Reference:
+        """The reference as it will be; one that moved since it was looked at first is shown as it is."""
+        with self._lock:
+            planned = self._planned.get(reference.name)
+            is_new = reference.name not in self._looked_at
+            self._looked_at.add(reference.name)
+        if is_new:
+            planned = self._plan(reference)
+        if planned is None or planned.table.commit_id != reference.commit_id:
+            return reference
+        return replace(reference, commit_id=f"{reference.commit_id}{_EXPECTED}")
+
+    def _plan(self, reference: Reference) -> PlannedTable | None:
+        assert isinstance(self._repository, SupportsSnapshotExpiry)
+        for table in self._repository.tables(reference):
+            removal = self._decide(table)
+            if removal:
+                bare = replace(table, snapshots=(), metadata_log=())
+                planned = PlannedTable(table=bare, removal=removal, snapshots=len(table.snapshots))
+                with self._lock:
+                    self._planned[reference.name] = planned
+                return planned
+        return None
+
+    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+        """That of the repository, without what is to be taken out."""
+        planned = self._planned_at(reference)
+        if planned is None:
+            yield from self._repository.commit_log(reference)
+            return
+        for entry in self._repository.commit_log(replace(reference, commit_id=planned.table.commit_id)):
+            operations = tuple(_expected_operations(entry.operations or (), planned))
+            parent = None if entry.parent_id is None else f"{entry.parent_id}{_EXPECTED}"
+            commit_id = f"{entry.commit_id}{_EXPECTED}"
+            yield replace(entry, commit_id=commit_id, parent_id=parent, operations=operations)
+
+    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+        """Those of the repository, without what is to be taken out."""
+        planned = self._planned_at(reference)
+        if planned is None:
+            yield from self._repository.contents(reference)
+            return
+        for version in self._repository.contents(replace(reference, commit_id=planned.table.commit_id)):
+            expected = _expected_version(version, planned)
+            if expected is not None:
+                yield expected
+
+    def _planned_at(self, reference: Reference) -> PlannedTable | None:
+        if not (reference.commit_id or "").endswith(_EXPECTED):
+            return None
+        with self._lock:
+            return self._planned[reference.name]
+
+
+def _expected_operations(operations: Sequence[Operation], planned: PlannedTable) -> Iterator[Operation]:
+    for operation in operations:
+        if operation.content is None:
+            yield operation
+            continue
+        expected = _expected_version(operation.content, planned)
+        if expected is not None:
+            yield replace(operation, content=expected)
+
+
+def _expected_version(version: ContentVersion, planned: PlannedTable) -> ContentVersion | None:
+    """The version as it will be; ``None`` where it will not be."""
+    removal, table = planned.removal, planned.table
+    if version.content_type != ICEBERG_TABLE or version.metadata_location != table.metadata_location:
+        return None if version.metadata_location in removal.metadata_files else version
+    if version.snapshot_id in removal.snapshot_ids:
+        return None
+    return replace(version, content_type=ICEBERG_SNAPSHOT)

@@ -1,0 +1,171 @@
+"""The files of expired snapshots: which of the files that a sweep finds dead are meant, and what remembers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from uuid import UUID
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.assets import TableIndex
+from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
+from nessie_gc_core.algorithms.planned import PLANNED_FILES, NameOutcome, PlanFiles
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows, version_rows
+from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.live_sets import LiveSetStatus
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM, UNKNOWN_TIME, VERSION_FILES
+from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ContentVersion
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.expiry.expected import PlannedTable
+from nessie_gc_core.services.file_deletions import file_deletions, forget_deletions, record_deletions
+from nessie_gc_core.services.needed import Needed
+from nessie_gc_core.services.report import MAX_NAMES, Tally
+from nessie_gc_core.services.run import Run, SweepRun
+
+_UNFINISHED = (LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
+_GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
+
+
+def expired_files(planned: Sequence[PlannedTable], needed: Needed, run: SweepRun) -> Dataset:
+    """The files that the snapshots name which are to go (:data:`FILE_KEYS`), those among them that are live included.
+
+    What of them cannot be read shows no files, and the report says so: less goes then, never more.
+    """
+    scope = needed.scope
+    named = run.engine.dataset(version_rows(_versions(planned)), CONTENT_VERSIONS).spread(["metadata_location"])
+    logged = run.engine.dataset(to_batches(_logged(planned), VERSION_FILES), VERSION_FILES)
+    version_files = named.flat_map(ReadVersions(run.choice)).union(logged).checkpoint()
+    known = needed.expansion.expanded()
+    expansion = expand(version_files, scope.index, run.choice, scope.readers, known=known)
+    _warn_of_unreadable(version_files.where("kind", [PROBLEM]), run)
+    _warn_of_unreadable(expansion.problems(), run)
+    _warn_of_outside(expansion, needed.expansion, run)
+    return expansion.reachable().select(FILE_KEYS)
+
+
+def _warn_of_outside(expired: Expansion, live: Expansion, run: SweepRun) -> None:
+    """Says how many files only expired snapshots name that lie in no location of a table, where nothing is swept."""
+    named = expired.files.where("kind", [PROBLEM], negate=True).distinct(["path"])
+    outside = named.anti_join(expired.files.present("unit"), ["path"]).anti_join(live.files, ["path"])
+    if count := outside.count():
+        example = outside.head(1).to_pylist()[0]["path"]
+        run.report.warn(
+            f"{count:,} files that only expired snapshots name lie outside of the locations that are swept, and stay: "
+            f"{example}"
+        )
+
+
+def _versions(planned: Iterable[PlannedTable]) -> Iterator[ContentVersion]:
+    for each in planned:
+        for snapshot_id in sorted(each.removal.snapshot_ids):
+            yield ContentVersion(
+                content_id=each.table.content_id,
+                content_type=ICEBERG_SNAPSHOT,
+                metadata_location=each.table.metadata_location,
+                snapshot_id=snapshot_id,
+                content_key=each.table.content_key,
+                commit_id=each.table.commit_id,
+                location=each.table.location,
+            )
+
+
+def _logged(planned: Iterable[PlannedTable]) -> Iterator[Row]:
+    """Metadata files that fall out of the log, as files that a version names (:data:`VERSION_FILES`)."""
+    for each in planned:
+        table = each.table
+        for path in each.removal.metadata_files:
+            yield (path, FileKind.METADATA, ICEBERG_SNAPSHOT, None, table.location, table.content_id, None, None)
+
+
+def _warn_of_unreadable(problems: Dataset, run: SweepRun) -> None:
+    rows = problems.distinct(["path"]).head(MAX_NAMES).to_pylist()
+    for row in rows:
+        run.report.warn(
+            f"what only the expired snapshots of {row['path']} need is not all deleted: {row['problem']}; "
+            "'gc' finds the rest"
+        )
+
+
+# ---- what earlier runs left ---------------------------------------------------------------------------
+class Unfinished:
+    """Files that earlier runs were about to delete when they were stopped."""
+
+    def __init__(self, run: Run) -> None:
+        """Finds the live sets of those runs."""
+        identity, mine = run.repository.identity(), run.report.live_set_id
+        self._run = run
+        self._live_sets = [
+            each.id
+            for each in run.store.live_sets()
+            if each.repository == identity and each.status in _UNFINISHED and str(each.id) != mine
+        ]
+        self._found: dict[UUID, Dataset] = {}
+
+    def locations(self) -> set[str]:
+        """The raw locations in which they lie."""
+        return {file.location for id_ in self._live_sets for file in self._run.store.file_deletions(id_)}
+
+    def keys(self, index: UnitIndex) -> Dataset:
+        """Those of them that lie in the units of this run (:data:`FILE_KEYS`)."""
+        engine, found = self._run.engine, self._found
+        for id_ in self._live_sets:
+            found[id_] = engine.dataset(to_batches(self._rows(id_, index), PLANNED_FILES), PLANNED_FILES)
+        return reduce(Dataset.union, (each.select(FILE_KEYS) for each in found.values()), engine.empty(FILE_KEYS))
+
+    def forget(self) -> None:
+        """Takes the records of what :meth:`keys` gave out; this run has them in its own plan."""
+        for id_, files in self._found.items():
+            for batch in files.batches():
+                self._run.store.remove_file_deletions(id_, file_deletions(batch))
+
+    def _rows(self, live_set_id: UUID, index: UnitIndex) -> Iterator[Row]:
+        for file in self._run.store.file_deletions(live_set_id):
+            try:
+                key = index.find(file.location + file.path)
+            except UnknownLocationError:
+                continue
+            if key is not None:
+                modified = UNKNOWN_TIME if file.modified is None else to_micros(file.modified)
+                yield (*key, file.location, file.path, file.size or 0, modified, False)
+
+
+# ---- what this run is about to delete -----------------------------------------------------------------
+def record_plan(verdicts: Dataset, run: SweepRun) -> None:
+    """Records the files that some verdicts (:data:`VERDICTS`) let go, before anything is committed."""
+    files = verdicts.flat_map(PlanFiles())
+    record_deletions(files.flat_map(NameOutcome(Outcome.DEFERRED, "")), run)
+
+
+def forget_gone(outcomes: Dataset, run: SweepRun) -> None:
+    """Takes out the records of files that are gone."""
+    forget_deletions(outcomes.where("outcome", _GONE), run)
+
+
+class _Tables:
+    """Outcomes to the names of their tables."""
+
+    schema = pa.schema([pa.field("table", pa.string()), pa.field("size", pa.int64())])
+
+    def __init__(self, index: TableIndex) -> None:
+        self._index = index
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in to_rows(batch, "location", "path", "size"))
+        yield from to_batches(((self._index.name(f"{row[0]!s}{row[1]!s}"), row[2]) for row in rows), self.schema)
+
+
+_COUNTED = pa.schema([*_Tables.schema, pa.field("files", pa.int64())])
+
+
+def tallies_by_table(outcomes: Dataset, index: TableIndex) -> dict[str, Tally]:
+    """How many files of each table some outcomes (:data:`OUTCOMES`) have, and their bytes."""
+    measures = {"size": ("sum", "size"), "files": ("count", "table")}
+    named = outcomes.where("sidecar", [False]).flat_map(_Tables(index))
+    return {
+        row["table"]: Tally(row["files"], row["size"])
+        for row in named.aggregate(["table"], measures, _COUNTED).summary().to_pylist()
+    }

@@ -1,0 +1,172 @@
+"""The typed parameters of snapshot expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from nessie_gc_core.algorithms.retention import Retention
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
+from nessie_gc_core.model.options import option, options
+from nessie_gc_core.model.policies import parse_duration, parse_instant
+from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.services.finding_parameters import (
+    max_delete_percent_option,
+    min_age_option,
+    no_age_floor_option,
+)
+from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.parameters import (
+    DeletionParameters,
+    SweepParameters,
+    part_of,
+)
+
+EXPIRY = "Snapshots"
+_WORDS = ("older-than", "retain-last", "max-ref-age")
+
+
+@options
+class ExpireSnapshotsParameters(DeletionParameters):
+    """Which snapshots expire, of which tables, and which of their files are deleted."""
+
+    older_than: str | None = option(
+        None,
+        section=EXPIRY,
+        metavar="TIME",
+        help="Expire snapshots made before this instant or duration (P5D); by default the tables' properties say it.",
+    )
+    retain_last: int | None = option(
+        None,
+        section=EXPIRY,
+        metavar="N",
+        minimum=1,
+        help="Keep this many snapshots of every branch whatever their age.",
+    )
+    max_ref_age: timedelta | None = option(
+        None, section=EXPIRY, minimum=0, help="Expire tags and branches that are older than this; main never expires."
+    )
+    snapshot_id: Sequence[str] = option(
+        (), section=EXPIRY, metavar="ID", help="Expire this snapshot, too, whatever its age; may be repeated."
+    )
+    retention: Sequence[str] = option(
+        (),
+        section=EXPIRY,
+        metavar="PATTERN=WORDS",
+        whole=True,
+        help="What holds for tables of a pattern instead: 'sales.*=older-than P30D retain-last 5 max-ref-age P90D'.",
+    )
+    include: Sequence[str] = option(
+        (), section=EXPIRY, metavar="PATTERN", help="Only tables or namespaces of this name; * stands for any text."
+    )
+    exclude: Sequence[str] = option(
+        (), section=EXPIRY, metavar="PATTERN", help="No tables or namespaces of this name, whatever is included."
+    )
+    commit_retries: int = option(
+        4, section=EXPIRY, minimum=0, help="How often a commit is repeated that met another one."
+    )
+    min_age: timedelta = min_age_option()
+    no_age_floor: bool = no_age_floor_option()
+    max_delete_percent: float | None = max_delete_percent_option()
+
+    @property
+    def caps(self) -> DeletionCaps:
+        """Limits on how much one run may delete."""
+        return self.sweep.caps
+
+    @property
+    def patterns(self) -> TablePatterns:
+        """Of which tables snapshots expire."""
+        return TablePatterns(include=tuple(self.include), exclude=tuple(self.exclude))
+
+    @property
+    def sweep(self) -> SweepParameters:
+        """The sweep that follows."""
+        return part_of(self, SweepParameters)
+
+    @property
+    def mark(self) -> MarkParameters:
+        """The mark before it: every listed snapshot is live, but those that expire."""
+        return part_of(self, MarkParameters, default_cutoff="NONE", cutoff=())
+
+    def retentions(self, now: datetime) -> Retentions:
+        """The rules for each table; durations count back from ``now``.
+
+        Raises:
+            ConfigurationError: one of them makes no sense.
+        """
+        overall = Retention(
+            older_than=_instant(self.older_than, now),
+            retain_last=self.retain_last,
+            max_ref_age=self.max_ref_age,
+            snapshot_ids=frozenset(map(_snapshot_id, self.snapshot_id)),
+        )
+        return Retentions(overall, [_by_pattern(text, overall, now) for text in self.retention])
+
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        DeletionParameters.check(self, choice)
+        AgeLimit(min_age=self.min_age).check(floor=not self.no_age_floor)
+        self.retentions(datetime.fromisoformat("2026-01-01T00:00:00+00:00"))
+        self.patterns.matches("")
+
+
+@dataclass(frozen=True, slots=True)
+class Retentions:
+    """Rules for all tables, and others for some."""
+
+    overall: Retention
+    by_pattern: Sequence[tuple[TablePatterns, Retention]]
+
+    def of(self, table: str) -> Retention:
+        """Those of a table; of several patterns that match it the first decides."""
+        return next((found for patterns, found in self.by_pattern if patterns.matches(table)), self.overall)
+
+
+def _by_pattern(text: str, overall: Retention, now: datetime) -> tuple[TablePatterns, Retention]:
+    pattern, _, words = text.partition("=")
+    said = words.split()
+    pairs = dict(zip(said[::2], said[1::2], strict=False))
+    if not pattern.strip() or not said or len(said) != 2 * len(pairs) or not set(pairs) <= set(_WORDS):
+        raise ConfigurationError(
+            f"`retention` {text!r} is not of the form PATTERN=WORD VALUE ..., with the words {', '.join(_WORDS)}"
+        )
+    older_than, retain_last, max_ref_age = (pairs.get(word) for word in _WORDS)
+    retention = Retention(
+        older_than=overall.older_than if older_than is None else _instant(older_than, now),
+        retain_last=overall.retain_last if retain_last is None else _positive(retain_last, text),
+        max_ref_age=overall.max_ref_age if max_ref_age is None else parse_duration(max_ref_age),
+        snapshot_ids=overall.snapshot_ids,
+    )
+    return TablePatterns(include=(pattern.strip(),)), retention
+
+
+def _instant(text: str | None, now: datetime) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return now - parse_duration(text) if text.strip()[:1] in ("P", "p") else parse_instant(text)
+    except (ConfigurationError, OverflowError) as error:
+        raise ConfigurationError(
+            f"`older_than` {text!r} is neither a duration such as P5D nor an instant such as 2026-01-31T00:00:00Z"
+        ) from error
+
+
+def _positive(text: str, whole: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigurationError(f"`retention` {whole!r}: retain-last {text!r} is no number of at least 1")
+    return int(text)
+
+
+def _snapshot_id(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ConfigurationError(f"`snapshot_id` {text!r} is no number") from error

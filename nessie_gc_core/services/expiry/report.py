@@ -1,0 +1,96 @@
+"""What an expiry of snapshots did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nessie_gc_core.services.expiry.commits import Committed
+from nessie_gc_core.services.report import GcReport, Tally
+from nessie_gc_core.services.shown import ShownAsText
+
+_FAILED = (Committed.CONFLICT, Committed.UNKNOWN, Committed.REFUSED)
+_SHOWN = 20
+"""So many tables a terminal shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredTable:
+    """What became of one table of which something was to expire, or that was left alone."""
+
+    table: str
+    """Its dotted name."""
+    outcome: Committed
+    """What became of the commit."""
+    reason: str | None = None
+    """Why nothing, or not all, was committed."""
+    snapshots: int = 0
+    """How many snapshots it listed."""
+    expired: int = 0
+    """How many of them expired, or would expire."""
+    refs: Sequence[str] = ()
+    """Branches and tags that expired, or would expire."""
+    files: Tally = field(default_factory=Tally)
+    """Files in its location that only they needed, and that were deleted, or would be."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "table": self.table,
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+            "snapshots": self.snapshots,
+            "expired": self.expired,
+            "refs": list(self.refs),
+            "files": self.files.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        """One line."""
+        if self.outcome is not Committed.EXPIRED:
+            return f"{self.table}: {self.outcome.value}: {self.reason}"
+        refs = f", refs {', '.join(self.refs)}" if self.refs else ""
+        return f"{self.table}: {self.expired:,} of {self.snapshots:,} snapshots{refs}; {self.files}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiryReport(ShownAsText):
+    """What expired, and what was deleted."""
+
+    dry_run: bool
+    """Whether nothing was committed and nothing deleted."""
+    tables: Sequence[ExpiredTable]
+    """The tables of which something was to expire, and those that were left alone for a reason."""
+    collection: GcReport
+    """What was read and deleted, what is unknown, and how long it took."""
+
+    @property
+    def snapshots(self) -> int:
+        """How many snapshots expired, or would expire."""
+        return sum(table.expired for table in self.tables)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a commit failed, a deletion failed, or something stayed unknown, else 0."""
+        return 1 if any(table.outcome in _FAILED for table in self.tables) else self.collection.exit_code
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as one JSON object."""
+        return {
+            "dry_run": self.dry_run,
+            "snapshots": self.snapshots,
+            "tables": [table.to_dict() for table in self.tables],
+            "collection": self.collection.to_dict(),
+            "exit_code": self.exit_code,
+        }
+
+    def __str__(self) -> str:
+        """A page for a terminal."""
+        of_these = [table for table in self.tables if table.outcome is Committed.EXPIRED]
+        would = "would expire" if self.dry_run else "expired"
+        lines = [f"{would}: {self.snapshots:,} snapshots of {len(of_these):,} tables"]
+        lines.extend(f"  {table}" for table in self.tables[:_SHOWN])
+        if len(self.tables) > _SHOWN:
+            lines.append(f"  and {len(self.tables) - _SHOWN:,} more tables; --json has them all")
+        return "\n".join(lines)

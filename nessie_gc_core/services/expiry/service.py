@@ -1,0 +1,269 @@
+"""The service that expires snapshots: plans, looks for what only they need, commits, and deletes.
+
+The plan is judged before anything is committed, by the mark and the sweep that every collection is made of: the mark
+sees the catalog as it will be (:mod:`nessie_gc_core.services.expiry.expected`). The files that are to go are recorded,
+the commits are made, and the re-check of the sweep then walks the tables as they are. Whatever a commit did not take
+out is live there, so a commit that failed, or of which nobody knows, costs no file (S19).
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar
+
+from nessie_gc_core.algorithms.assets import TableIndex
+from nessie_gc_core.algorithms.retention import expired
+from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.connectors import Service, SupportsSnapshotExpiry
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.relations import FILE_KEYS
+from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT
+from nessie_gc_core.model.table_metadata import Removal, TableMetadata
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.clocks import times_now
+from nessie_gc_core.services.deletion import DEAD
+from nessie_gc_core.services.expiry.commits import CommitResult, Committed, Committer
+from nessie_gc_core.services.expiry.expected import ExpectedRepository, PlannedTable
+from nessie_gc_core.services.expiry.files import (
+    Unfinished,
+    expired_files,
+    forget_gone,
+    record_plan,
+    tallies_by_table,
+)
+from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
+from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
+from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.needed import Needed
+from nessie_gc_core.services.report import Tally
+from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.scope import Scope
+from nessie_gc_core.services.steps import judged
+from nessie_gc_core.services.sweep import Directions, Purpose, SweepService
+
+_GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireSnapshotsService(Service[Run]):
+    """Expire old snapshots, tags and branches of tables, and delete the files that only they need.
+
+    The rules are those of Iceberg: what a branch or tag says of itself comes first, then what is given here, then the
+    properties of the table. Files are judged and deleted as by 'gc'; a dry run names them with their bytes, and commits
+    nothing.
+    """
+
+    name: ClassVar[str] = "expire-snapshots"
+    Parameters: ClassVar[type[ConnectorOptions]] = ExpireSnapshotsParameters
+
+    parameters: ExpireSnapshotsParameters
+
+    def run(self, run: Run) -> ExpiryReport:
+        """Expires.
+
+        Raises:
+            ConfigurationError: a parameter makes no sense, or the repository's connector cannot expire snapshots.
+            NessieGcError: something that is needed to decide could not be read.
+        """
+        parameters = self.parameters
+        parameters.check(run.choice)
+        run.choice.check_plugins(deletes=not parameters.dry_run)
+        run.engine.check()
+        return _Expiry(run, parameters, _expirable(run)).run()
+
+
+def _expirable(run: Run) -> SupportsSnapshotExpiry:
+    repository = run.repository
+    if not isinstance(repository, SupportsSnapshotExpiry):
+        raise ConfigurationError(f"the repository connector {repository.name!r} cannot expire snapshots")
+    if run.registry.reader_of(ICEBERG_SNAPSHOT) is None:
+        raise ConfigurationError(
+            f"no installed plugin reads contents of type {ICEBERG_SNAPSHOT}; install nessie-gc-iceberg-files"
+        )
+    return repository
+
+
+class _Decision:
+    """Says what may go of a table, at one time."""
+
+    def __init__(self, parameters: ExpireSnapshotsParameters, now: datetime) -> None:
+        self._patterns = parameters.patterns
+        self._retentions = parameters.retentions(now)
+        self._now = now
+        self._lock = threading.Lock()
+        self.left_alone: dict[str, str] = {}
+        """Tables that are meant and of which nothing may go, with the reason."""
+        self.asked = self._retentions.overall.snapshot_ids
+        self.seen: set[int] = set()
+        """Which of the snapshots that were asked for some table has."""
+
+    def __call__(self, table: TableMetadata) -> Removal:
+        name = table.content_key
+        if not self._patterns.matches(name):
+            return Removal()
+        reason = _not_ours(table)
+        if reason is None:
+            try:
+                removal = expired(table, self._retentions.of(name), self._now)
+            except NessieGcError as error:
+                reason = one_line(error)
+        with self._lock:
+            if self.asked:
+                self.seen |= self.asked & {snapshot.snapshot_id for snapshot in table.snapshots}
+            if reason is not None:
+                self.left_alone[name] = reason
+                return Removal()
+        return removal
+
+
+def _not_ours(table: TableMetadata) -> str | None:
+    """Why nothing may be taken out of a table."""
+    if table.properties.get("gc.enabled", "true").lower() != "true":
+        return "its property gc.enabled is false: somebody else may need its files"
+    return None
+
+
+class _Expiry(Purpose):
+    """One expiry under way."""
+
+    def __init__(self, run: Run, parameters: ExpireSnapshotsParameters, repository: SupportsSnapshotExpiry) -> None:
+        self._run = run
+        self._parameters = parameters
+        self._decision = _Decision(parameters, min(times_now(run)))
+        self._committer = Committer(repository=repository, decide=self._decision, retries=parameters.commit_retries)
+        self._expected = ExpectedRepository(run.repository, self._decision, parallelism=parameters.identify_parallelism)
+        self._results: dict[str, CommitResult] = {}
+        self._freed: dict[str, Tally] = {}
+        self._unfinished: Unfinished | None = None
+
+    def run(self) -> ExpiryReport:
+        """Marks what will be live, and sweeps what is not; what a dry run stored is taken out again."""
+        run, dry_run = self._run, self._parameters.dry_run
+        looking = run.seeing(self._expected)
+        MarkService(self._parameters.mark).run(looking)
+        self._warn_of_unknown_ids()
+        id_ = uuid.UUID(run.report.live_set_id)
+        self._unfinished = Unfinished(run)
+        try:
+            swept = bool(self._expected.planned or self._unfinished.locations())
+            if swept:
+                self._sweep(id_, looking if dry_run else run)
+        finally:
+            if dry_run:
+                run.store.delete(id_)
+        if not swept and not dry_run:
+            run.store.delete(id_)
+        run.report.dry_run = dry_run
+        return ExpiryReport(dry_run=dry_run, tables=list(self._tables()), collection=run.report)
+
+    def _sweep(self, live_set_id: uuid.UUID, run: Run) -> None:
+        parameters = replace(self._parameters.sweep, live_set_id=str(live_set_id))
+        directions = Directions(purpose=self, remember=False, on_outcomes=self._count)
+        SweepService(parameters, directions).run(run)
+
+    def _warn_of_unknown_ids(self) -> None:
+        for asked in sorted(self._decision.asked - self._decision.seen):
+            self._run.report.warn(f"no table that is meant has a snapshot {asked}")
+
+    # ---- what the sweep asks --------------------------------------------------------------------------
+    def restrict(self, plan: SweepPlan) -> None:
+        """Leaves the locations of the tables from which something goes, and those where earlier runs were stopped."""
+        assert self._unfinished is not None
+        locations = {*(each.table.location for each in self._expected.planned), *self._unfinished.locations()}
+        self._places = {location: place for location in locations if (place := _place(location, plan)) is not None}
+        plan.keep(self._places.values())
+
+    def chosen(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
+        """Files that only expired snapshots need, and those that earlier runs were about to delete."""
+        assert self._unfinished is not None
+        self._sweep_run = run
+        with run.report.phase("expired"):
+            files = expired_files(self._expected.planned, needed, run).union(self._unfinished.keys(needed.scope.index))
+            self._leave_alone_frozen(needed.scope.plan)
+            return verdicts.semi_join(files, list(FILE_KEYS.names)).checkpoint()
+
+    def _leave_alone_frozen(self, plan: SweepPlan) -> None:
+        for each in self._expected.planned:
+            if self._root(each, plan) is None:
+                location = each.table.location
+                reason = plan.refused.get(location) or "its location is left alone: see what is unknown or unread"
+                self._leave_alone(each, reason)
+
+    def before_deletion(
+        self, verdicts: Dataset, scope: Scope, stored_by_unit: Mapping[str, int], run: SweepRun
+    ) -> None:
+        """Records what is to go, and commits; a table of which too much would go stays as it is."""
+        assert self._unfinished is not None
+        doomed = {unit: files for (unit, verdict), (files, _) in judged(verdicts).items() if verdict == DEAD}
+        over = run.parameters.caps.exceeded(doomed, stored_by_unit)
+        for each in self._expected.planned:
+            reason = over.get(self._root(each, scope.plan) or "")
+            if reason is not None:
+                self._leave_alone(each, reason)
+        with run.report.phase("commit"):
+            record_plan(verdicts, run)
+            self._unfinished.forget()
+            self._commit([each for each in self._expected.planned if each.table.content_key not in self._results])
+
+    def _commit(self, planned: Sequence[PlannedTable]) -> None:
+        """Commits to several tables at once; a lease that is lost ends it."""
+
+        def commit(each: PlannedTable) -> None:
+            self._sweep_run.lease.check()
+            self._results[each.table.content_key] = self._committer.commit(each)
+
+        with ThreadPoolExecutor(self._parameters.identify_parallelism, thread_name_prefix="commit") as pool:
+            for number, _ in enumerate(pool.map(commit, planned), start=1):
+                self._run.tell("commit", number, len(planned))
+
+    def _leave_alone(self, planned: PlannedTable, reason: str) -> None:
+        self._results[planned.table.content_key] = CommitResult(outcome=Committed.LEFT_ALONE, reason=reason)
+
+    def _root(self, planned: PlannedTable, plan: SweepPlan) -> str | None:
+        place = self._places.get(planned.table.location)
+        return None if place is None else plan.root_of(place)
+
+    def _count(self, outcomes: Dataset) -> None:
+        """Counts what went by tables, and takes it out of what is recorded."""
+        wanted = [Outcome.WOULD_DELETE.value] if self._parameters.dry_run else _GONE
+        tables = [(each.table.location, each.table.content_key) for each in self._expected.planned]
+        index = TableIndex(tables, self._run.choice.rules())
+        for name, tally in tallies_by_table(outcomes.where("outcome", wanted), index).items():
+            self._freed.setdefault(name, Tally()).add(tally.files, tally.bytes)
+        if not self._parameters.dry_run:
+            forget_gone(outcomes, self._sweep_run)
+
+    # ---- what is said ---------------------------------------------------------------------------------
+    def _tables(self) -> list[ExpiredTable]:
+        planned = {each.table.content_key for each in self._expected.planned}
+        others = ((name, reason) for name, reason in self._decision.left_alone.items() if name not in planned)
+        alone = [ExpiredTable(table=name, outcome=Committed.LEFT_ALONE, reason=reason) for name, reason in others]
+        return sorted([*map(self._table, self._expected.planned), *alone], key=lambda each: each.table)
+
+    def _table(self, planned: PlannedTable) -> ExpiredTable:
+        name = planned.table.content_key
+        result = self._results.get(name, CommitResult(outcome=Committed.EXPIRED, removal=planned.removal))
+        return ExpiredTable(
+            table=name,
+            outcome=result.outcome,
+            reason=result.reason,
+            snapshots=planned.snapshots,
+            expired=len(result.removal.snapshot_ids),
+            refs=sorted(result.removal.refs),
+            files=self._freed.get(name, Tally()),
+        )
+
+
+def _place(location: str, plan: SweepPlan) -> str | None:
+    try:
+        return plan.rules.place_prefix(location)
+    except UnknownLocationError:
+        return None

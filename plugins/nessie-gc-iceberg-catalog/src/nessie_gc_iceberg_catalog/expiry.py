@@ -1,0 +1,175 @@
+"""Takes snapshots, branches and tags out of a table's metadata, in one commit through PyIceberg."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, RepositoryError
+from nessie_gc_core.model import Reference, ReferenceKind, Removal, TableMetadata
+from nessie_gc_iceberg_catalog.errors import Redactor, translated
+from nessie_gc_iceberg_catalog.names import identifier_of
+from nessie_gc_iceberg_catalog.states import table_metadata
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import RemoveSnapshotsUpdate, TableRequirement, TableUpdate
+
+log = logging.getLogger(__name__)
+
+_PORTION = 1_000
+"""So many snapshots are named in one update: PyIceberg compares each of them with all that are listed."""
+_REFUSALS = frozenset(
+    {
+        "AuthorizationExpiredError",
+        "BadRequestError",
+        "ForbiddenError",
+        "NoSuchNamespaceError",
+        "NoSuchTableError",
+        "NotImplementedError",
+        "OAuthError",
+        "TooManyRequestsError",
+        "UnauthorizedError",
+        "ValidationError",
+        "ValueError",
+    }
+)
+"""What is raised where a commit was refused, or never asked for; after anything else it may have been made."""
+
+
+class SnapshotExpiry:
+    """Commits to the tables of a catalog."""
+
+    def __init__(self, catalog: Catalog, redact: Redactor) -> None:
+        self._catalog = catalog
+        self._redact = redact
+
+    def load(self, table: TableMetadata) -> Table | None:
+        """The table as it is now; ``None`` where it is gone, or another one has its name."""
+        from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchNamespaceError, NoSuchTableError
+
+        try:
+            loaded = self._catalog.load_table(_identifier(table))
+        except NoSuchIcebergTableError:
+            raise
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        return loaded if str(loaded.metadata.table_uuid) == table.content_id else None
+
+    def reload(self, table: TableMetadata) -> TableMetadata | None:
+        """What is listed by now; ``None`` where the table is gone."""
+        loaded = self.load(table)
+        if loaded is None:
+            return None
+        reference = Reference(name=table.reference, kind=ReferenceKind.BRANCH, commit_id=table.commit_id)
+        return table_metadata(loaded.metadata.model_dump_json(), loaded.metadata_location, reference)
+
+    def close(self) -> None:
+        """Closes the catalog."""
+        self._catalog.close()
+
+    def remove(self, table: TableMetadata, removal: Removal) -> None:
+        """Commits.
+
+        A server of before Iceberg 1.9 takes one snapshot in an update; where a request is refused, each gets its own.
+
+        Raises:
+            CommitConflictError: somebody else was faster.
+            CommitUnknownError: nobody can tell whether it was committed.
+            NessieGcError: it was refused.
+        """
+        from pyiceberg.exceptions import BadRequestError
+
+        try:
+            self._commit(table, removal, _PORTION)
+        except BadRequestError as error:
+            if len(removal.snapshot_ids) < 2:
+                raise translated(error, _what(table), self._redact) from error
+            log.info("the catalog refuses to remove several snapshots of %s in one update", table.content_key)
+            self._commit(table, removal, 1, last=True)
+
+    def _commit(self, table: TableMetadata, removal: Removal, portion: int, *, last: bool = False) -> None:
+        from pyiceberg.exceptions import BadRequestError, CommitFailedException
+
+        what = _what(table)
+        try:
+            loaded = self.load(table)
+        except Exception as error:
+            raise translated(error, what, self._redact) from error
+        if loaded is None:
+            raise CommitConflictError(f"{what}: it is gone")
+        try:
+            updates = tuple(_updates(loaded, removal, portion))
+            self._catalog.commit_table(loaded, tuple(_requirements(table)), updates)
+        except CommitFailedException as error:
+            raise CommitConflictError(f"{what}: {self._redact(str(error))}") from error
+        except Exception as error:
+            if isinstance(error, BadRequestError) and not last:
+                raise
+            names = {class_.__name__ for class_ in type(error).__mro__}
+            if names & _REFUSALS:
+                raise translated(error, what, self._redact) from error
+            reason = self._redact(str(error)) or type(error).__name__
+            raise CommitUnknownError(f"{what}: nobody can tell whether it was committed ({reason})") from error
+
+
+def _what(table: TableMetadata) -> str:
+    return f"expiring snapshots of {table.content_key}"
+
+
+def _identifier(table: TableMetadata) -> tuple[str, ...]:
+    identifier = identifier_of(table.content_key)
+    if identifier is None:
+        raise RepositoryError(f"{table.content_key} is no name of a table of this catalog")
+    return identifier
+
+
+def _requirements(table: TableMetadata) -> Iterator[TableRequirement]:
+    """It is the same table, and each of its branches and tags is where the removal was worked out from."""
+    from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID
+
+    yield AssertTableUUID(uuid=UUID(table.content_id))
+    for name, ref in table.refs.items():
+        yield AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
+
+
+def _updates(table: Table, removal: Removal, portion: int) -> Iterator[TableUpdate]:
+    """What is taken out, in the order in which PyIceberg can do it.
+
+    PyIceberg itself would leave statistics by partition behind, and fails where a snapshot has two files of statistics.
+    """
+    from pyiceberg.table.update import (
+        RemovePartitionStatisticsUpdate,
+        RemoveSnapshotRefUpdate,
+        RemoveStatisticsUpdate,
+    )
+
+    metadata, gone = table.metadata, removal.snapshot_ids
+    yield from (RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in sorted(removal.refs))
+    with_statistics = {file.snapshot_id for file in metadata.statistics} & gone
+    yield from (RemoveStatisticsUpdate.model_validate({"snapshot-id": id_}) for id_ in sorted(with_statistics))
+    by_partition = {file.snapshot_id for file in metadata.partition_statistics} & gone
+    yield from (RemovePartitionStatisticsUpdate.model_validate({"snapshot-id": id_}) for id_ in sorted(by_partition))
+    in_order = [snapshot.snapshot_id for snapshot in metadata.snapshots if snapshot.snapshot_id in gone]
+    for start in range(0, len(in_order), portion):
+        yield _removed(in_order[start : start + portion])
+
+
+def _removed(snapshot_ids: Iterable[int]) -> RemoveSnapshotsUpdate:
+    from pyiceberg.table.update import RemoveSnapshotsUpdate
+
+    return RemoveSnapshotsUpdate.model_construct(snapshot_ids=_QuickList(snapshot_ids))
+
+
+class _QuickList(list[int]):
+    """A list that is asked as quickly as a set whether it has something."""
+
+    def __init__(self, items: Iterable[int]) -> None:
+        super().__init__(items)
+        self._items = frozenset(self)
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self._items
