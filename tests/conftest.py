@@ -18,6 +18,9 @@ from nessie_gc_core.testing.servers import NessieServer, PostgresServer, running
 from nessie_gc_core.testing.servers.spark_connect import SparkConnectServer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from expiry_lakes import ExpiryLake
     from pyspark.sql import SparkSession
 
 
@@ -59,6 +62,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = iceberg_session(log=tmp_path_factory.mktemp("spark") / "spark.log", settings=FEW_TASKS)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def expiry_lake(tmp_path: Path) -> Iterator[ExpiryLake]:
+    """A plain catalog without tables, on the local engine."""
+    from expiry_lakes import ExpiryLake
+
+    with LocalEngine(workers=2) as engine:
+        lake = ExpiryLake(tmp_path / "lake", engine)
+        yield lake
+        lake.close()
 
 
 @pytest.fixture(scope="session")

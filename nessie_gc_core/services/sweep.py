@@ -53,8 +53,17 @@ class Purpose:
 
     def before_deletion(
         self, verdicts: Dataset, scope: Scope, stored_by_unit: Mapping[str, int], run: SweepRun
-    ) -> None:
-        """Told what is about to go, before the references are looked at again; not where nothing is deleted."""
+    ) -> Mapping[str, str]:
+        """Told what is about to go, before the references are looked at again; not where nothing is deleted.
+
+        Returns:
+            Units of which nothing may go after all, with the reasons.
+        """
+        return {}
+
+    def left_open(self) -> str | None:
+        """Why the live set is not done with when all else of the sweep is; ``None``: it is."""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +130,7 @@ class SweepService(Service[Run]):
             if run.lease.is_held:  # else the live set may be somebody else's by now
                 run.store.finish_expire(id_, at=run.clock(), failure=failure_text(error))
             raise
-        run.store.finish_expire(id_, at=run.clock())
+        run.store.finish_expire(id_, at=run.clock(), failure=self.directions.purpose.left_open())
         return swept
 
 
@@ -171,9 +180,10 @@ class _Sweep:
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
+        spared: Mapping[str, str] = {}
         if run.parameters.mode is DeleteMode.DELETE:
-            self._purpose.before_deletion(verdicts, needed.scope, counts.files_by_unit, run)
-        deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
+            spared = self._purpose.before_deletion(verdicts, needed.scope, counts.files_by_unit, run)
+        deletion = Deletion(run, needed.scope, spared_units=spared, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         run.report.dropped = self._dropped(located, needed)
         return Swept(

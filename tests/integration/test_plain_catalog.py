@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from collecting import LakeServices
+from expiry_lakes import rewrite
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from nessie_gc_memory import MemoryLiveSetStore
 from pyiceberg.catalog import Catalog, load_catalog
@@ -46,14 +47,6 @@ def write(catalog: Catalog, name: str, *, appends: int, properties: dict[str, st
 
 def orphan(table: Table) -> Path:
     return Path(table.location().removeprefix("file://"), "data", "orphan.parquet")
-
-
-def rewrite(table: Table, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes the table's metadata file in its place."""
-    path = Path(table.metadata_location.removeprefix("file://"))
-    metadata = json.loads(path.read_text(encoding="utf-8"))
-    change(metadata)
-    path.write_text(json.dumps(metadata), encoding="utf-8")
 
 
 def stage_second_snapshot(metadata: dict[str, Any]) -> None:

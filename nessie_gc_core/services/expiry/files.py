@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
 from uuid import UUID
 
 import pyarrow as pa
@@ -114,12 +113,15 @@ class Unfinished:
         engine, found = self._run.engine, self._found
         for id_ in self._live_sets:
             found[id_] = engine.dataset(to_batches(self._rows(id_, index), PLANNED_FILES), PLANNED_FILES)
-        return reduce(Dataset.union, (each.select(FILE_KEYS) for each in found.values()), engine.empty(FILE_KEYS))
+        keys = engine.empty(FILE_KEYS)
+        for files in found.values():
+            keys = keys.union(files.select(FILE_KEYS))
+        return keys
 
-    def forget(self) -> None:
-        """Takes the records of what :meth:`keys` gave out; this run has them in its own plan."""
+    def forget(self, units: Sequence[str]) -> None:
+        """Takes the records out of what :meth:`keys` gave in some units; this run has them in its own plan."""
         for id_, files in self._found.items():
-            for batch in files.batches():
+            for batch in files.where("unit", units).batches():
                 self._run.store.remove_file_deletions(id_, file_deletions(batch))
 
     def _rows(self, live_set_id: UUID, index: UnitIndex) -> Iterator[Row]:
@@ -138,6 +140,12 @@ def record_plan(verdicts: Dataset, run: SweepRun) -> None:
     """Records the files that some verdicts (:data:`VERDICTS`) let go, before anything is committed."""
     files = verdicts.flat_map(PlanFiles())
     record_deletions(files.flat_map(NameOutcome(Outcome.DEFERRED, "")), run)
+
+
+def forget_plan(verdicts: Dataset, units: Iterable[str], run: SweepRun) -> None:
+    """Takes the files of some units out again, to which nothing was committed."""
+    files = verdicts.where("unit", sorted(units)).flat_map(PlanFiles())
+    forget_deletions(files.flat_map(NameOutcome(Outcome.SPARED, "")), run)
 
 
 def forget_gone(outcomes: Dataset, run: SweepRun) -> None:

@@ -36,6 +36,7 @@ from nessie_gc_core.services.expiry.files import (
     Unfinished,
     expired_files,
     forget_gone,
+    forget_plan,
     record_plan,
     tallies_by_table,
 )
@@ -199,8 +200,8 @@ class _Expiry(Purpose):
 
     def before_deletion(
         self, verdicts: Dataset, scope: Scope, stored_by_unit: Mapping[str, int], run: SweepRun
-    ) -> None:
-        """Records what is to go, and commits; a table of which too much would go stays as it is."""
+    ) -> Mapping[str, str]:
+        """Records what is to go, and commits; of a table that was not changed nothing goes."""
         assert self._unfinished is not None
         doomed = {unit: files for (unit, verdict), (files, _) in judged(verdicts).items() if verdict == DEAD}
         over = run.parameters.caps.exceeded(doomed, stored_by_unit)
@@ -210,8 +211,33 @@ class _Expiry(Purpose):
                 self._leave_alone(each, reason)
         with run.report.phase("commit"):
             record_plan(verdicts, run)
-            self._unfinished.forget()
+            self._unfinished.forget(scope.plan.roots)
             self._commit([each for each in self._expected.planned if each.table.content_key not in self._results])
+            spared = self._not_expired(scope.plan)
+            unknown = (self._root(each, scope.plan) for each in self._with(Committed.UNKNOWN))
+            forget_plan(verdicts, set(spared) - set(unknown), run)
+        return spared
+
+    def _not_expired(self, plan: SweepPlan) -> dict[str, str]:
+        """The units of tables to which nothing was committed, with the reasons: a table that was dropped, too (S20)."""
+        others = (outcome for outcome in Committed if outcome is not Committed.EXPIRED)
+        found = ((self._root(each, plan), each) for each in self._with(*others))
+        return {
+            root: f"{each.table.content_key}: {self._results[each.table.content_key].reason}"
+            for root, each in found
+            if root is not None
+        }
+
+    def _with(self, *outcomes: Committed) -> list[PlannedTable]:
+        results = self._results
+        return [each for each in self._expected.planned if results[each.table.content_key].outcome in outcomes]
+
+    def left_open(self) -> str | None:
+        """Commits of which nobody knows, and files that could not be deleted: a later run looks after them."""
+        if unknown := self._with(Committed.UNKNOWN):
+            return str(self._results[unknown[0].table.content_key].reason)
+        failed = self._run.report.outcomes[Outcome.FAILED].files
+        return f"{failed:,} files could not be deleted" if failed else None
 
     def _commit(self, planned: Sequence[PlannedTable]) -> None:
         """Commits to several tables at once; a lease that is lost ends it."""

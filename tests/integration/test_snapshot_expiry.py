@@ -1,0 +1,393 @@
+"""Snapshots of a plain catalog expire: what only they need goes, and nothing else, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from expiry_lakes import ROWS, ExpiryLake, StoppedError, needed, outcomes, overwrite, rewrite, stop
+from nessie_gc_memory import MemoryLake, MemoryRepository
+
+from nessie_gc_core.errors import ConfigurationError, LeaseHeldError
+from nessie_gc_core.model import LiveSetStatus, Outcome, Removal, TableMetadata
+from nessie_gc_core.services.expiry.commits import Committed
+from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
+from nessie_gc_core.services.expiry.report import ExpiryReport
+from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
+
+
+@pytest.fixture
+def lake(expiry_lake: ExpiryLake) -> ExpiryLake:
+    return expiry_lake
+
+
+def deleted(report: ExpiryReport) -> int:
+    return report.collection.outcomes[Outcome.DELETED].files
+
+
+# ---- what goes, and what stays ------------------------------------------------------------------------
+def test_what_only_expired_snapshots_need_goes_and_the_rest_stays(lake: ExpiryLake) -> None:
+    table, other = lake.table(), lake.table("db.u")
+    orphan = Path(table.location().removeprefix("file://"), "data", "orphan.parquet")
+    orphan.write_bytes(b"nobody names it, and no snapshot did")
+    before = lake.files("db/u")
+
+    report = lake.expire(include=["db.t"])
+
+    assert [lake.load().metadata.current_snapshot_id] == lake.snapshots()
+    assert lake.needed() | {str(orphan)} == lake.files()
+    assert before == lake.files("db/u")
+    assert lake.snapshots("db.u") == [each.snapshot_id for each in other.metadata.snapshots]
+    assert 2 == lake.load().scan().to_arrow().num_rows
+    (expired,) = report.tables
+    assert (7, 6, Committed.EXPIRED) == (expired.snapshots, expired.expired, expired.outcome)
+    assert deleted(report) == expired.files.files > 0
+    assert 0 == report.exit_code
+
+
+def test_a_dry_run_names_what_the_real_run_deletes_and_leaves_everything(lake: ExpiryLake, tmp_path: Path) -> None:
+    lake.table()
+    before, listed = lake.files(), lake.snapshots()
+    lake.age()
+
+    dry = lake.expire_as_it_is(dry_run=True)
+    assert before == lake.files()
+    assert listed == lake.snapshots()
+    assert [] == list(lake.store.live_sets())
+    real = lake.expire_as_it_is()
+
+    would, did = dry.collection.outcomes[Outcome.WOULD_DELETE], real.collection.outcomes[Outcome.DELETED]
+    assert (would.files, would.bytes) == (did.files, did.bytes)
+    assert would.bytes > 0
+    (planned,), (done,) = dry.tables, real.tables
+    assert planned == done
+    assert len(before - lake.files()) == would.files
+
+
+def test_tags_and_branches_hold_what_they_reach_until_they_expire(lake: ExpiryLake) -> None:
+    table = lake.table()
+    ids = lake.snapshots()
+    table.manage_snapshots().create_tag(ids[1], "release").create_tag(ids[3], "brief", max_ref_age_ms=1).commit()
+    table.manage_snapshots().create_branch(ids[4], "dev", min_snapshots_to_keep=2).commit()
+    time.sleep(0.01)
+
+    report = lake.expire()
+
+    (expired,) = report.tables
+    assert ("brief",) == tuple(expired.refs)
+    assert {ids[1], ids[3], ids[4], ids[-1]} == set(lake.snapshots())
+    assert {"main", "release", "dev"} == set(lake.load().metadata.refs)
+    assert lake.needed() == lake.files()
+
+
+def test_a_dry_run_counts_what_an_expiring_tag_holds(lake: ExpiryLake) -> None:
+    table = lake.table()
+    table.manage_snapshots().create_tag(lake.snapshots()[0], "brief", max_ref_age_ms=1).commit()
+    time.sleep(0.01)
+    lake.age()
+
+    dry, real = lake.expire_as_it_is(dry_run=True), lake.expire_as_it_is()
+
+    assert dry.collection.outcomes[Outcome.WOULD_DELETE].files == deleted(real)
+    assert lake.needed() == lake.files()
+
+
+def test_a_table_without_a_current_snapshot_but_with_a_branch(lake: ExpiryLake) -> None:
+    table = lake.table()
+    head = lake.snapshots()[-1]
+    table.manage_snapshots().create_branch(head, "dev").commit()
+    rewrite(lake.load(), lambda metadata: [metadata.update({"current-snapshot-id": -1}), metadata["refs"].pop("main")])
+    assert lake.load().current_snapshot() is None
+    lake.age()
+
+    dry, report = lake.expire_as_it_is(dry_run=True), lake.expire_as_it_is()
+
+    assert [head] == lake.snapshots()
+    assert lake.needed() == lake.files()
+    assert deleted(report) == dry.collection.outcomes[Outcome.WOULD_DELETE].files > 0
+
+
+def test_metadata_files_that_fall_out_of_the_log_go(lake: ExpiryLake) -> None:
+    lake.table(write__metadata__previous_versions_max="2")
+    lake.age()
+
+    dry, report = lake.expire_as_it_is(dry_run=True), lake.expire_as_it_is()
+
+    assert 2 == len(lake.load().metadata.metadata_log)
+    assert deleted(report) == dry.collection.outcomes[Outcome.WOULD_DELETE].files
+    trimmed = {file for file in lake.files() - lake.needed() if file.endswith("metadata.json")}
+    assert len(trimmed) == len(lake.files() - lake.needed())  # those that fell out before are orphans, for 'gc'
+
+
+def test_a_file_that_another_table_names_stays(lake: ExpiryLake) -> None:
+    table, other = lake.table(overwrites=1), lake.table("db.u", overwrites=0)
+    shared = next(file.file.file_path for file in table.scan().plan_files())
+    other.add_files([shared])
+    overwrite(lake.load())
+
+    lake.expire()
+
+    assert Path(shared.removeprefix("file://")).is_file()
+    assert 2 == lake.load("db.u").scan().to_arrow().num_rows
+    assert lake.needed() | needed(lake.load("db.u")) == lake.files("db")
+
+
+def test_tables_in_each_others_locations_keep_their_files(lake: ExpiryLake) -> None:
+    outer = lake.table()
+    inner = lake.catalog.create_table("db.inner", ROWS.schema, location=f"{outer.location()}/data/inner")
+    for _ in range(3):
+        overwrite(inner)
+
+    lake.expire(include=["db.t"])
+
+    assert lake.needed() | needed(lake.load("db.inner")) <= lake.files()
+    assert 5 == len(lake.snapshots("db.inner"))
+
+
+def test_files_that_are_too_young_wait_for_a_collection(lake: ExpiryLake) -> None:
+    lake.table()
+    before = lake.files()
+
+    report = lake.expire_as_it_is()
+
+    assert 1 == len(lake.snapshots())
+    assert before <= lake.files()
+    assert 0 == deleted(report)
+    assert report.collection.outcomes[Outcome.TOO_YOUNG].files > 0
+
+
+# ---- which tables -------------------------------------------------------------------------------------
+def test_tables_are_chosen_by_patterns_and_have_rules_of_their_own(lake: ExpiryLake) -> None:
+    for name in ("db.orders", "db.orders_2025", "db.audit"):
+        lake.table(name, overwrites=3)
+
+    lake.expire(include=["db.o*"], exclude=["db.*_2025"], retention=["db.ord*=retain-last 2"])
+
+    assert [2, 5, 5] == [len(lake.snapshots(name)) for name in ("db.orders", "db.orders_2025", "db.audit")]
+
+
+def test_a_table_that_somebody_else_may_need_is_left_alone(lake: ExpiryLake) -> None:
+    lake.table(gc__enabled="false")
+
+    report = lake.expire()
+
+    assert {"db.t": Committed.LEFT_ALONE} == outcomes(report)
+    assert 7 == len(lake.snapshots())
+
+
+def test_a_table_at_a_location_that_is_not_allowed_is_left_alone(lake: ExpiryLake) -> None:
+    lake.table()
+
+    report = lake.expire(allow=[f"file://{lake.warehouse}/elsewhere"])
+
+    assert {"db.t": Committed.LEFT_ALONE} == outcomes(report)
+    assert 7 == len(lake.snapshots())
+
+
+def test_where_more_would_go_than_is_allowed_nothing_is_committed(lake: ExpiryLake) -> None:
+    lake.table()
+    before = lake.files()
+
+    report = lake.expire(max_deletes=3)
+
+    assert {"db.t": Committed.LEFT_ALONE} == outcomes(report)
+    assert 7 == len(lake.snapshots())
+    assert before == lake.files()
+
+
+def test_a_snapshot_is_asked_for_by_its_id(lake: ExpiryLake) -> None:
+    lake.table()
+    asked = lake.snapshots()[2]
+
+    report = lake.expire(older_than=None, snapshot_id=[str(asked), "77"])
+
+    assert asked not in lake.snapshots()
+    assert 6 == len(lake.snapshots())
+    assert lake.needed() == lake.files()
+    assert "no table that is meant has a snapshot 77" in report.collection.warnings
+
+
+# ---- what cannot be read ------------------------------------------------------------------------------
+def test_a_manifest_list_that_is_gone_from_an_expired_snapshot_only_leaves_more_behind(lake: ExpiryLake) -> None:
+    table = lake.table()
+    Path(table.metadata.snapshots[0].manifest_list.removeprefix("file://")).unlink()
+
+    report = lake.expire()
+
+    assert 1 == len(lake.snapshots())
+    assert lake.needed() <= lake.files()
+    assert any("is not all deleted" in warning for warning in report.collection.warnings)
+
+
+def test_a_manifest_list_that_is_gone_from_a_snapshot_that_stays_leaves_the_table_alone(lake: ExpiryLake) -> None:
+    table = lake.table()
+    lake.table("db.u")
+    Path(table.metadata.snapshots[-1].manifest_list.removeprefix("file://")).unlink()
+    before = lake.files()
+
+    report = lake.expire()
+
+    assert {"db.t": Committed.LEFT_ALONE, "db.u": Committed.EXPIRED} == outcomes(report)
+    assert before == lake.files()
+    assert 7 == len(lake.snapshots())
+    assert 1 == len(lake.snapshots("db.u"))
+    assert 1 == report.exit_code
+
+
+# ---- what happens meanwhile ---------------------------------------------------------------------------
+def test_a_writer_that_was_faster_is_not_overwritten(lake: ExpiryLake) -> None:
+    lake.table()
+    writers = [overwrite]
+
+    def write(table: TableMetadata, removal: Removal) -> None:
+        if writers:
+            writers.pop()(lake.load())
+
+    lake.repository.before_commit = write
+    report = lake.expire()
+
+    assert {"db.t": Committed.EXPIRED} == outcomes(report)
+    assert 3 == len(lake.snapshots())  # what was current, and the two of the writer
+    assert lake.needed() <= lake.files()
+
+
+def test_a_snapshot_that_got_a_tag_meanwhile_stays(lake: ExpiryLake) -> None:
+    lake.table()
+    tagged = lake.snapshots()[1]
+    taggers = [lambda: lake.load().manage_snapshots().create_tag(tagged, "just-in-time").commit()]
+    inner = lake.repository.reload
+
+    def reload(table: TableMetadata) -> TableMetadata | None:
+        if taggers:
+            taggers.pop()()
+        return inner(table)
+
+    lake.repository.reload = reload  # type: ignore[method-assign]
+    report = lake.expire()
+
+    assert {"db.t": Committed.EXPIRED} == outcomes(report)
+    assert tagged in lake.snapshots()
+    assert lake.needed() <= lake.files()
+
+
+def test_where_others_are_always_faster_nothing_is_deleted(lake: ExpiryLake) -> None:
+    lake.table()
+    before = lake.files()
+    lake.repository.before_commit = lambda table, removal: overwrite(lake.load())
+
+    report = lake.expire(commit_retries=1)
+
+    assert {"db.t": Committed.CONFLICT} == outcomes(report)
+    assert before <= lake.files()
+    assert 1 == report.exit_code
+
+
+def test_a_table_that_is_dropped_meanwhile_stops_no_other(lake: ExpiryLake) -> None:
+    lake.table()
+    lake.table("db.u")
+    before = lake.files()
+
+    def drop(table: TableMetadata, removal: Removal) -> None:
+        if table.content_key == "db.t" and lake.catalog.table_exists("db.t"):
+            lake.catalog.drop_table("db.t")
+
+    lake.repository.before_commit = drop
+    report = lake.expire()
+
+    assert {"db.t": Committed.CONFLICT, "db.u": Committed.EXPIRED} == outcomes(report)
+    assert 1 == len(lake.snapshots("db.u"))
+    assert before <= lake.files()
+
+
+def test_somebody_who_collects_at_the_same_time_keeps_it_from_committing(lake: ExpiryLake) -> None:
+    lake.table()
+    identity = lake.repository.identity()
+    lake.store.acquire_lease(identity, "somebody", host="there", process=1, duration=timedelta(minutes=5))
+    with pytest.raises(LeaseHeldError):
+        lake.expire()
+    assert 7 == len(lake.snapshots())
+
+
+# ---- runs that are stopped ----------------------------------------------------------------------------
+def test_a_run_that_is_stopped_after_its_commit_leaks_nothing(lake: ExpiryLake) -> None:
+    lake.table()
+    orphan = lake.warehouse / "db/t/data/orphan.parquet"
+    orphan.write_bytes(b"no snapshot had it")
+    lake.repository.after_commit = stop
+    with pytest.raises(StoppedError):
+        lake.expire()
+    assert 1 == len(lake.snapshots())
+    assert lake.files() > lake.needed() | {str(orphan)}
+    del lake.repository.after_commit
+
+    report = lake.expire()
+
+    assert lake.needed() | {str(orphan)} == lake.files()
+    assert deleted(report) > 0
+    assert [] == [each for live_set in lake.store.live_sets() for each in lake.store.file_deletions(live_set.id)]
+
+
+def test_a_run_that_is_stopped_before_its_commit_deletes_nothing_later_either(lake: ExpiryLake) -> None:
+    lake.table()
+    before = lake.files()
+    lake.repository.before_commit = stop
+    with pytest.raises(StoppedError):
+        lake.expire()
+    del lake.repository.before_commit
+
+    lake.expire(older_than="P1D")
+
+    assert before == lake.files()
+    assert 7 == len(lake.snapshots())
+    (live_set,) = [each for each in lake.store.live_sets() if each.status is LiveSetStatus.EXPIRY_FAILED]
+    assert [] == list(lake.store.file_deletions(live_set.id))
+
+
+def test_what_a_stopped_run_left_in_a_table_that_is_not_read_now_stays_recorded(lake: ExpiryLake) -> None:
+    table = lake.table()
+    lake.repository.after_commit = stop
+    with pytest.raises(StoppedError):
+        lake.expire()
+    del lake.repository.after_commit
+    manifests = Path(lake.load().current_snapshot().manifest_list.removeprefix("file://"))  # type: ignore[union-attr]
+    kept = manifests.read_bytes()
+    manifests.unlink()
+    left = lake.files()
+
+    lake.expire()
+    assert left == lake.files()
+    manifests.write_bytes(kept)
+    lake.expire()
+
+    assert lake.needed() == lake.files()
+    assert table.location()
+
+
+# ---- words --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"older_than": "yesterday"}, "`older_than` 'yesterday' is neither a duration"),
+        ({"snapshot_id": ["x"]}, "`snapshot_id` 'x' is no number"),
+        ({"retention": ["db.*=forever"]}, "`retention` 'db.*=forever' is not of the form"),
+        ({"retention": ["db.*=retain-last 0"]}, "retain-last '0' is no number of at least 1"),
+        ({"retain_last": 0}, "retain_last"),
+        ({"include": [" "]}, "must not be empty"),
+        ({"min_age": 0}, "min_age"),
+    ],
+)
+def test_a_word_that_makes_no_sense_is_refused(lake: ExpiryLake, parameters: dict[str, object], said: str) -> None:
+    lake.table()
+    with pytest.raises(ConfigurationError, match=said.replace("*", r"\*")):
+        lake.expire(**ExpireSnapshotsParameters.typed(parameters))  # type: ignore[arg-type]
+    assert 7 == len(lake.snapshots())
+
+
+def test_a_repository_that_cannot_expire_says_so(lake: ExpiryLake) -> None:
+    run = lake.services()
+    memory = MemoryRepository.from_options({"lake": MemoryLake.named("none").name})
+    with pytest.raises(ConfigurationError, match="'memory' cannot expire snapshots"):
+        ExpireSnapshotsService(ExpireSnapshotsParameters()).run(replace(run, repository=memory).run())
