@@ -31,6 +31,9 @@ from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
+from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
+from nessie_gc_core.services.expiry.report import ExpiryReport
+from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
@@ -222,6 +225,17 @@ class Collector(Closing):
         given = {**told(parameters), "live_set_id": str(live_set)}
         found = self._deleting(DeferredDeletionParameters, given, delete=delete)
         return DeferredDeletionService(found).run(self.new_run())
+
+    def expire_snapshots(self, *, delete: bool, **parameters: Any) -> ExpiryReport:
+        """Expires old snapshots, tags and branches of tables, and deletes the files that only they need.
+
+        Args:
+            delete: whether anything is committed and deleted; else it is a dry run.
+            parameters: those of ``nessie-gc expire-snapshots``, such as ``older_than``, ``retain_last`` or ``include``.
+        """
+        return ExpireSnapshotsService(self._deleting(ExpireSnapshotsParameters, parameters, delete=delete)).run(
+            self.new_run()
+        )
 
     def what_if(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> WhatIfReport:
         """Says what some cut-off policies would free, and which states would end; changes nothing.

@@ -80,14 +80,15 @@ class _Page:
         dry = ", dry run" if report.dry_run else ""
         engine = f", engine {report.engine}" if report.engine else ""
         self._line(f"{title} of {report.address or report.repository}{engine}{dry}", style="bold")
-        self._line(f"live set {report.live_set_id}, begun {shown_time(report.started, self._zone)}")
+        live_set = f"live set {report.live_set_id}, " if report.live_set_id is not None else ""
+        self._line(f"{live_set}begun {shown_time(report.started, self._zone)}")
         self._read(report)
         if report.engine is not None:
             self._outcomes(report)
             self._unsaid(report)
         for warning in report.warnings:
             self._line(f"warning: {warning}", style="yellow")
-        if report.engine is None:
+        if report.engine is None and report.live_set_id is not None:
             self._line(f"next: nessie-gc sweep --live-set-id {report.live_set_id}")
         else:
             self._verdict(report)

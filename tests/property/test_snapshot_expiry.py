@@ -25,7 +25,7 @@ def append(lake: ExpiryLake, name: str, chance: random.Random) -> None:
 
 def overwrite(lake: ExpiryLake, name: str, chance: random.Random) -> None:
     table = lake.load(name)
-    if table.current_snapshot() is not None:
+    if table.scan().to_arrow().num_rows:
         table.overwrite(ROWS)
 
 

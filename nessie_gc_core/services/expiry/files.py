@@ -7,13 +7,12 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.assets import TableIndex
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.planned import PLANNED_FILES, NameOutcome, PlanFiles
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows, version_rows
+from nessie_gc_core.model.batches import Row, to_batches, to_micros, version_rows
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM, UNKNOWN_TIME, VERSION_FILES
@@ -22,15 +21,18 @@ from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.expiry.expected import PlannedTable
 from nessie_gc_core.services.file_deletions import file_deletions, forget_deletions, record_deletions
 from nessie_gc_core.services.needed import Needed
-from nessie_gc_core.services.report import MAX_NAMES, Tally
+from nessie_gc_core.services.report import MAX_NAMES
 from nessie_gc_core.services.run import Run, SweepRun
 
 _UNFINISHED = (LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
-_GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
+GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
+"""The outcomes of files that are not there any more."""
+KINDS = pa.schema([*FILE_KEYS, pa.field("kind", pa.string())])
+"""Files with what they are to a table, such as ``DATA`` or ``MANIFEST``."""
 
 
 def expired_files(planned: Sequence[PlannedTable], needed: Needed, run: SweepRun) -> Dataset:
-    """The files that the snapshots name which are to go (:data:`FILE_KEYS`), those among them that are live included.
+    """The files that the snapshots name which are to go (:data:`KINDS`), those among them that are live included.
 
     What of them cannot be read shows no files, and the report says so: less goes then, never more.
     """
@@ -40,10 +42,12 @@ def expired_files(planned: Sequence[PlannedTable], needed: Needed, run: SweepRun
     version_files = named.flat_map(ReadVersions(run.choice)).union(logged).checkpoint()
     known = needed.expansion.expanded()
     expansion = expand(version_files, scope.index, run.choice, scope.readers, known=known)
+    run.report.files_expanded += expansion.files_read
     _warn_of_unreadable(version_files.where("kind", [PROBLEM]), run)
     _warn_of_unreadable(expansion.problems(), run)
     _warn_of_outside(expansion, needed.expansion, run)
-    return expansion.reachable().select(FILE_KEYS)
+    files = expansion.files.where("kind", [PROBLEM], negate=True).present("unit").select(KINDS)
+    return files.distinct(list(FILE_KEYS.names)).checkpoint()
 
 
 def _warn_of_outside(expired: Expansion, live: Expansion, run: SweepRun) -> None:
@@ -150,30 +154,4 @@ def forget_plan(verdicts: Dataset, units: Iterable[str], run: SweepRun) -> None:
 
 def forget_gone(outcomes: Dataset, run: SweepRun) -> None:
     """Takes out the records of files that are gone."""
-    forget_deletions(outcomes.where("outcome", _GONE), run)
-
-
-class _Tables:
-    """Outcomes to the names of their tables."""
-
-    schema = pa.schema([pa.field("table", pa.string()), pa.field("size", pa.int64())])
-
-    def __init__(self, index: TableIndex) -> None:
-        self._index = index
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in to_rows(batch, "location", "path", "size"))
-        yield from to_batches(((self._index.name(f"{row[0]!s}{row[1]!s}"), row[2]) for row in rows), self.schema)
-
-
-_COUNTED = pa.schema([*_Tables.schema, pa.field("files", pa.int64())])
-
-
-def tallies_by_table(outcomes: Dataset, index: TableIndex) -> dict[str, Tally]:
-    """How many files of each table some outcomes (:data:`OUTCOMES`) have, and their bytes."""
-    measures = {"size": ("sum", "size"), "files": ("count", "table")}
-    named = outcomes.where("sidecar", [False]).flat_map(_Tables(index))
-    return {
-        row["table"]: Tally(row["files"], row["size"])
-        for row in named.aggregate(["table"], measures, _COUNTED).summary().to_pylist()
-    }
+    forget_deletions(outcomes.where("outcome", GONE), run)

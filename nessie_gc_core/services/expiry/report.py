@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,8 @@ class ExpiryReport(ShownAsText):
     """Whether nothing was committed and nothing deleted."""
     tables: Sequence[ExpiredTable]
     """The tables of which something was to expire, and those that were left alone for a reason."""
+    files_by_kind: Mapping[str, Tally]
+    """The files that were deleted, or would be, by what they are, such as ``DATA`` or ``MANIFEST``."""
     collection: GcReport
     """What was read and deleted, what is unknown, and how long it took."""
 
@@ -80,6 +82,7 @@ class ExpiryReport(ShownAsText):
         return {
             "dry_run": self.dry_run,
             "snapshots": self.snapshots,
+            "files_by_kind": {kind: tally.to_dict() for kind, tally in self.files_by_kind.items()},
             "tables": [table.to_dict() for table in self.tables],
             "collection": self.collection.to_dict(),
             "exit_code": self.exit_code,
@@ -93,4 +96,5 @@ class ExpiryReport(ShownAsText):
         lines.extend(f"  {table}" for table in self.tables[:_SHOWN])
         if len(self.tables) > _SHOWN:
             lines.append(f"  and {len(self.tables) - _SHOWN:,} more tables; --json has them all")
+        lines.extend(f"{kind.lower().replace('_', ' ')}: {tally}" for kind, tally in self.files_by_kind.items())
         return "\n".join(lines)

@@ -33,24 +33,22 @@ from nessie_gc_core.services.deletion import DEAD
 from nessie_gc_core.services.expiry.commits import CommitResult, Committed, Committer
 from nessie_gc_core.services.expiry.expected import ExpectedRepository, PlannedTable
 from nessie_gc_core.services.expiry.files import (
+    GONE,
     Unfinished,
     expired_files,
     forget_gone,
     forget_plan,
     record_plan,
-    tallies_by_table,
 )
+from nessie_gc_core.services.expiry.freed import Freed
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.needed import Needed
-from nessie_gc_core.services.report import Tally
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep import Directions, Purpose, SweepService
-
-_GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +140,7 @@ class _Expiry(Purpose):
         self._committer = Committer(repository=repository, decide=self._decision, retries=parameters.commit_retries)
         self._expected = ExpectedRepository(run.repository, self._decision, parallelism=parameters.identify_parallelism)
         self._results: dict[str, CommitResult] = {}
-        self._freed: dict[str, Tally] = {}
+        self._freed = Freed()
         self._unfinished: Unfinished | None = None
 
     def run(self) -> ExpiryReport:
@@ -153,17 +151,18 @@ class _Expiry(Purpose):
         self._warn_of_unknown_ids()
         id_ = uuid.UUID(run.report.live_set_id)
         self._unfinished = Unfinished(run)
+        is_needed = bool(self._expected.planned or self._unfinished.locations())
         try:
-            swept = bool(self._expected.planned or self._unfinished.locations())
-            if swept:
+            if is_needed:
                 self._sweep(id_, looking if dry_run else run)
         finally:
-            if dry_run:
+            if dry_run or not is_needed:  # nobody should sweep what is not so yet
                 run.store.delete(id_)
-        if not swept and not dry_run:
-            run.store.delete(id_)
+                run.report.live_set_id = None
         run.report.dry_run = dry_run
-        return ExpiryReport(dry_run=dry_run, tables=list(self._tables()), collection=run.report)
+        return ExpiryReport(
+            dry_run=dry_run, tables=self._tables(), files_by_kind=self._freed.by_kind(), collection=run.report
+        )
 
     def _sweep(self, live_set_id: uuid.UUID, run: Run) -> None:
         parameters = replace(self._parameters.sweep, live_set_id=str(live_set_id))
@@ -187,9 +186,13 @@ class _Expiry(Purpose):
         assert self._unfinished is not None
         self._sweep_run = run
         with run.report.phase("expired"):
-            files = expired_files(self._expected.planned, needed, run).union(self._unfinished.keys(needed.scope.index))
+            index, keys = needed.scope.index, list(FILE_KEYS.names)
+            kinds = expired_files(self._expected.planned, needed, run)
+            tables = [(each.table.location, each.table.content_key) for each in self._expected.planned]
+            self._freed = Freed(kinds, index, TableIndex(tables, run.choice.rules()))
             self._leave_alone_frozen(needed.scope.plan)
-            return verdicts.semi_join(files, list(FILE_KEYS.names)).checkpoint()
+            files = kinds.select(FILE_KEYS).union(self._unfinished.keys(index))
+            return verdicts.semi_join(files, keys).checkpoint()
 
     def _leave_alone_frozen(self, plan: SweepPlan) -> None:
         for each in self._expected.planned:
@@ -258,12 +261,9 @@ class _Expiry(Purpose):
         return None if place is None else plan.root_of(place)
 
     def _count(self, outcomes: Dataset) -> None:
-        """Counts what went by tables, and takes it out of what is recorded."""
-        wanted = [Outcome.WOULD_DELETE.value] if self._parameters.dry_run else _GONE
-        tables = [(each.table.location, each.table.content_key) for each in self._expected.planned]
-        index = TableIndex(tables, self._run.choice.rules())
-        for name, tally in tallies_by_table(outcomes.where("outcome", wanted), index).items():
-            self._freed.setdefault(name, Tally()).add(tally.files, tally.bytes)
+        """Counts what went, and takes it out of what is recorded."""
+        wanted = [Outcome.WOULD_DELETE.value] if self._parameters.dry_run else GONE
+        self._freed.add(outcomes.where("outcome", wanted))
         if not self._parameters.dry_run:
             forget_gone(outcomes, self._sweep_run)
 
@@ -284,7 +284,7 @@ class _Expiry(Purpose):
             snapshots=planned.snapshots,
             expired=len(result.removal.snapshot_ids),
             refs=sorted(result.removal.refs),
-            files=self._freed.get(name, Tally()),
+            files=self._freed.of_table(name),
         )
 
 
