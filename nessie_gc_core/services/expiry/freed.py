@@ -74,9 +74,7 @@ class _Tables:
         self._tables = tables
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (
-            (f"{loc!s}{path!s}", size) for b in batches for loc, path, size in to_rows(b, "location", "path", "size")
-        )
+        rows = (row for batch in batches for row in to_rows(batch, "location", "path", "size"))
         files = ((f"{location!s}{path!s}", size) for location, path, size in rows)
         found = ((self._index.find(path), path, size) for path, size in files)
         named = ((*key, self._tables.name(path), size) for key, path, size in found if key is not None)
