@@ -11,6 +11,7 @@ from generating.text import attribute_docs, code, markdown, member_parts, signat
 from nessie_gc_core.api import (
     AssetsReport,
     Collector,
+    ExpiryReport,
     GcReport,
     Plan,
     PurgeReport,
@@ -28,6 +29,8 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services import run as run_module
 from nessie_gc_core.services.assets.page.service import AssetPageReport
 from nessie_gc_core.services.check import CheckResult
+from nessie_gc_core.services.expiry.commits import Committed
+from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.report import NamedFile, Tally
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.what_if import EndedState, EndedStates
@@ -43,6 +46,10 @@ CLASSES = (
     PurgeReport,
     AssetPageReport,
     AssetRun,
+    ExpiryReport,
+    ExpiredTable,
+    Committed,
+    ExpiryReport,
     WhatIfReport,
     EndedStates,
     EndedState,

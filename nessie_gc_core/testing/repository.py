@@ -53,6 +53,8 @@ class RepositoryConnectorContract(RepositorySituationTests):
     Optional:
         ``new_branch``: for connectors that can make branches, the name of one that is not there; the fixture takes it
         away again.
+        ``expirable``: for connectors that can expire snapshots, the reference of a table with a branch ``main`` and
+        more than one snapshot, or ``NotPossible``.
         ``missing_commit_id``: a well-formed commit id that the repository does not have.
         ``secrets``: texts that may not appear in the identity, in any repr, or in an error.
 

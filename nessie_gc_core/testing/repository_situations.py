@@ -8,6 +8,7 @@ error, and never an answer with less in it (S6).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import ClassVar
 from uuid import uuid4
@@ -19,15 +20,18 @@ from nessie_gc_core.connectors import (
     SupportsBranches,
     SupportsFormerIdentities,
     SupportsSharedClock,
+    SupportsSnapshotExpiry,
 )
 from nessie_gc_core.errors import (
     AccessDeniedError,
+    CommitConflictError,
     NessieGcError,
     ReferenceNotFoundError,
     RepositoryError,
     ServiceUnavailableError,
 )
 from nessie_gc_core.model.repository import LogEntry, Reference, ReferenceKind
+from nessie_gc_core.model.table_metadata import Removal, TableMetadata
 from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_without
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.options import OptionsTests
@@ -100,6 +104,10 @@ class RepositorySituationTests(OptionsTests):
     @pytest.fixture
     def new_branch(self) -> str:
         return f"kit_{uuid4().hex}"
+
+    @pytest.fixture
+    def expirable(self) -> str | NotPossible:
+        raise not_defined("expirable", situation=True)
 
     @pytest.fixture
     def repository(self, open_repository: OpenRepository) -> Iterator[RepositoryConnector]:
@@ -211,6 +219,38 @@ class RepositorySituationTests(OptionsTests):
         assert made.kind is ReferenceKind.BRANCH
         assert list(repository.contents(made)) == []
 
+    @demands("SupportsSnapshotExpiry: a commit takes out what was asked for, and nothing else. It deletes no file.")
+    def test_what_is_taken_out_is_not_listed_any_more(
+        self, repository: RepositoryConnector, request: pytest.FixtureRequest
+    ) -> None:
+        if not isinstance(repository, SupportsSnapshotExpiry):
+            skip_without(repository, SupportsSnapshotExpiry)
+        before = _expirable(repository, request)
+        held = {ref.snapshot_id for ref in before.refs.values()}
+        gone = next(each for each in before.snapshots if each.snapshot_id not in held)
+        repository.remove_snapshots(before, Removal(snapshot_ids=frozenset({gone.snapshot_id})))
+        after = repository.reload(before)
+        assert after is not None
+        ids = {each.snapshot_id for each in before.snapshots}
+        assert ids - {gone.snapshot_id} == {each.snapshot_id for each in after.snapshots}
+        assert (before.refs, before.properties, before.location) == (after.refs, after.properties, after.location)
+        assert before.metadata_location in after.metadata_log
+
+    @demands("SupportsSnapshotExpiry: where a branch or tag is not where it was any more, CommitConflictError.")
+    def test_nothing_is_taken_out_of_a_table_that_moved_on(
+        self, repository: RepositoryConnector, request: pytest.FixtureRequest
+    ) -> None:
+        if not isinstance(repository, SupportsSnapshotExpiry):
+            skip_without(repository, SupportsSnapshotExpiry)
+        before = _expirable(repository, request)
+        held = {ref.snapshot_id for ref in before.refs.values()}
+        gone, *_ = (each.snapshot_id for each in before.snapshots if each.snapshot_id not in held)
+        main = replace(before.refs["main"], snapshot_id=gone)
+        earlier = replace(before, refs={**before.refs, "main": main})
+        with pytest.raises(CommitConflictError):
+            repository.remove_snapshots(earlier, Removal(snapshot_ids=frozenset({gone})))
+        assert before == repository.reload(before)
+
     def _fails_everywhere(
         self,
         repository: RepositoryConnector,
@@ -241,6 +281,16 @@ def longest(repository: RepositoryConnector) -> tuple[Reference, list[LogEntry]]
     reference, log = max(logs, key=lambda pair: len(pair[1]))
     assert len(log) > 1, "the repository of the tests needs a reference with more than one commit"
     return reference, log
+
+
+def _expirable(repository: RepositoryConnector, request: pytest.FixtureRequest) -> TableMetadata:
+    """The table of the fixture ``expirable``."""
+    name = possible(request.getfixturevalue("expirable"), "expirable", repository)
+    assert isinstance(repository, SupportsSnapshotExpiry)
+    (reference,) = (each for each in repository.references() if each.name == name)
+    (table,) = repository.tables(reference)
+    assert len(table.snapshots) > 1, "the table of `expirable` needs more than one snapshot"
+    return table
 
 
 def _states_or_error(repository: RepositoryConnector, name: str) -> bool:

@@ -11,8 +11,14 @@ import test_repository as example
 from nessie_gc_ledger import LedgerRepository
 
 from faulty import fault
-from nessie_gc_core.errors import NessieGcError, ReferenceNotFoundError, RepositoryError, ServiceUnavailableError
-from nessie_gc_core.model import OperationKind
+from nessie_gc_core.errors import (
+    CommitConflictError,
+    NessieGcError,
+    ReferenceNotFoundError,
+    RepositoryError,
+    ServiceUnavailableError,
+)
+from nessie_gc_core.model import OperationKind, RefType, Snapshot, SnapshotRef, TableMetadata
 
 
 class GoodRepository(LedgerRepository):
@@ -28,6 +34,35 @@ class GoodRepository(LedgerRepository):
         for path in (self._folder / "tables").glob("*"):
             if path.read_text() != "whole":
                 raise RepositoryError(f"the table {path} cannot be read")
+
+
+class GoodExpiry(GoodRepository):
+    """Of each reference there is one table, whose metadata is kept in memory."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.now = {}
+
+    def tables(self, reference):
+        yield self.now.setdefault(reference.name, table(reference.name))
+
+    def reload(self, table):
+        return self.now[table.reference]
+
+    def remove_snapshots(self, table, removal):
+        now = self.now[table.reference]
+        if table.refs != now.refs:
+            raise CommitConflictError("a branch moved")
+        left = tuple(each for each in now.snapshots if each.snapshot_id not in removal.snapshot_ids)
+        log = (*now.metadata_log, now.metadata_location)
+        self.now[table.reference] = replace(now, snapshots=left, metadata_log=log, metadata_location=f"m{len(log)}")
+
+
+def table(name):
+    snapshots = tuple(Snapshot(snapshot_id=i, parent_id=i - 1 or None, timestamp_ms=i) for i in (1, 2, 3))
+    main = SnapshotRef(snapshot_id=3, type=RefType.BRANCH)
+    named = {"reference": name, "commit_id": "c", "content_key": name, "content_id": name, "location": "file:///t"}
+    return TableMetadata(**named, metadata_location="m0", snapshots=snapshots, refs={"main": main})
 
 
 class RepositoryTests(example.TestLedgerRepository):
@@ -46,9 +81,17 @@ class RepositoryTests(example.TestLedgerRepository):
     def secrets(self):
         return ["s3cret-word"]
 
+    @pytest.fixture
+    def expirable(self):
+        return "main"
+
 
 class TestGood(RepositoryTests):
     pass
+
+
+class TestGoodExpiry(RepositoryTests):
+    connector = GoodExpiry
 
 
 def swallowing(*errors: type[NessieGcError]) -> type[GoodRepository]:
@@ -337,3 +380,16 @@ class IgnoresUnknownOptions(GoodRepository):
     @classmethod
     def from_options(cls, values):
         return cls(cls.Options.from_mapping({name: value for name, value in values.items() if name == "folder"}))
+
+
+@fault(RepositoryTests, "test_what_is_taken_out_is_not_listed_any_more", "SupportsSnapshotExpiry: a commit takes out")
+class ExpiresMore(GoodExpiry):
+    def remove_snapshots(self, table, removal):
+        older = frozenset(range(1, max(removal.snapshot_ids) + 2))
+        super().remove_snapshots(table, replace(removal, snapshot_ids=older))
+
+
+@fault(RepositoryTests, "test_nothing_is_taken_out_of_a_table_that_moved_on", "SupportsSnapshotExpiry: where a branch")
+class ExpiresWhatMoved(GoodExpiry):
+    def remove_snapshots(self, table, removal):
+        super().remove_snapshots(self.now[table.reference], removal)

@@ -202,7 +202,7 @@ def test_a_snapshot_is_asked_for_by_its_id(lake: ExpiryLake) -> None:
     lake.table()
     asked = lake.snapshots()[2]
 
-    report = lake.expire(older_than=None, snapshot_id=[str(asked), "77"])
+    report = lake.expire(older_than=None, snapshot_ids=[str(asked), "77"])
 
     assert asked not in lake.snapshots()
     assert 6 == len(lake.snapshots())
@@ -371,7 +371,7 @@ def test_what_a_stopped_run_left_in_a_table_that_is_not_read_now_stays_recorded(
     ("parameters", "said"),
     [
         ({"older_than": "yesterday"}, "`older_than` 'yesterday' is neither a duration"),
-        ({"snapshot_id": ["x"]}, "`snapshot_id` 'x' is no number"),
+        ({"snapshot_ids": ["x"]}, "`snapshot_ids` 'x' is no number"),
         ({"retention": ["db.*=forever"]}, "`retention` 'db.*=forever' is not of the form"),
         ({"retention": ["db.*=retain-last 0"]}, "retain-last '0' is no number of at least 1"),
         ({"retain_last": 0}, "retain_last"),

@@ -21,7 +21,7 @@ def lose_the_answer(table: TableMetadata, removal: Removal) -> NoReturn:
     raise CommitUnknownError(f"expiring snapshots of {table.content_key}: the connection broke")
 
 
-def test_a_commit_that_the_table_shows_was_made(lake: ExpiryLake) -> None:
+def test_s19_a_commit_that_the_table_shows_was_made(lake: ExpiryLake) -> None:
     lake.table()
     lake.repository.after_commit = lose_the_answer
 
@@ -32,7 +32,7 @@ def test_a_commit_that_the_table_shows_was_made(lake: ExpiryLake) -> None:
     assert 0 == report.exit_code
 
 
-def test_of_a_commit_that_the_table_does_not_show_no_file_goes(lake: ExpiryLake) -> None:
+def test_s19_of_a_commit_that_the_table_does_not_show_no_file_goes(lake: ExpiryLake) -> None:
     lake.table()
     lake.table("db.u")
     before = lake.files()
@@ -51,7 +51,7 @@ def test_of_a_commit_that_the_table_does_not_show_no_file_goes(lake: ExpiryLake)
     assert report.collection.outcomes[Outcome.SPARED].files > 0
 
 
-def test_a_commit_that_is_made_after_all_leaks_nothing(lake: ExpiryLake) -> None:
+def test_s19_a_commit_that_is_made_after_all_leaks_nothing(lake: ExpiryLake) -> None:
     lake.table()
     late: list[tuple[TableMetadata, Removal]] = []
 

@@ -49,7 +49,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
     max_ref_age: timedelta | None = option(
         None, section=EXPIRY, minimum=0, help="Expire tags and branches that are older than this; main never expires."
     )
-    snapshot_id: Sequence[str] = option(
+    snapshot_ids: Sequence[str] = option(
         (), section=EXPIRY, metavar="ID", help="Expire this snapshot, too, whatever its age; may be repeated."
     )
     retention: Sequence[str] = option(
@@ -102,7 +102,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
             older_than=_instant(self.older_than, now),
             retain_last=self.retain_last,
             max_ref_age=self.max_ref_age,
-            snapshot_ids=frozenset(map(_snapshot_id, self.snapshot_id)),
+            snapshot_ids=frozenset(map(_snapshot_id, self.snapshot_ids)),
         )
         return Retentions(overall, [_by_pattern(text, overall, now) for text in self.retention])
 
@@ -169,4 +169,4 @@ def _snapshot_id(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise ConfigurationError(f"`snapshot_id` {text!r} is no number") from error
+        raise ConfigurationError(f"`snapshot_ids` {text!r} is no number") from error

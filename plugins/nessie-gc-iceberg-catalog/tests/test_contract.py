@@ -55,6 +55,10 @@ class PlainCatalogContract(RepositoryConnectorContract):
 
 class TestSqlCatalog(PlainCatalogContract):
     @pytest.fixture
+    def expirable(self) -> str:
+        return "sales.orders"
+
+    @pytest.fixture
     def open_repository(self, lake: Lake) -> Callable[[], RepositoryConnector]:
         options = {"catalog_name": "prod", "uri": lake.uri, "properties": {"s3.secret-access-key": SECRET}}
         return lambda: IcebergCatalogConnector.from_options(options)
@@ -114,6 +118,10 @@ def changed_copy(lake: Lake, path: Path, statement: str) -> RepositoryConnector:
 
 
 class TestRestCatalog(PlainCatalogContract):
+    @pytest.fixture
+    def expirable(self) -> NotPossible:
+        return NotPossible("this server takes no commits; a real one does in the core's tests")
+
     @pytest.fixture
     def server(self, lake: Lake) -> RestServer:
         return RestServer(lake.catalog)

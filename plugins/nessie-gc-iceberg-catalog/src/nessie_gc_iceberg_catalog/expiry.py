@@ -101,9 +101,11 @@ class SnapshotExpiry:
             raise translated(error, what, self._redact) from error
         if loaded is None:
             raise CommitConflictError(f"{what}: it is gone")
+        if loaded.metadata_location != table.metadata_location:
+            raise CommitConflictError(f"{what}: somebody else committed to it")
         try:
             updates = tuple(_updates(loaded, removal, portion))
-            self._catalog.commit_table(loaded, tuple(_requirements(table)), updates)
+            self._catalog.commit_table(loaded, tuple(self._requirements(table)), updates)
         except CommitFailedException as error:
             raise CommitConflictError(f"{what}: {self._redact(str(error))}") from error
         except Exception as error:
@@ -115,6 +117,34 @@ class SnapshotExpiry:
             reason = self._redact(str(error)) or type(error).__name__
             raise CommitUnknownError(f"{what}: nobody can tell whether it was committed ({reason})") from error
 
+    def _requirements(self, table: TableMetadata) -> Iterator[TableRequirement]:
+        """It is the same table, and each of its branches and tags is where the removal was worked out from.
+
+        Where PyIceberg makes the commit itself, there is no new one among them either; a server cannot be asked that.
+        """
+        from pyiceberg.catalog.rest import RestCatalog
+        from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID
+
+        uuid = UUID(table.content_id)
+        yield AssertTableUUID(uuid=uuid) if isinstance(self._catalog, RestCatalog) else _same_refs(uuid, table)
+        for name, ref in table.refs.items():
+            yield AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
+
+
+def _same_refs(uuid: UUID, table: TableMetadata) -> TableRequirement:
+    """A requirement that no branch or tag came or went."""
+    from pyiceberg.exceptions import CommitFailedException
+    from pyiceberg.table.metadata import TableMetadata as Metadata
+    from pyiceberg.table.update import AssertTableUUID
+
+    class AssertSameRefs(AssertTableUUID):
+        def validate(self, base_metadata: Metadata | None) -> None:  # type: ignore[override]
+            super().validate(base_metadata)
+            if base_metadata is None or set(base_metadata.refs) != set(table.refs):
+                raise CommitFailedException("Requirement failed: a branch or tag is new, or gone")
+
+    return AssertSameRefs(uuid=uuid)
+
 
 def _what(table: TableMetadata) -> str:
     return f"expiring snapshots of {table.content_key}"
@@ -125,15 +155,6 @@ def _identifier(table: TableMetadata) -> tuple[str, ...]:
     if identifier is None:
         raise RepositoryError(f"{table.content_key} is no name of a table of this catalog")
     return identifier
-
-
-def _requirements(table: TableMetadata) -> Iterator[TableRequirement]:
-    """It is the same table, and each of its branches and tags is where the removal was worked out from."""
-    from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID
-
-    yield AssertTableUUID(uuid=UUID(table.content_id))
-    for name, ref in table.refs.items():
-        yield AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
 
 
 def _updates(table: Table, removal: Removal, portion: int) -> Iterator[TableUpdate]:
