@@ -158,7 +158,8 @@ class _Expiry(Purpose):
         finally:
             if dry_run or not is_needed:  # nobody should sweep what is not so yet
                 run.store.delete(id_)
-                run.report.live_set_id = None
+        if not is_needed:
+            run.report.live_set_id = None
         run.report.dry_run = dry_run
         return ExpiryReport(
             dry_run=dry_run, tables=self._tables(), files_by_kind=self._freed.by_kind(), collection=run.report

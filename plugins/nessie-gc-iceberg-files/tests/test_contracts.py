@@ -21,7 +21,7 @@ from moto.server import ThreadedMotoServer
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 
 from nessie_gc_core.model.files import ReachableFile
-from nessie_gc_core.model.repository import ICEBERG_VIEW
+from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_VIEW
 from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 from nessie_gc_core.testing.file_deleter import FileDeleterContract
@@ -378,6 +378,12 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
                 needed=frozenset({metadata, snapshot, manifest, live.path}),
                 dead=frozenset({dead.path, old, old_statistics}),
                 listed=frozenset({old, old_statistics}),
+            ),
+            WrittenContent(
+                version=version_of(metadata, 0, ICEBERG_SNAPSHOT),
+                location=base,
+                needed=frozenset({metadata, old, old_statistics}),
+                dead=frozenset({dead.path, snapshot, manifest, live.path}),
             ),
             WrittenContent(version=version_of(view, 1, ICEBERG_VIEW), location=base, needed=frozenset({view})),
         ]

@@ -78,12 +78,11 @@ class IcebergContentToFiles(ContentToFiles):
         named = version.snapshot_id
         if version.content_type == ICEBERG_SNAPSHOT:
             return set() if named is None else {named}
-        if named is None:
-            return set(metadata.snapshots)
-        if named >= 0:
+        if named is not None and named >= 0:
             return {named}
         current = metadata.current_snapshot_id()
-        return set() if current is None else {current}
+        kept = set() if current is None else {current}
+        return kept.union(metadata.snapshots) if named is None else kept
 
     def _held(self, metadata: Metadata) -> set[int]:
         """The snapshots that the metadata holds whatever a version names."""
