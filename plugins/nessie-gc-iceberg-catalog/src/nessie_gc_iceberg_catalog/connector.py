@@ -16,7 +16,9 @@ from nessie_gc_core.errors import ConfigurationError, NessieGcError, ReferenceNo
 from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceKind
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
 from nessie_gc_iceberg_catalog.errors import retrying
+from nessie_gc_iceberg_catalog.hive import list_hive_contents
 from nessie_gc_iceberg_catalog.listing import Listed, list_contents
+from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
@@ -24,6 +26,8 @@ from nessie_gc_iceberg_catalog.states import ContentStates
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog.dynamodb import DynamoDbCatalog
+    from pyiceberg.catalog.hive import HiveCatalog
     from pyiceberg.catalog.sql import SqlCatalog
 
     from nessie_gc_iceberg_catalog.loading import Loader
@@ -33,6 +37,8 @@ log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _REMEMBERED_STATES = 500_000
 """How many states are remembered between ``references`` and ``commit_log``; more are loaded again."""
+_TELL_METADATA = ("sql", "dynamodb", "hive")
+"""Types of catalogs whose listing tells metadata locations."""
 _LISTINGS = 5
 """How often the catalog is listed while tables vanish from under it (a renamed table must not be missed)."""
 
@@ -72,18 +78,22 @@ class IcebergCatalogConnector(RepositoryConnector):
         """Lists all tables and views, loading each; what vanishes meanwhile is looked for again."""
         yielded: set[tuple[str, ...]] = set()
         for _ in range(_LISTINGS):
-            vanished = False
+            vanished: list[str] = []
             new = (listed for listed in self._list() if listed.identifier not in yielded)
             for listed, states in self._load_all(new):
                 if states is None:
-                    vanished = True
+                    vanished.append(reference_name(listed.identifier))
                     continue
                 yielded.add(listed.identifier)
                 self._remember(states)
                 yield Reference(name=states.name, kind=ReferenceKind.BRANCH, commit_id=states.head)
             if not vanished:
                 return
-        raise RepositoryError(f"{self.identity()} changes faster than it can be listed; try again")
+        raise RepositoryError(
+            f"{self.identity()} changes faster than it can be listed, or has lost the metadata of {vanished[0]}: "
+            "it lists that and says that it is not there; try again; if it stays so, drop it, or name its location "
+            f"with unreadable_tables ({vanished[0]}=LOCATION)"
+        )
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """Every state that the metadata of ``reference.commit_id`` lists, from that one on.
@@ -139,12 +149,19 @@ class IcebergCatalogConnector(RepositoryConnector):
     def _loader(self) -> Loader:
         from nessie_gc_iceberg_catalog.loading import Loader
 
-        return Loader(self._catalog, self._call, self.options.unreadable_tables)
+        selection = self.options.selection(Managers.of(self._catalog.properties))
+        return Loader(self._catalog, self._call, self.options.unreadable_tables, selection)
 
     def _list(self) -> Iterator[Listed]:
-        catalog = self._catalog
+        catalog, what = self._catalog, "listing the tables"
         if self._address.type == "sql":
-            return iter(self._call(lambda: list_sql_contents(cast("SqlCatalog", catalog)), "listing the tables"))
+            return iter(self._call(lambda: list_sql_contents(cast("SqlCatalog", catalog)), what))
+        if self._address.type == "dynamodb":
+            from nessie_gc_iceberg_catalog.dynamodb import list_dynamodb_contents  # botocore need not be there
+
+            return iter(self._call(lambda: list(list_dynamodb_contents(cast("DynamoDbCatalog", catalog))), what))
+        if self._address.type == "hive":
+            return list_hive_contents(cast("HiveCatalog", catalog), self._call)
         return list_contents(catalog, self._call, nested=self.options.nested_namespaces)
 
     def _load_all(self, contents: Iterable[Listed]) -> Iterator[tuple[Listed, ContentStates | None]]:
@@ -180,8 +197,8 @@ class IcebergCatalogConnector(RepositoryConnector):
         return states, position
 
     def _load_at(self, identifier: tuple[str, ...], source: str) -> ContentStates:
-        is_sql = self._address.type == "sql"
-        listed = Listed(identifier=identifier, metadata_location=source if is_sql else None)
+        told = self._address.type in _TELL_METADATA
+        listed = Listed(identifier=identifier, metadata_location=source if told else None)
         what = f"reading {source} of {reference_name(identifier)}"
         states = self._call(lambda: self._loader.load_at(listed, source), what)
         self._remember(states)
