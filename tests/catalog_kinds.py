@@ -187,14 +187,19 @@ KINDS: Mapping[str, Callable[[Servers], Kind]] = {
 
 @contextmanager
 def opened(kind: Kind, folder: Path) -> Iterator[tuple[Catalog, Catalog]]:
-    """The catalog, and the one that writes its tables."""
+    """The catalog, and the one that writes its tables; in the end all tables are dropped, for servers are shared."""
     with load_catalog("prod", **kind.writer) as catalog:
-        if kind.writes_itself:
-            yield catalog, catalog
-            return
-        uri = f"sqlite:///{folder}/writer.db"
-        with load_catalog("writer", type="sql", uri=uri, warehouse=kind.warehouse, **kind.storage) as writer:
-            yield catalog, writer
+        try:
+            if kind.writes_itself:
+                yield catalog, catalog
+                return
+            uri = f"sqlite:///{folder}/writer.db"
+            with load_catalog("writer", type="sql", uri=uri, warehouse=kind.warehouse, **kind.storage) as writer:
+                yield catalog, writer
+        finally:
+            for namespace in catalog.list_namespaces():
+                for table in catalog.list_tables(namespace):
+                    catalog.drop_table(table)
 
 
 def write(catalog: Catalog, writer: Catalog, name: str, *, appends: int) -> Table:

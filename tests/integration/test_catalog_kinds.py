@@ -164,6 +164,8 @@ def test_a_view_of_a_hive_metastore_is_read_by_its_metadata_location(servers: Se
         with IcebergCatalogConnector.from_options({"properties": dict(kind.writer)}) as connector:
             found = {reference.name: reference for reference in connector.references()}
             [entry] = connector.commit_log(found["of_hive_views.view"])
+        with catalog._client as client:  # type: ignore[attr-defined]  # as above
+            client.drop_table("of_hive_views", "view", deleteData=False)
 
     assert entry.operations is not None
     assert [("ICEBERG_VIEW", place)] == [

@@ -71,7 +71,7 @@ def by_ivy(artifacts: Sequence[Artifact], folder: Path) -> None:
         return
     settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
     settings.write_text(_IVY_SETTINGS, encoding="utf-8")
-    module.write_text(_IVY_MODULE.format(dependencies="".join(map(_ivy_dependency, artifacts))), encoding="utf-8")
+    module.write_text(_IVY_MODULE.format(dependencies=_ivy_dependencies(artifacts)), encoding="utf-8")
     retrieve = ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"]
     files = ["-cache", str(folder / "ivy"), "-settings", str(settings), "-ivy", str(module)]
     jars = str(Path(pyspark.origin).parent / "jars" / "*")
@@ -107,11 +107,17 @@ def _tags(texts: Mapping[str, str]) -> str:
     return "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in texts.items())
 
 
-def _ivy_dependency(artifact: Artifact) -> str:
-    classifier = f' m:classifier="{artifact.classifier}"' if artifact.classifier else ""
-    return (
-        f'<dependency org="{artifact.group}" name="{artifact.name}" rev="{artifact.version}" transitive="false" '
-        f'conf="default->default"><artifact name="{artifact.name}" type="jar" ext="jar"{classifier}/></dependency>'
+def _ivy_dependencies(artifacts: Sequence[Artifact]) -> str:
+    """One entry for each module, whatever is asked of it: Ivy takes the last of two."""
+    modules: dict[tuple[str, str, str], list[str]] = {}
+    for artifact in artifacts:
+        classifier = f' m:classifier="{artifact.classifier}"' if artifact.classifier else ""
+        asked = f'<artifact name="{artifact.name}" type="jar" ext="jar"{classifier}/>'
+        modules.setdefault((artifact.group, artifact.name, artifact.version), []).append(asked)
+    return "".join(
+        f'<dependency org="{group}" name="{name}" rev="{version}" transitive="false" conf="default->default">'
+        f"{''.join(asked)}</dependency>"
+        for (group, name, version), asked in modules.items()
     )
 
 
