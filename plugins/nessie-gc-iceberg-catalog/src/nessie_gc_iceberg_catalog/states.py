@@ -157,7 +157,7 @@ def _frozen(states: ContentStates, properties: Mapping[str, Any], selection: Sel
     type_ = selection.frozen_as(states.name, location, properties)
     if type_ is None:
         return
-    log.info("table %s is left alone: %s", states.name, type_)
+    log.debug("table %s is left alone: %s", states.name, type_)
     named = [("", location), *((f":{key}", properties[key]) for key in _OTHER_LOCATIONS if properties.get(key))]
     for suffix, frozen in named:
         yield _beside(states, type_, content_id=states.content_id + suffix, location=str(frozen))
