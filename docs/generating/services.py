@@ -125,6 +125,8 @@ def _report_of(service: AnyService) -> str:
 
 
 UNITS = {
+    "commit_retries": "repetitions",
+    "retain_last": "snapshots",
     "allowed_fpp": "probability, 0 to 1",
     "expected_file_count": "files",
     "files_per_step": "files",

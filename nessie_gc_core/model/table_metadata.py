@@ -68,6 +68,8 @@ class TableMetadata:
     """Raw location of the metadata file."""
     location: str
     """Raw base location of the table."""
+    manager: str | None = None
+    """Who else collects the table, so that nothing of it is changed; ``None``: nobody that is known."""
     format_version: int = 2
     """Version of Iceberg's table format."""
     snapshots: Sequence[Snapshot] = field(default=(), repr=False)

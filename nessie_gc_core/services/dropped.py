@@ -18,6 +18,7 @@ from datetime import datetime
 from nessie_gc_core.algorithms.all_commits import AllCommits
 from nessie_gc_core.algorithms.past import PastContent, PastContents
 from nessie_gc_core.algorithms.read_ahead import in_pieces
+from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import UnknownLocationError
@@ -44,6 +45,8 @@ class _Gone:
     """A state of it in the newest live set that has it."""
     live_set: int = 0
     """Which of the earlier live sets that is."""
+    unread: bool = False
+    """Whether it had a state there that no plugin reads: it was never to be swept, and is not now (S23)."""
 
 
 def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, all_are_read: bool) -> list[Dropped]:
@@ -96,7 +99,7 @@ class _Finder:
             unplaced: list[ContentVersion] = []
             for seen in some:
                 found = said[seen.content_id]
-                if found.version is None or not self._is_old(found.since):
+                if found.version is None or found.unread or not self._is_old(found.since):
                     continue
                 locations = self._raw_locations(seen, found.live_set)
                 unplaced.extend(() if locations else (found.version,))
@@ -111,7 +114,9 @@ class _Finder:
             if not still:
                 break
             for version in self._store.content_versions(live_set.id, content_ids=sorted(still)):
-                gone[version.content_id].version, gone[version.content_id].live_set = version, number
+                found = gone[version.content_id]
+                found.version, found.live_set = version, number
+                found.unread |= self._run.registry.reader_of(original_type(version.content_type)) is None
             still = {content_id for content_id in still if gone[content_id].version is None}
             for content_id in still:
                 gone[content_id].since = live_set.created

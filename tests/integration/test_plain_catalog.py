@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pyiceberg.table import Table
 from nessie_gc_core.engines.local.engine import LocalEngine
 from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
 
 Change = Callable[[dict[str, Any]], object]
@@ -41,6 +43,7 @@ def write(catalog: Catalog, name: str, *, appends: int, properties: dict[str, st
     table = catalog.create_table(f"sales.{name}", ROWS.schema, properties=properties or {})
     for _ in range(appends):
         table.append(ROWS)
+    orphan(table).parent.mkdir(parents=True, exist_ok=True)
     orphan(table).write_bytes(b"left over")
     return table
 
@@ -67,6 +70,21 @@ def collect(folder: Path, **more: OptionValue) -> GcReport:
     store = MemoryLiveSetStore.from_options({})
     with IcebergCatalogConnector.from_options(options) as repository, store, engine:
         return LakeServices(repository=repository, store=store, engine=engine, clock=utc_now).collect("1")
+
+
+def collect_on_days(folder: Path, days: Mapping[int, Callable[[], object]], **more: OptionValue) -> None:
+    """Collections so many days ago, each after something happened; what is gone for 10 days is swept."""
+    now, ages = utc_now(), [0]
+    store = MemoryLiveSetStore.from_options({})
+    store.clock = lambda: now - timedelta(days=ages[-1])
+    options: dict[str, OptionValue] = {"catalog_name": "prod", "uri": f"sqlite:///{folder}/catalog.db", **more}
+    sweep = SweepParameters(dropped_after=timedelta(days=10), max_live_set_age=timedelta(days=90))
+    with store, LocalEngine(spill_directory=str(folder)) as engine:
+        for day, happens in days.items():
+            ages.append(day)
+            happens()
+            with IcebergCatalogConnector.from_options(options) as repository:
+                LakeServices(repository=repository, store=store, engine=engine, clock=store.clock).collect(sweep=sweep)
 
 
 def test_every_listed_snapshot_can_still_be_read_and_orphans_are_gone(catalog: Catalog, tmp_path: Path) -> None:
@@ -102,6 +120,70 @@ def test_a_table_that_another_tool_collects_keeps_every_file(catalog: Catalog, t
 
     assert orphan(table).exists()
     assert 0 == report.unreferenced.files
+
+
+@pytest.mark.parametrize("options", [{"exclude": [r"sales\.left"]}, {"include": [r"sales\.orders"]}])
+def test_a_table_that_is_left_out_keeps_every_file_wherever_it_is(
+    catalog: Catalog, tmp_path: Path, options: dict[str, OptionValue]
+) -> None:
+    orders = write(catalog, "orders", appends=2)
+    elsewhere = f"{orders.location()}/of-another"  # in the location of a table that is collected
+    left = write(catalog, "left", appends=2, properties={"write.data.path": elsewhere})
+    inside = write(catalog, "inside", appends=1)
+
+    report = collect(tmp_path, **options)
+
+    assert 4 == catalog.load_table("sales.left").scan().to_arrow().num_rows
+    assert orphan(left).exists()
+    assert orphan(orders).exists()  # the two places are one unit, which is frozen
+    assert orphan(inside).exists() == ("include" in options)
+    assert left.location() in report.unread
+    assert "ICEBERG_CONTENT_LEFT_OUT" in report.unread[left.location()]
+    assert 0 == report.exit_code
+
+
+def test_files_of_a_table_that_is_left_out_stay_in_a_place_that_is_swept(catalog: Catalog, tmp_path: Path) -> None:
+    orders = write(catalog, "orders", appends=1)
+    left = write(catalog, "left", appends=2)
+    borrowed = Path(orders.location().removeprefix("file://"), "data", "borrowed.parquet")
+    data = [Path(each.file.file_path.removeprefix("file://")) for each in left.scan().plan_files()]
+    borrowed.write_bytes(data[0].read_bytes())
+    left.add_files([borrowed.as_uri()])
+
+    collect(tmp_path, exclude=[r"sales\.left"])
+
+    assert borrowed.exists()
+    assert not orphan(orders).exists()
+    assert 6 == catalog.load_table("sales.left").scan().to_arrow().num_rows
+
+
+def test_a_table_of_somebody_else_is_collected_only_where_it_is_named(catalog: Catalog, tmp_path: Path) -> None:
+    table = write(catalog, "orders", appends=2, properties={"self-optimizing.enabled": "true"})
+
+    left_alone = collect(tmp_path)
+    was_there = orphan(table).exists()
+    collect(tmp_path, managed_tables=[r"sales\.orders"])
+
+    assert was_there
+    assert "ICEBERG_TABLE_MANAGED_BY_AMORO" in left_alone.unread[table.location()]
+    assert not orphan(table).exists()
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_s20_a_table_that_was_left_out_is_not_swept_when_it_is_dropped(
+    catalog: Catalog, tmp_path: Path, left_out: bool
+) -> None:
+    write(catalog, "orders", appends=1)
+    table = write(catalog, "left", appends=1)
+    long_ago = time.time() - 90 * 86400
+    for path in (tmp_path / "warehouse").rglob("*"):
+        os.utime(path, (long_ago, long_ago))
+    options: dict[str, OptionValue] = {"exclude": [r"sales\.left"]} if left_out else {}
+
+    drop = {40: lambda: None, 25: lambda: None, 24: lambda: catalog.drop_table("sales.left"), 1: lambda: None}
+    collect_on_days(tmp_path, drop, **options)
+
+    assert left_out == Path(table.metadata_location.removeprefix("file://")).exists()
 
 
 def test_a_table_that_cannot_be_read_stops_no_other_where_its_place_is_told(catalog: Catalog, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -164,7 +165,7 @@ def test_tables_are_chosen_by_patterns_and_have_rules_of_their_own(lake: ExpiryL
     for name in ("db.orders", "db.orders_2025", "db.audit"):
         lake.table(name, overwrites=3)
 
-    lake.expire(include=["db.o*"], exclude=["db.*_2025"], retention=["db.ord*=retain-last 2"])
+    lake.expire(include=["db[.]o.*"], exclude=[".*_2025"], retention=["db.ord.*=retain-last 2"])
 
     assert [2, 5, 5] == [len(lake.snapshots(name)) for name in ("db.orders", "db.orders_2025", "db.audit")]
 
@@ -375,13 +376,13 @@ def test_what_a_stopped_run_left_in_a_table_that_is_not_read_now_stays_recorded(
         ({"retention": ["db.*=forever"]}, "`retention` 'db.*=forever' is not of the form"),
         ({"retention": ["db.*=retain-last 0"]}, "retain-last '0' is no number of at least 1"),
         ({"retain_last": 0}, "retain_last"),
-        ({"include": [" "]}, "must not be empty"),
+        ({"include": ["db("]}, "is no regular expression"),
         ({"min_age": 0}, "min_age"),
     ],
 )
 def test_a_word_that_makes_no_sense_is_refused(lake: ExpiryLake, parameters: dict[str, object], said: str) -> None:
     lake.table()
-    with pytest.raises(ConfigurationError, match=said.replace("*", r"\*")):
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
         lake.expire(**ExpireSnapshotsParameters.typed(parameters))  # type: ignore[arg-type]
     assert 7 == len(lake.snapshots())
 

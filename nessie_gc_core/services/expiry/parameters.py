@@ -12,7 +12,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.options import option, options
 from nessie_gc_core.model.policies import parse_duration, parse_instant
-from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.model.table_patterns import TablePatterns, compiled
 from nessie_gc_core.services.finding_parameters import (
     max_delete_percent_option,
     min_age_option,
@@ -57,13 +57,21 @@ class ExpireSnapshotsParameters(DeletionParameters):
         section=EXPIRY,
         metavar="PATTERN=WORDS",
         whole=True,
-        help="What holds for tables of a pattern instead: 'sales.*=older-than P30D retain-last 5 max-ref-age P90D'.",
+        help="What holds for tables of a pattern instead: 'sales[.].*=older-than P30D retain-last 5 max-ref-age P90D'.",
     )
     include: Sequence[str] = option(
-        (), section=EXPIRY, metavar="PATTERN", help="Only tables or namespaces of this name; * stands for any text."
+        (),
+        section=EXPIRY,
+        metavar="PATTERN",
+        whole=True,
+        help="Only tables whose whole name NAMESPACE.TABLE matches a regular expression.",
     )
     exclude: Sequence[str] = option(
-        (), section=EXPIRY, metavar="PATTERN", help="No tables or namespaces of this name, whatever is included."
+        (),
+        section=EXPIRY,
+        metavar="PATTERN",
+        whole=True,
+        help="No tables whose whole name matches, whatever is included.",
     )
     commit_retries: int = option(
         4, section=EXPIRY, minimum=0, help="How often a commit is repeated that met another one."
@@ -80,7 +88,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
     @property
     def patterns(self) -> TablePatterns:
         """Of which tables snapshots expire."""
-        return TablePatterns(include=tuple(self.include), exclude=tuple(self.exclude))
+        return TablePatterns.parse(self.include, self.exclude)
 
     @property
     def sweep(self) -> SweepParameters:
@@ -115,7 +123,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
         DeletionParameters.check(self, choice)
         AgeLimit(min_age=self.min_age).check(floor=not self.no_age_floor)
         self.retentions(datetime.fromisoformat("2026-01-01T00:00:00+00:00"))
-        self.patterns.matches("")
+        _ = self.patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,7 @@ def _by_pattern(text: str, overall: Retention, now: datetime) -> tuple[TablePatt
         max_ref_age=overall.max_ref_age if max_ref_age is None else parse_duration(max_ref_age),
         snapshot_ids=overall.snapshot_ids,
     )
-    return TablePatterns(include=(pattern.strip(),)), retention
+    return TablePatterns(include=compiled("retention", [pattern.strip()])), retention
 
 
 def _instant(text: str | None, now: datetime) -> datetime | None:

@@ -108,7 +108,7 @@ class _Decision:
         name = table.content_key
         if not self._patterns.matches(name):
             return Removal()
-        reason = _not_ours(table)
+        reason = None if table.manager is None else f"{table.manager} collects it"
         if reason is None:
             try:
                 removal = expired(table, self._retentions.of(name), self._now)
@@ -121,13 +121,6 @@ class _Decision:
                 self.left_alone[name] = reason
                 return Removal()
         return removal
-
-
-def _not_ours(table: TableMetadata) -> str | None:
-    """Why nothing may be taken out of a table."""
-    if table.properties.get("gc.enabled", "true").lower() != "true":
-        return "its property gc.enabled is false: somebody else may need its files"
-    return None
 
 
 class _Expiry(Purpose):

@@ -1,6 +1,9 @@
 """Real servers for tests and demos, started on loopback from published packages: no containers, no cloud."""
 
+from nessie_gc_core.testing.servers.hive_metastore import HiveMetastore
+from nessie_gc_core.testing.servers.iceberg_rest import IcebergRestServer
 from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
+from nessie_gc_core.testing.servers.moto import MotoServer
 from nessie_gc_core.testing.servers.nessie import NESSIE_VERSION, NessieServer, nessie_jar
 from nessie_gc_core.testing.servers.postgres import PostgresServer, postgres_programs
 from nessie_gc_core.testing.servers.process import ServerProcess, ServerStartError, free_ports
@@ -9,8 +12,11 @@ from nessie_gc_core.testing.servers.s3 import S3Server
 
 __all__ = [
     "NESSIE_VERSION",
+    "HiveMetastore",
+    "IcebergRestServer",
     "Java",
     "JavaRole",
+    "MotoServer",
     "NessieServer",
     "PostgresServer",
     "S3Server",

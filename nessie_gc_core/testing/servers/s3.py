@@ -45,6 +45,9 @@ class S3Server(Startable):
     read_only_secret_key = "testreadersecret"
     region = "us-east-1"
 
+    table_bucket = "tables"
+    """A bucket for the tables of its own Iceberg REST catalog, and for nothing else."""
+
     def __init__(self, *, bucket: str = "lake", log: Path | None = None, ready_timeout_seconds: float = 60) -> None:
         self.bucket = bucket
         self._log = log
@@ -52,6 +55,12 @@ class S3Server(Startable):
         self._folder: Path | None = None
         self._process: ServerProcess | None = None
         self._endpoint = ""
+        self._iceberg_uri = ""
+
+    @property
+    def iceberg_uri(self) -> str:
+        """What clients of its Iceberg REST catalog are given; its warehouse is ``s3://`` and the table bucket."""
+        return self._iceberg_uri if self.endpoint else ""
 
     @property
     def endpoint(self) -> str:
@@ -110,6 +119,7 @@ class S3Server(Startable):
         )
         process.start()
         self._endpoint, self._process = endpoint, process
+        self._iceberg_uri = f"http://{LOOPBACK}:{ports['s3.port.iceberg']}"
 
     def _arguments(self, folder: Path, ports: Mapping[str, int]) -> list[str]:
         data, users = folder / "data", folder / "users.json"
@@ -127,6 +137,7 @@ class S3Server(Startable):
             "-s3.port.lance=0",
             f"-s3.config={users}",
             f"-bucket={self.bucket}",
+            f"-tableBucket={self.table_bucket}",
             *(f"-{name}={port}" for name, port in ports.items()),
         ]
 

@@ -18,10 +18,13 @@ from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-_TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "bigquery")
+_TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "in-memory", "bigquery")
+_WITH_URI = ("rest", "hive", "sql", "in-memory")
 _SECRET_KEY = re.compile(r"credential|token|secret|passw|key|auth|header|sas|sign|connection-string", re.I)
 _SQL_SCHEMES = ("sqlite", "postgresql", "mysql", "mariadb")
 _PLACE_PARAMETERS = ("host", "hostaddr", "port", "dbname", "service", "unix_socket", "options")
+_PLACES = {"dynamodb": ("dynamodb.region", "client.region", "table-name")}
+"""Properties that tell one catalog of a type from another, beside those of all types."""
 _FORCED = {
     "init_catalog_tables": "false",  # an SQL catalog that is not there must not be created empty
     "snapshot-loading-mode": "all",  # a REST catalog must name every snapshot
@@ -65,7 +68,8 @@ class CatalogAddress:
         return [each for each in dict.fromkeys(found) if each != self.identity()]
 
     def _identity(self, address: str) -> str:
-        scope = [self.properties.get(key, "") for key in ("warehouse", "prefix", "glue.id", "glue.region")]
+        keys = ("warehouse", "prefix", "glue.id", "glue.region", *_PLACES.get(self.type, ()))
+        scope = [self.properties.get(key, "") for key in keys]
         if self.type != "rest":
             scope.append(self.name)
         return ":".join(["iceberg-catalog", self.type, address, *(part for part in scope if part)])
@@ -79,7 +83,12 @@ class CatalogAddress:
 
             from nessie_gc_iceberg_catalog.guarded_io import guard
 
-            catalog = load_catalog(self.name, **self.properties)
+            if self.type == "dynamodb" and not writes:
+                from nessie_gc_iceberg_catalog.dynamodb import ExistingDynamoDbCatalog
+
+                catalog: Catalog = ExistingDynamoDbCatalog(self.name, **self.properties)
+            else:
+                catalog = load_catalog(self.name, **self.properties)
         guard(catalog, self.properties, writes=writes)
         return catalog
 
@@ -94,10 +103,11 @@ class CatalogAddress:
         if given.lower() not in _TYPES:
             found = f"type {given!r} is not known" if given else "no type is given, and the uri does not tell it"
             raise ConfigurationError(f"catalog {self.name!r}: {found}; give one of {', '.join(_TYPES)}")
-        if not self.uri and given.lower() in ("rest", "hive", "sql"):
+        if not self.uri and given.lower() in _WITH_URI:
             raise ConfigurationError(f"catalog {self.name!r}: a catalog of type {given} needs a uri")
-        self.properties = {**self.properties, "type": given.lower()}
-        return given.lower()
+        type_ = "sql" if given.lower() == "in-memory" else given.lower()  # SQLite, which must not be a new one
+        self.properties = {**self.properties, "type": type_}
+        return type_
 
     def _checked_credentials(self) -> Iterator[str]:
         """The raw credentials in the URI, once what opens the catalog reads them as we do.
@@ -162,6 +172,6 @@ def _require_sqlite_file(uri: str) -> None:
     if scheme.partition("+")[0] != "sqlite" or path.startswith("file:"):
         return
     if path in ("", ":memory:"):
-        raise ConfigurationError("an SQLite catalog in memory has no tables; give the path of its file in the uri")
+        raise ConfigurationError("an SQLite catalog in memory has no tables here; give the path of its file in the uri")
     if not Path(path).is_file():
         raise ConfigurationError(f"there is no SQLite catalog at {path}; correct the uri")

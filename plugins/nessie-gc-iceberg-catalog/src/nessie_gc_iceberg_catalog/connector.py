@@ -17,7 +17,9 @@ from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceK
 from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
 from nessie_gc_iceberg_catalog.errors import retrying
+from nessie_gc_iceberg_catalog.hive import list_hive_contents
 from nessie_gc_iceberg_catalog.listing import Listed, list_contents
+from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
@@ -25,16 +27,20 @@ from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog.dynamodb import DynamoDbCatalog
+    from pyiceberg.catalog.hive import HiveCatalog
     from pyiceberg.catalog.sql import SqlCatalog
 
     from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
     from nessie_gc_iceberg_catalog.loading import Loader
-
+    from nessie_gc_iceberg_catalog.selection import Selection
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _REMEMBERED_STATES = 500_000
 """How many states are remembered between ``references`` and ``commit_log``; more are loaded again."""
+_TELL_METADATA = ("sql", "dynamodb", "hive")
+"""Types of catalogs whose listing tells metadata locations."""
 _LISTINGS = 5
 """How often the catalog is listed while tables vanish from under it (a renamed table must not be missed)."""
 
@@ -74,18 +80,22 @@ class IcebergCatalogConnector(RepositoryConnector):
         """Lists all tables and views, loading each; what vanishes meanwhile is looked for again."""
         yielded: set[tuple[str, ...]] = set()
         for _ in range(_LISTINGS):
-            vanished = False
+            vanished: list[str] = []
             new = (listed for listed in self._list() if listed.identifier not in yielded)
             for listed, states in self._load_all(new):
                 if states is None:
-                    vanished = True
+                    vanished.append(reference_name(listed.identifier))
                     continue
                 yielded.add(listed.identifier)
                 self._remember(states)
                 yield Reference(name=states.name, kind=ReferenceKind.BRANCH, commit_id=states.head)
             if not vanished:
                 return
-        raise RepositoryError(f"{self.identity()} changes faster than it can be listed; try again")
+        raise RepositoryError(
+            f"{self.identity()} changes faster than it can be listed, or has lost the metadata of {vanished[0]}: "
+            "it lists that and says that it is not there; try again; if it stays so, drop it, or name its location "
+            f"with unreadable_tables ({vanished[0]}=LOCATION)"
+        )
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """Every state that the metadata of ``reference.commit_id`` lists, from that one on.
@@ -105,20 +115,20 @@ class IcebergCatalogConnector(RepositoryConnector):
     # ---- snapshot expiry ------------------------------------------------------------------------------
     def tables(self, reference: Reference) -> Iterator[TableMetadata]:
         """The table that the reference is, where its metadata can be read and is still the head."""
-        if self._is_nessie:
+        if self._selection.managers.whole:
             raise ConfigurationError(
                 f"catalog {self._address.name!r} is a Nessie server, of which one branch is seen; "
                 "expire snapshots with the connector 'nessie'"
             )
         parsed = parse_commit_id(reference.commit_id or "")
         identifier = identifier_of(reference.name)
-        if parsed is None or identifier is None:
+        if parsed is None or identifier is None or self._selection.leaves_out(reference.name):
             return
         source = parsed[0]
         try:
             what = f"reading {source} of {reference.name}"
             text = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
-            found = None if text is None else table_metadata(text, source, reference)
+            found = None if text is None else table_metadata(text, source, reference, self._selection)
         except (NessieGcError, ValueError) as error:
             log.warning("snapshots of %s are not expired: %s", reference.name, one_line(error))
             return
@@ -139,7 +149,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
 
         catalog = self._call(lambda: self._open(writes=True), f"opening catalog {self._address.name!r}")
-        return SnapshotExpiry(catalog, self._address.redact)
+        return SnapshotExpiry(catalog, self._selection, self._address.redact)
 
     def close(self) -> None:
         """Closes the catalog."""
@@ -176,10 +186,6 @@ class IcebergCatalogConnector(RepositoryConnector):
             )
         return catalog
 
-    @property
-    def _is_nessie(self) -> bool:
-        return _is_nessie(self._catalog)
-
     def _call(self, call: Callable[[], _T], what: str) -> _T:
         return retrying(call, what, self._address.redact, retries=self.options.retries, wait=time.sleep)
 
@@ -187,12 +193,22 @@ class IcebergCatalogConnector(RepositoryConnector):
     def _loader(self) -> Loader:
         from nessie_gc_iceberg_catalog.loading import Loader
 
-        return Loader(self._catalog, self._call, self.options.unreadable_tables)
+        return Loader(self._catalog, self._call, self.options.unreadable_tables, self._selection)
+
+    @cached_property
+    def _selection(self) -> Selection:
+        return self.options.selection(Managers.of(self._catalog.properties))
 
     def _list(self) -> Iterator[Listed]:
-        catalog = self._catalog
+        catalog, what = self._catalog, "listing the tables"
         if self._address.type == "sql":
-            return iter(self._call(lambda: list_sql_contents(cast("SqlCatalog", catalog)), "listing the tables"))
+            return iter(self._call(lambda: list_sql_contents(cast("SqlCatalog", catalog)), what))
+        if self._address.type == "dynamodb":
+            from nessie_gc_iceberg_catalog.dynamodb import list_dynamodb_contents  # botocore need not be there
+
+            return iter(self._call(lambda: list(list_dynamodb_contents(cast("DynamoDbCatalog", catalog))), what))
+        if self._address.type == "hive":
+            return list_hive_contents(cast("HiveCatalog", catalog), self._call)
         return list_contents(catalog, self._call, nested=self.options.nested_namespaces)
 
     def _load_all(self, contents: Iterable[Listed]) -> Iterator[tuple[Listed, ContentStates | None]]:
@@ -235,9 +251,9 @@ class IcebergCatalogConnector(RepositoryConnector):
         return states
 
     def _listed(self, identifier: tuple[str, ...], source: str) -> Listed:
-        """As the catalog's own listing has it: only an SQL catalog tells the metadata location there."""
-        is_sql = self._address.type == "sql"
-        return Listed(identifier=identifier, metadata_location=source if is_sql else None)
+        """As the catalog's own listing has it: only some tell the metadata location there."""
+        told = self._address.type in _TELL_METADATA
+        return Listed(identifier=identifier, metadata_location=source if told else None)
 
     def _remember(self, states: ContentStates) -> None:
         with self._lock:

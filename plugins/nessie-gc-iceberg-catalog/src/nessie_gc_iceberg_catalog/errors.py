@@ -19,24 +19,33 @@ _T = TypeVar("_T")
 # By name, since most of these libraries need not be installed.
 _DENIED = frozenset(
     {
+        "AccessDeniedException",
         "AuthorizationExpiredError",
+        "ExpiredTokenException",
         "ForbiddenError",
         "NoCredentialsError",
         "OAuthError",
         "PermissionError",
         "SignError",
         "UnauthorizedError",
+        "UnrecognizedClientException",
     }
 )
 _UNAVAILABLE = frozenset(
     {
+        "ConnectTimeoutError",
         "ConnectionError",
         "EndpointConnectionError",
         "InterfaceError",
+        "InternalServiceException",
         "OperationalError",
+        "ProvisionedThroughputExceededException",
+        "ReadTimeoutError",
+        "RequestLimitExceeded",
         "ServerError",
         "ServiceUnavailableError",
         "TTransportException",
+        "ThrottlingException",
         "Timeout",
         "TimeoutError",
         "TooManyRequestsError",

@@ -11,6 +11,7 @@ from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, Repos
 from nessie_gc_core.model import Reference, ReferenceKind, Removal, TableMetadata
 from nessie_gc_iceberg_catalog.errors import Redactor, translated
 from nessie_gc_iceberg_catalog.names import identifier_of
+from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import table_metadata
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ _REFUSALS = frozenset(
 class SnapshotExpiry:
     """Commits to the tables of a catalog."""
 
-    def __init__(self, catalog: Catalog, redact: Redactor) -> None:
+    def __init__(self, catalog: Catalog, selection: Selection, redact: Redactor) -> None:
         self._catalog = catalog
+        self._selection = selection
         self._redact = redact
 
     def load(self, table: TableMetadata) -> Table | None:
@@ -65,7 +67,8 @@ class SnapshotExpiry:
         if loaded is None:
             return None
         reference = Reference(name=table.reference, kind=ReferenceKind.BRANCH, commit_id=table.commit_id)
-        return table_metadata(loaded.metadata.model_dump_json(), loaded.metadata_location, reference)
+        text = loaded.metadata.model_dump_json()
+        return table_metadata(text, loaded.metadata_location, reference, self._selection)
 
     def close(self) -> None:
         """Closes the catalog."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import logging
 import zlib
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.names import reference_name
+from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import (
     ContentStates,
     parse_states,
@@ -30,7 +32,6 @@ log = logging.getLogger(__name__)
 
 _GZIP = b"\x1f\x8b"
 _WITHOUT_METADATA: Mapping[str, Callable[[str, str], ContentStates]] = {
-    ICEBERG_VIEW: view_states,
     WHOLE_VIEW: whole_view_states,
     UNREADABLE_TABLE: unreadable_states,
 }
@@ -40,10 +41,11 @@ _WITHOUT_METADATA: Mapping[str, Callable[[str, str], ContentStates]] = {
 class Loader:
     """Turns what a catalog lists into states. What cannot be read is frozen, or stops the run, never left out."""
 
-    def __init__(self, catalog: Catalog, call: Caller, unreadable: Mapping[str, str]) -> None:
+    def __init__(self, catalog: Catalog, call: Caller, unreadable: Mapping[str, str], selection: Selection) -> None:
         self._catalog = catalog
         self._call = call
         self._unreadable = unreadable
+        self._selection = selection
 
     def load(self, listed: Listed) -> ContentStates | None:
         """The states of a table or view; ``None`` where it is gone since it was listed.
@@ -55,7 +57,10 @@ class Loader:
         if listed.metadata_location is not None:
             return self._from_location(name, listed.metadata_location, is_view=listed.is_view)
         try:
-            return self._load_view(listed, name) if listed.is_view else self._load_table(listed, name)
+            states = self._load_view(listed, name) if listed.is_view else self._load_table(listed, name)
+            if states is None and name in self._unreadable:  # some servers say so of a table whose metadata is gone
+                return unreadable_states(name, self._unreadable[name])
+            return states
         except NessieGcError as error:
             if name not in self._unreadable:
                 raise type(error)(
@@ -72,6 +77,8 @@ class Loader:
         """
         name = reference_name(listed.identifier)
         content_type, _, rest = source.partition(":")
+        if content_type == ICEBERG_VIEW:
+            return self._view_at(name, rest)
         if content_type in _WITHOUT_METADATA:
             return _WITHOUT_METADATA[content_type](name, rest)
         io = self._file_io(source)
@@ -80,7 +87,7 @@ class Loader:
             if table is not None and isinstance(table.io, GuardedFileIO):
                 io = table.io.without(table.metadata.properties, table.config)
         try:
-            return parse_states(name, source, _read(io, source))
+            return parse_states(name, source, _read(io, source), self._selection)
         except FileNotFoundError as error:
             raise ReferenceNotFoundError(f"{source} of {name} does not exist any more") from error
 
@@ -99,7 +106,7 @@ class Loader:
         if table is None:
             return None
         try:
-            return parse_states(name, table.metadata_location, table.metadata.model_dump_json())
+            return parse_states(name, table.metadata_location, table.metadata.model_dump_json(), self._selection)
         except Exception as error:  # noqa: BLE001 - whatever is odd in it: this table is unreadable, no other is
             log.warning("table %s is frozen: its metadata makes no sense (%s)", name, type(error).__name__)
             return unreadable_states(name, table.metadata.location, table.metadata_location)
@@ -125,14 +132,26 @@ class Loader:
 
     def _from_location(self, name: str, metadata_location: str, *, is_view: bool) -> ContentStates:
         if is_view:
-            return view_states(name, metadata_location)
+            return self._view_at(name, metadata_location)
         try:
-            return parse_states(name, metadata_location, _read(self._file_io(metadata_location), metadata_location))
+            text = _read(self._file_io(metadata_location), metadata_location)
+            return parse_states(name, metadata_location, text, self._selection)
         except Exception as error:  # noqa: BLE001 - whatever a FileIO raises: this table is unreadable, no other is
             log.warning("table %s is frozen: its metadata cannot be read (%s)", name, type(error).__name__)
             if name in self._unreadable:
                 return unreadable_states(name, self._unreadable[name])
             return unreadable_states(name, _table_location(metadata_location), metadata_location)
+
+    def _view_at(self, name: str, metadata_location: str) -> ContentStates:
+        """A view; where it is left out, what its metadata says of its place is asked, beside where that file is."""
+        if not self._selection.leaves_out(name):
+            return view_states(name, metadata_location)
+        homes = [_table_location(metadata_location)]
+        try:
+            homes.append(str(json.loads(_read(self._file_io(metadata_location), metadata_location))["location"]))
+        except Exception as error:  # noqa: BLE001 - its reader says why: a view that cannot be read is unknown
+            log.warning("view %s cannot be read (%s)", name, type(error).__name__)
+        return view_states(name, metadata_location, left_out=list(dict.fromkeys(homes)))
 
     def _file_io(self, location: str) -> FileIO:
         return self._catalog._load_file_io(location=location)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from nessie_gc_core import ConnectorOptions, option, options, secret
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import check_identity, secret_mapping
+from nessie_gc_core.model.table_patterns import TablePatterns, compiled
+from nessie_gc_iceberg_catalog.managers import Managers
+from nessie_gc_iceberg_catalog.selection import Selection
 
 
 @options
@@ -14,7 +17,9 @@ class IcebergCatalogOptions(ConnectorOptions):
     """How to reach one Iceberg catalog, in PyIceberg's own words."""
 
     catalog_name: str = option("default", help="name of the catalog: as in .pyiceberg.yaml; for SQL also in the tables")
-    type: str | None = option(None, help="rest, sql, hive, glue, dynamodb or bigquery; guessed from the URI if absent")
+    type: str | None = option(
+        None, help="rest, sql, hive, glue, dynamodb, in-memory or bigquery; guessed from the URI if absent"
+    )
     uri: str | None = secret(help="address of the catalog: a REST endpoint, a database URL, a metastore")
     identity: str | None = option(
         None, help="name under which the store keeps this catalog's records, whatever its address; one for each catalog"
@@ -24,6 +29,19 @@ class IcebergCatalogOptions(ConnectorOptions):
     keep_listed_snapshots: bool = option(
         True,
         help="keep every snapshot that a table's metadata lists, whatever the cut-off policy (expire snapshots first)",
+    )
+    include: Sequence[str] = option(
+        (),
+        help="collect only tables whose whole name NAMESPACE.TABLE one of these regular expressions matches",
+        whole=True,
+    )
+    exclude: Sequence[str] = option(
+        (), help="do not collect tables whose whole name one of these regular expressions matches", whole=True
+    )
+    managed_tables: Sequence[str] = option(
+        (),
+        help="collect tables with such names although somebody else manages them, or gc.enabled is false",
+        whole=True,
     )
     nested_namespaces: bool = option(True, help="look for namespaces in namespaces")
     unreadable_tables: Mapping[str, str] = option(
@@ -37,6 +55,19 @@ class IcebergCatalogOptions(ConnectorOptions):
             check_identity(self.identity)
         if self.parallelism < 1:
             raise ConfigurationError(f"option 'parallelism' must be at least 1, not {self.parallelism}")
+        self.selection(Managers())
+
+    def selection(self, managers: Managers) -> Selection:
+        """Which tables are collected.
+
+        Raises:
+            ConfigurationError: a pattern is no regular expression.
+        """
+        return Selection(
+            patterns=TablePatterns.parse(self.include, self.exclude),
+            managed=compiled("managed_tables", self.managed_tables),
+            managers=managers,
+        )
 
     def catalog_properties(self) -> dict[str, str]:
         """What ``load_catalog`` is given."""

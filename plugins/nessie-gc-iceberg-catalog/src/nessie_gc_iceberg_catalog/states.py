@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,8 +20,11 @@ from nessie_gc_core.model import (
     Reference,
     TableMetadata,
 )
-from nessie_gc_iceberg_catalog.content_types import GC_DISABLED, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.content_types import LEFT_OUT, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.names import commit_id
+from nessie_gc_iceberg_catalog.selection import Selection
+
+log = logging.getLogger(__name__)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OTHER_LOCATIONS = (
@@ -104,22 +108,22 @@ class ContentStates:
             )
 
 
-def parse_states(name: str, metadata_location: str, text: bytes | str) -> ContentStates:
-    """The states that a table's metadata file lists.
+def parse_states(name: str, metadata_location: str, text: bytes | str, selection: Selection) -> ContentStates:
+    """The states that a table's metadata file lists; its locations are frozen where it is not to be collected.
 
     Raises:
         RepositoryError: it is no metadata of an Iceberg table.
     """
     try:
         metadata = json.loads(text)
-        return _states(name, metadata_location, metadata)
+        return _states(name, metadata_location, metadata, selection)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise RepositoryError(
             f"{metadata_location} of table {name} is no Iceberg table metadata ({type(error).__name__}: {error})"
         ) from error
 
 
-def _states(name: str, metadata_location: str, metadata: Mapping[str, Any]) -> ContentStates:
+def _states(name: str, metadata_location: str, metadata: Mapping[str, Any], selection: Selection) -> ContentStates:
     location = str(metadata["location"])
     content_id = str(metadata.get("table-uuid") or f"no-uuid:{location}")
     snapshots = [
@@ -131,55 +135,52 @@ def _states(name: str, metadata_location: str, metadata: Mapping[str, Any]) -> C
     head = SnapshotState(snapshot_id=None if current in (None, -1) else int(current), time=max(newest))
     others = [snapshot for snapshot in snapshots if snapshot.snapshot_id != head.snapshot_id]
     others.sort(key=lambda snapshot: snapshot.time, reverse=True)
-    commit = commit_id(metadata_location, head.snapshot_id)
-    return ContentStates(
+    states = ContentStates(
         name=name,
         source=metadata_location,
         snapshots=(head, *others),
         content_id=content_id,
         metadata_location=metadata_location,
         location=location,
-        beside=tuple(_beside(name, metadata_location, commit, content_id, metadata, location)),
     )
+    beside = [*_logged(states, metadata), *_frozen(states, metadata.get("properties") or {}, selection)]
+    return replace(states, beside=tuple(beside))
 
 
-def _beside(
-    name: str, metadata_location: str, head: str, content_id: str, metadata: Mapping[str, Any], location: str
-) -> Iterator[ContentVersion]:
+def _logged(states: ContentStates, metadata: Mapping[str, Any]) -> Iterator[ContentVersion]:
+    """The older metadata files."""
     for entry in metadata.get("metadata-log") or ():
-        yield ContentVersion(
-            content_id=content_id,
-            content_type=METADATA_LOG_FILE,
-            metadata_location=str(entry["metadata-file"]),
-            snapshot_id=None,
-            content_key=name,
-            commit_id=head,
-            location=location,
-        )
-    properties = metadata.get("properties") or {}
-    if str(properties.get("gc.enabled", "true")).lower() != "false":
+        yield _beside(states, METADATA_LOG_FILE, metadata_location=str(entry["metadata-file"]))
+
+
+def _frozen(states: ContentStates, properties: Mapping[str, Any], selection: Selection) -> Iterator[ContentVersion]:
+    """The locations of a table that is not to be collected."""
+    location = str(states.location)
+    type_ = selection.frozen_as(states.name, location, properties)
+    if type_ is None:
         return
+    log.debug("table %s is left alone: %s", states.name, type_)
     named = [("", location), *((f":{key}", properties[key]) for key in _OTHER_LOCATIONS if properties.get(key))]
     for suffix, frozen in named:
-        yield ContentVersion(
-            content_id=content_id + suffix,
-            content_type=GC_DISABLED,
-            metadata_location=metadata_location,
-            snapshot_id=None,
-            content_key=name,
-            commit_id=head,
-            location=str(frozen),
-        )
+        yield _beside(states, type_, content_id=states.content_id + suffix, location=str(frozen))
 
 
-def table_metadata(text: bytes | str, metadata_location: str, reference: Reference) -> TableMetadata:
-    """What a table's metadata file lists, for snapshot expiry.
+def _beside(states: ContentStates, content_type: str, **changes: str) -> ContentVersion:
+    """What the head puts beside its snapshots."""
+    version = states.version(states.snapshots[0])
+    return replace(version, content_type=content_type, snapshot_id=None, commit_time=None, **changes)
+
+
+def table_metadata(
+    text: bytes | str, metadata_location: str, reference: Reference, selection: Selection
+) -> TableMetadata:
+    """What a table's metadata file lists, for snapshot expiry, and who else manages it.
 
     Raises:
         UnreadableFileError, ValueError: it is no metadata of an Iceberg table.
     """
     fields = json.loads(text)
-    return TableMetadata.parse(
+    table = TableMetadata.parse(
         fields,
         metadata_location=metadata_location,
         reference=reference.name,
@@ -187,11 +188,18 @@ def table_metadata(text: bytes | str, metadata_location: str, reference: Referen
         content_key=reference.name,
         content_id=str(fields.get("table-uuid")),
     )
+    return replace(table, manager=selection.manager(reference.name, table.location, table.properties))
 
 
-def view_states(name: str, metadata_location: str) -> ContentStates:
-    """A view whose metadata location is known; its reader finds the rest."""
-    return ContentStates(
+def view_states(name: str, metadata_location: str, left_out: Sequence[str] = ()) -> ContentStates:
+    """A view whose metadata location is known; its reader finds the rest.
+
+    Args:
+        name: its name.
+        metadata_location: where its metadata is.
+        left_out: locations at which nothing is deleted, because the view is left out.
+    """
+    states = ContentStates(
         name=name,
         source=f"{ICEBERG_VIEW}:{metadata_location}",
         snapshots=_ONE_STATE,
@@ -199,6 +207,11 @@ def view_states(name: str, metadata_location: str) -> ContentStates:
         content_type=ICEBERG_VIEW,
         metadata_location=metadata_location,
     )
+    frozen = (
+        _beside(states, LEFT_OUT, content_id=f"{states.content_id}:{n}", location=each)
+        for n, each in enumerate(left_out)
+    )
+    return replace(states, beside=tuple(frozen))
 
 
 def whole_view_states(name: str, location: str) -> ContentStates:

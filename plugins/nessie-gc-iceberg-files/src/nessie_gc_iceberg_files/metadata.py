@@ -11,6 +11,7 @@ from functools import cached_property
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
+from nessie_gc_core.model.table_properties import gc_enabled
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ENCRYPTED_MAGIC = b"AGS1"
@@ -40,9 +41,8 @@ class Metadata:
 
     @property
     def may_be_collected(self) -> bool:
-        """What the table property ``gc.enabled`` says, where only ``true`` is true; yes, where it says nothing."""
-        properties = self._object(self.fields.get("properties") or {})
-        return str(properties.get("gc.enabled", "true")).lower() == "true"
+        """What the table property ``gc.enabled`` says."""
+        return gc_enabled(self._object(self.fields.get("properties") or {}))
 
     def held_snapshot_ids(self) -> Iterator[int]:
         """The snapshots that Iceberg's branches and tags hold (S14)."""

@@ -1,0 +1,49 @@
+"""DynamoDB catalogs: one table that tells every Iceberg table with its metadata location."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyiceberg.catalog.dynamodb import DynamoDbCatalog
+
+from nessie_gc_core.errors import ConfigurationError, RepositoryError
+from nessie_gc_iceberg_catalog.listing import Listed
+
+_NAMESPACE = "NAMESPACE"
+_COLUMNS = {"#i": "identifier", "#n": "namespace", "#t": "p.table_type", "#m": "p.metadata_location"}
+
+
+class ExistingDynamoDbCatalog(DynamoDbCatalog):
+    """PyIceberg's, which must be there: it would make an empty one, and an empty catalog protects nothing (S20)."""
+
+    def _ensure_catalog_table_exists_or_create(self) -> None:
+        if not self._dynamodb_table_exists():
+            raise ConfigurationError(
+                f"there is no DynamoDB table {self.dynamodb_table_name!r}; correct table-name, or the region"
+            )
+
+
+def list_dynamodb_contents(catalog: DynamoDbCatalog) -> Iterator[Listed]:
+    """Reads the whole table, consistently: PyIceberg asks an index, which may not have the newest name of a table."""
+    pages = catalog.dynamodb.get_paginator("scan").paginate(
+        TableName=catalog.dynamodb_table_name,
+        ConsistentRead=True,
+        ProjectionExpression=",".join(_COLUMNS),
+        ExpressionAttributeNames=_COLUMNS,
+    )
+    for page in pages:
+        for item in page["Items"]:
+            listed = _listed({name: value.get("S", "") for name, value in item.items()})
+            if listed is not None:
+                yield listed
+
+
+def _listed(item: Mapping[str, Any]) -> Listed | None:
+    """A row as a table; ``None`` where it is a namespace, or a table of another format."""
+    identifier = str(item["identifier"])
+    if identifier == _NAMESPACE or str(item.get("p.table_type", "")).lower() != "iceberg":
+        return None
+    if not item.get("p.metadata_location"):
+        raise RepositoryError(f"{identifier} has no metadata location in the DynamoDB table; drop or repair it")
+    return Listed(identifier=tuple(identifier.split(".")), metadata_location=str(item["p.metadata_location"]))

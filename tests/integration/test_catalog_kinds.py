@@ -1,0 +1,204 @@
+"""Plain catalogs of every kind, each on a real server: exactly what nobody names is deleted."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from catalog_kinds import KINDS, Kind, Servers, opened, run, write
+from cli_runs import go_home
+from nessie_gc_iceberg_catalog import IcebergCatalogConnector
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.view.metadata import ViewVersion
+from vending_proxy import vending
+
+from nessie_gc_core.testing.servers import HiveMetastore, IcebergRestServer, MotoServer, running
+from nessie_gc_core.testing.servers.s3 import S3Server
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.filterwarnings("ignore:Selection of the SingletonThreadPool"),  # SQLAlchemy, of SQLite in memory
+]
+
+NOW = ("--inmemory", "--json", "--min-age", "PT0S", "--no-age-floor")
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[MotoServer]:
+    with running(MotoServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def iceberg_rest(s3: S3Server) -> Iterator[IcebergRestServer]:
+    with running(lambda: IcebergRestServer(f"s3://{s3.bucket}/rest", properties=s3.properties)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def vending_uri(s3: S3Server, iceberg_rest: IcebergRestServer) -> Iterator[str]:
+    credentials = ("s3.access-key-id", "s3.secret-access-key", "s3.region")
+    with vending(iceberg_rest.uri, {name: s3.properties[name] for name in credentials}) as uri:
+        yield uri
+
+
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    with running(lambda: HiveMetastore(tmp_path_factory.mktemp("hive"))) as server:
+        yield server
+
+
+@pytest.fixture
+def servers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Servers:
+    go_home(tmp_path, monkeypatch)
+    (tmp_path / "warehouse").mkdir()
+    return Servers(request=request, folder=tmp_path)
+
+
+def namespace(kind: str) -> str:
+    return "of_" + kind.lower().replace(" ", "_").replace("-", "_")
+
+
+def gc(kind: Kind, folder: Path, *options: str, **more: object) -> dict[str, Any]:
+    result = run(kind, folder, "gc", *NOW, *options, **more)
+    assert result.stdout, result.output
+    return {**json.loads(result.stdout), "exit_code": result.exit_code}
+
+
+def wait_for_the_clock() -> None:
+    """The times of files in S3 are whole seconds, and so is the server's clock: what was written is to be older."""
+    time.sleep(2.1)
+
+
+def rows_of_snapshots(table: Table) -> list[int]:
+    return [table.scan(snapshot_id=each.snapshot_id).to_arrow().num_rows for each in table.metadata.snapshots]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_exactly_the_file_that_nobody_names_is_deleted(name: str, servers: Servers) -> None:
+    kind, folder = KINDS[name](servers), servers.folder
+    with opened(kind, folder) as (catalog, writer):
+        orders = write(catalog, writer, f"{namespace(name)}.orders", appends=3)
+        write(catalog, writer, f"{namespace(name)}.items", appends=2)
+        orphan = kind.put(f"{orders.location()}/data/orphan.parquet")
+        wait_for_the_clock()
+        before = kind.files()
+
+        checked = run(kind, folder, "check")
+        dry = gc(kind, folder, "--dry-run")
+        assert (0, 0) == (checked.exit_code, dry["exit_code"]), (checked.output, dry)
+        assert (1, before) == (dry["would_delete"]["files"], kind.files())
+        report = gc(kind, folder)
+
+        assert {orphan} == before - kind.files()
+        assert (0, 1, 0) == (report["exit_code"], report["deleted"]["files"], report["lost"]["files"]), report
+        assert [2, 4, 6] == rows_of_snapshots(catalog.load_table(f"{namespace(name)}.orders"))
+        assert [2, 4] == rows_of_snapshots(catalog.load_table(f"{namespace(name)}.items"))
+
+
+@pytest.mark.parametrize("name", ["in-memory", "rest", "glue", "dynamodb", "hive"])
+def test_s6_a_table_whose_metadata_is_gone_is_unknown_and_never_absent(name: str, servers: Servers) -> None:
+    kind, folder = KINDS[name](servers), servers.folder
+    with opened(kind, folder) as (catalog, writer):
+        kept = write(catalog, writer, f"{namespace(name)}_damaged.kept", appends=1)
+        broken = write(catalog, writer, f"{namespace(name)}_damaged.broken", appends=2)
+        orphan = kind.put(f"{kept.location()}/data/orphan.parquet")
+        unnamed = kind.put(f"{broken.location()}/data/orphan.parquet")
+        kind.remove(broken.metadata_location)
+        wait_for_the_clock()
+        before = kind.files()
+
+        result = run(kind, folder, "gc", *NOW)
+        assert (1, before) == (min(result.exit_code, 1), kind.files()), result.output
+        told = gc(kind, folder, unreadable_tables={f"{namespace(name)}_damaged.broken": broken.location()})
+
+        assert {orphan} == before - kind.files()
+        assert unnamed in kind.files()
+        assert any("UNREADABLE" in str(each) for each in told["unread"]), told
+
+
+def test_s20_a_dynamodb_catalog_that_is_not_there_is_an_error_and_is_not_made(servers: Servers) -> None:
+    kind = KINDS["dynamodb"](servers)
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    client = boto3.client("dynamodb", region_name=servers.aws.region, endpoint_url=servers.aws.endpoint, **keys)
+
+    result = run(kind, servers.folder, "gc", *NOW)
+
+    assert 0 != result.exit_code
+    assert f"no DynamoDB table '{kind.writer['table-name']}'" in result.output
+    assert kind.writer["table-name"] not in client.list_tables()["TableNames"]
+
+
+def test_tables_of_another_format_in_a_glue_database_are_passed_over(servers: Servers) -> None:
+    kind = KINDS["glue"](servers)
+    with opened(kind, servers.folder) as (catalog, writer):
+        write(catalog, writer, "of_glue_mixed.orders", appends=1)
+        catalog.glue.create_table(  # type: ignore[attr-defined]  # Glue's own client
+            DatabaseName="of_glue_mixed", TableInput={"Name": "csv", "StorageDescriptor": {"Location": "s3://else/csv"}}
+        )
+
+        with IcebergCatalogConnector.from_options({"properties": dict(kind.writer)}) as connector:
+            names = {reference.name for reference in connector.references()}
+
+    assert "of_glue_mixed.orders" in names
+    assert "of_glue_mixed.csv" not in names
+
+
+def test_a_view_of_a_hive_metastore_is_read_by_its_metadata_location(servers: Servers) -> None:
+    kind = KINDS["hive"](servers)
+    with opened(kind, servers.folder) as (catalog, writer):
+        table = write(catalog, writer, "of_hive_views.orders", appends=1)
+        place = f"{table.location()}_view/metadata/00000-v.metadata.json"
+        with catalog._client as client:  # type: ignore[attr-defined]  # PyIceberg makes no views there
+            view = client.get_table("of_hive_views", "orders")
+            view.tableName, view.parameters["table_type"] = "view", "iceberg-view"
+            view.parameters["metadata_location"] = place
+            client.create_table(view)
+
+        with IcebergCatalogConnector.from_options({"properties": dict(kind.writer)}) as connector:
+            found = {reference.name: reference for reference in connector.references()}
+            [entry] = connector.commit_log(found["of_hive_views.view"])
+        with catalog._client as client:  # type: ignore[attr-defined]  # as above
+            client.drop_table("of_hive_views", "view", deleteData=False)
+
+    assert entry.operations is not None
+    assert [("ICEBERG_VIEW", place)] == [
+        (operation.content.content_type, operation.content.metadata_location)
+        for operation in entry.operations
+        if operation.content is not None
+    ]
+
+
+def test_s23_nothing_is_deleted_where_a_view_of_a_rest_catalog_is(servers: Servers) -> None:
+    kind = KINDS["rest"](servers)
+    with opened(kind, servers.folder) as (catalog, writer):
+        table = write(catalog, writer, "of_rest_views.orders", appends=1)
+        location = f"{table.location()}_view"
+        schema = Schema(*table.schema().fields, schema_id=0)
+        version = {
+            "version-id": 1,
+            "timestamp-ms": 1,
+            "schema-id": 0,
+            "summary": {},
+            "default-namespace": ["of_rest_views"],
+            "representations": [{"type": "sql", "sql": "select 1", "dialect": "spark"}],
+        }
+        catalog.create_view("of_rest_views.view", schema, ViewVersion(**version), location=location)
+        unnamed = kind.put(f"{location}/metadata/unnamed.json")
+        orphan = kind.put(f"{table.location()}/data/orphan.parquet")
+        wait_for_the_clock()
+        before = kind.files()
+
+        report = gc(kind, servers.folder)
+        after = kind.files()
+        catalog.drop_view("of_rest_views.view")
+
+    assert {orphan} == before - after
+    assert unnamed in before
+    assert any("ICEBERG_VIEW_AS_A_WHOLE" in str(each) for each in report["unread"]), report
