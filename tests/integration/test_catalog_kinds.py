@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,6 +101,51 @@ def test_exactly_the_file_that_nobody_names_is_deleted(name: str, servers: Serve
         assert (0, 1, 0) == (report["exit_code"], report["deleted"]["files"], report["lost"]["files"]), report
         assert [2, 4, 6] == rows_of_snapshots(catalog.load_table(f"{namespace(name)}.orders"))
         assert [2, 4] == rows_of_snapshots(catalog.load_table(f"{namespace(name)}.items"))
+
+
+def expire(kind: Kind, folder: Path, table: str, *options: str) -> dict[str, Any]:
+    chosen = ("--include", re.escape(table), "--older-than", "PT0S", *options)
+    result = run(kind, folder, "expire-snapshots", *chosen, *(each for each in NOW if each != "--inmemory"))
+    assert result.stdout, result.output
+    return {**json.loads(result.stdout), "exit_code": result.exit_code}
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"dynamodb", "hive", "rest with vended credentials"}))
+def test_old_snapshots_expire_with_what_only_they_need(name: str, servers: Servers) -> None:
+    kind, folder = KINDS[name](servers), servers.folder
+    with opened(kind, folder) as (catalog, writer):
+        table = write(catalog, writer, f"{namespace(name)}_expiring.orders", appends=1)
+        for _ in range(2):
+            table.overwrite(table.scan().to_arrow())
+        orphan = kind.put(f"{table.location()}/data/orphan.parquet")
+        wait_for_the_clock()
+        before = kind.files()
+
+        dry = expire(kind, folder, ".".join(table.name()), "--dry-run")
+        assert (0, before) == (dry["exit_code"], kind.files()), dry
+        report = expire(kind, folder, ".".join(table.name()))
+
+        assert (0, dry["tables"]) == (report["exit_code"], report["tables"]), report
+        assert 4 == report["snapshots"]
+        left = catalog.load_table(table.name())
+        assert [2] == rows_of_snapshots(left)
+        gone = before - kind.files()
+        assert len(gone) == report["collection"]["deleted"]["files"] == dry["collection"]["would_delete"]["files"] > 8
+        assert orphan not in gone
+
+
+def test_a_dynamodb_catalog_cannot_be_expired(servers: Servers) -> None:
+    kind, folder = KINDS["dynamodb"](servers), servers.folder
+    with opened(kind, folder) as (catalog, writer):
+        table = write(catalog, writer, "of_dynamodb_expiring.orders", appends=3)
+        wait_for_the_clock()
+        before = kind.files()
+
+        report = expire(kind, folder, "of_dynamodb_expiring.orders")
+
+        assert ["refused"] == [each["outcome"] for each in report["tables"]], report
+        assert before == kind.files()
+        assert [2, 4, 6] == rows_of_snapshots(catalog.load_table(table.name()))
 
 
 @pytest.mark.parametrize("name", ["in-memory", "rest", "glue", "dynamodb", "hive"])
