@@ -61,11 +61,13 @@ class SnapshotExpiry:
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """What is listed by now; ``None`` where the table is gone."""
+        from nessie_gc_iceberg_catalog.loading import metadata_text
+
         loaded = self.load(table)
         if loaded is None:
             return None
         reference = Reference(name=table.reference, kind=ReferenceKind.BRANCH, commit_id=table.commit_id)
-        return table_metadata(loaded.metadata.model_dump_json(), loaded.metadata_location, reference)
+        return table_metadata(metadata_text(loaded), loaded.metadata_location, reference)
 
     def close(self) -> None:
         """Closes the catalog."""
