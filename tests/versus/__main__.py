@@ -29,7 +29,9 @@ def main() -> int:
     try:
         spark = iceberg_session(log=folder / "spark.log", settings={**WITH_SQLITE, "spark.default.parallelism": "2"})
         try:
-            chosen = [case for case in all_cases() if not arguments.case or any(text in case.title for text in arguments.case)]
+            chosen = [
+                case for case in all_cases() if not arguments.case or any(text in case.title for text in arguments.case)
+            ]
             for number, case in enumerate(chosen):
                 result = compare(case, spark, folder / f"{number}", f"versus{number}", lambda: LocalEngine(workers=2))
                 results.append(result)

@@ -21,7 +21,7 @@ class Procedure(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A difference that is known, and in which ours is right."""
+    """A difference that is known."""
 
     reason: str
     """Why, with the place that names the procedure's defect."""
@@ -29,10 +29,10 @@ class Known:
     """Exactly the files that the procedure deletes and ours keeps."""
     only_ours: frozenset[str] = frozenset()
     """Exactly the files that ours deletes and the procedure leaves."""
+    keeps_more: bool = False
+    """Whether this is no defect of the procedure: ours keeps files by a rule of its own, and says so."""
     they_fail: bool = False
     """Whether the procedure ends with an error."""
-
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SAME = "same"
 RIGHT = "ours is right"
+KEEPS_MORE = "ours keeps more"
 DIFFERENT = "DIFFERENT"
 
 
@@ -43,7 +44,7 @@ class Result:
             return f"{DIFFERENT}: {'; '.join(self.differences)}"
         known = self.asked.known
         if known is not None:
-            return f"{RIGHT}: {known.reason}"
+            return f"{KEEPS_MORE if known.keeps_more else RIGHT}: {known.reason}"
         if self.asked.both_refuse:
             return f"{SAME} (both refuse)"
         said = self.asked.only_plan or self.asked.why_left_out
@@ -99,7 +100,8 @@ def compare(case: Case, spark: SparkSession, folder: Path, catalog: str, engine:
     stage.put_back()
     with engine() as opened:
         mine = ours(stage, case.procedure, asked, opened)
-    return Result(case=case, asked=asked, theirs=done, ours=mine, unreadable=_unreadable(stage))
+    unreadable = None if asked.both_refuse else _unreadable(stage)
+    return Result(case=case, asked=asked, theirs=done, ours=mine, unreadable=unreadable)
 
 
 def _unreadable(stage: Stage) -> str | None:

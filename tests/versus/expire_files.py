@@ -99,9 +99,7 @@ def _trimmed_log(stage: Stage) -> Asked:
 
 
 def _log_that_cleans_itself(stage: Stage) -> Asked:
-    stage.create(
-        write_metadata_previous__versions__max="2", **{"write_metadata_delete__after__commit_enabled": "true"}
-    )
+    stage.create(write_metadata_previous__versions__max="2", **{"write_metadata_delete__after__commit_enabled": "true"})
     stage.append(*map(str, range(5)))
     return Asked(older_than=now(), retain_last=1)
 
@@ -161,9 +159,18 @@ def _missing_manifest_list(stage: Stage) -> Asked:
     kept = {stage.below(row[0]) for row in named} | {stage.below(lists[ids[-1]]), stage.below(lists[ids[0]])}
     gone = frozenset(path for path in before - kept if not path.endswith(".metadata.json"))
     reason = "one missing manifest list stops the procedure after its commit, and all files leak (iceberg#17715, #7937)"
-    return Asked(
-        older_than=now(), retain_last=1, known=Known(reason=reason, only_ours=gone, they_fail=True)
-    )
+    return Asked(older_than=now(), retain_last=1, known=Known(reason=reason, only_ours=gone, they_fail=True))
+
+
+def _missing_manifest(stage: Stage) -> Asked:
+    """That of the current snapshot."""
+    stage.create()
+    stage.append("1", "2")
+    stage.sql("INSERT OVERWRITE {t} VALUES (3)")
+    local(stage.sql("SELECT path FROM {t}.manifests").collect()[0][0]).unlink()
+    reason = "what stays cannot be read, so nothing is committed; the procedure fails after its commit (iceberg#17715)"
+    known = Known(reason=reason, they_fail=True)
+    return Asked(older_than=now(), retain_last=1, known=known, both_refuse=True)
 
 
 def _shared_by_add_files(stage: Stage) -> Asked:
@@ -177,6 +184,38 @@ def _shared_by_add_files(stage: Stage) -> Asked:
     shared = frozenset(stage.below(row[0]) for row in stage.sql("SELECT file_path FROM {u}.files").collect())
     reason = "another table has the file, too (iceberg#17213: one table's metadata decides alone)"
     return Asked(older_than=now(), retain_last=1, known=Known(reason=reason, only_theirs=shared))
+
+
+def _object_storage_layout(stage: Stage) -> Asked:
+    stage.create(columns="id INT, part STRING", more="PARTITIONED BY (part)", write_object__storage_enabled="true")
+    stage.append("(1, 'a'), (2, 'b')", "(3, 'c')")
+    stage.sql("INSERT OVERWRITE {t} VALUES (4, 'a')")
+    return Asked(older_than=now(), retain_last=1)
+
+
+def _data_elsewhere(stage: Stage) -> Asked:
+    """Data and metadata outside of the table's location."""
+    stage.create(write_data_path=f"{stage.warehouse}/data_of_t", write_metadata_path=f"{stage.warehouse}/meta_of_t")
+    stage.append("1", "2")
+    named = stage.sql("SELECT path FROM {t}.all_manifests UNION SELECT file_path FROM {t}.all_files").collect()
+    lists = [each["manifest-list"] for each in stage.metadata()["snapshots"]]
+    stage.sql("INSERT OVERWRITE {t} VALUES (3)")
+    outside = frozenset(map(stage.below, [*lists, *(row[0] for row in named)]))
+    reason = "write.data.path and write.metadata.path are no locations that are swept yet; it is reported (S13)"
+    known = Known(reason=reason, only_theirs=outside, keeps_more=True)
+    return Asked(older_than=now(), retain_last=1, known=known)
+
+
+def _added_from_outside(stage: Stage) -> Asked:
+    """Data files of a folder that is no table's, by ``add_files``."""
+    stage.create()
+    stage.sql(f"INSERT OVERWRITE DIRECTORY '{stage.warehouse}/outside' USING parquet SELECT 1L AS id")
+    stage.call("add_files", f"table => 'db.t', source_table => '`parquet`.`{stage.warehouse}/outside`'")
+    stage.sql("INSERT OVERWRITE {t} VALUES (2)")
+    outside = frozenset(path for path in stage.files() if path.startswith("outside/") and path.endswith(".parquet"))
+    reason = "files outside of every table's location are reported, never deleted (S13)"
+    known = Known(reason=reason, only_theirs=outside, keeps_more=True)
+    return Asked(older_than=now(), retain_last=1, known=known)
 
 
 def _nothing_to_do(stage: Stage) -> Asked:
@@ -202,7 +241,11 @@ def files() -> Iterator[Case]:
         "a branch still holds the file (iceberg#13568)": _branch_still_holds,
         "file of main added to a branch (iceberg#10982)": _file_of_main_added_to_a_branch,
         "missing manifest list in an expired snapshot": _missing_manifest_list,
+        "missing manifest in a retained snapshot": _missing_manifest,
         "data file shared by add_files": _shared_by_add_files,
+        "object storage layout": _object_storage_layout,
+        "data and metadata elsewhere": _data_elsewhere,
+        "data file added from outside": _added_from_outside,
         "table without snapshots": _nothing_to_do,
     }
     quick = {

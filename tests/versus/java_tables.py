@@ -16,8 +16,12 @@ def delete_where_equal(stage: Stage, *ids: int, table: str = "t") -> None:
     record = iceberg.data.GenericRecord.create(schema)
     field_ids = _ints(stage, [java.schema().findField("id").fieldId()])
     factory = iceberg.data.GenericAppenderFactory(java.schema(), java.spec(), field_ids, schema, None)
-    output = java.io().newOutputFile(java.locationProvider().newDataLocation(f"equal-{'-'.join(map(str, ids))}.parquet"))
-    encrypted = iceberg.encryption.EncryptedFiles.encryptedOutput(output, iceberg.encryption.EncryptionKeyMetadata.EMPTY)
+    output = java.io().newOutputFile(
+        java.locationProvider().newDataLocation(f"equal-{'-'.join(map(str, ids))}.parquet")
+    )
+    encrypted = iceberg.encryption.EncryptedFiles.encryptedOutput(
+        output, iceberg.encryption.EncryptionKeyMetadata.EMPTY
+    )
     writer = factory.newEqDeleteWriter(encrypted, iceberg.FileFormat.PARQUET, None)
     for id_ in ids:
         row = record.copy()

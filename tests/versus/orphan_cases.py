@@ -95,18 +95,35 @@ def _empty(stage: Stage) -> Asked:
     return _asked()
 
 
+def _missing_manifest(stage: Stage) -> Asked:
+    _write(stage)
+    local(stage.sql("SELECT path FROM {t}.manifests").collect()[0][0]).unlink()
+    return _asked(both_refuse=True)
+
+
 def _not_to_be_collected(stage: Stage) -> Asked:
     _write(stage)
     stage.sql("ALTER TABLE {t} SET TBLPROPERTIES ('gc.enabled' = 'false')")
     return _asked(both_refuse=True)
 
 
+def _object_storage_layout(stage: Stage) -> Asked:
+    stage.create(columns="id INT, part STRING", more="PARTITIONED BY (part)", write_object__storage_enabled="true")
+    stage.append("(1, 'a'), (2, 'b')", "(3, 'c')")
+    stage.sql("INSERT OVERWRITE {t} VALUES (4, 'a')")
+    stage.leave("db/t/data/0110/1010/0101/00110100/part=a/left.parquet")
+    return _asked()
+
+
 def _data_elsewhere(stage: Stage) -> Asked:
     """Data and metadata outside of the table's location, which neither side looks at without being told."""
-    elsewhere = {"write_data_path": f"{stage.warehouse}/data_of_t", "write_metadata_path": f"{stage.warehouse}/meta_of_t"}
+    elsewhere = {
+        "write_data_path": f"{stage.warehouse}/data_of_t",
+        "write_metadata_path": f"{stage.warehouse}/meta_of_t",
+    }
     stage.create(**elsewhere)
     stage.append("1", "2")
-    stage.leave("db/t/data/left.parquet", "db/t/left")
+    stage.leave("db/t/data/left.parquet", "db/t/left", "data_of_t/left.parquet", "meta_of_t/left.avro")
     return _asked()
 
 
@@ -124,7 +141,9 @@ def _hidden(path: str) -> bool:
 
 def _hidden_files(stage: Stage) -> Asked:
     _write(stage)
-    stage.leave("db/t/data/_SUCCESS", "db/t/data/.hidden", "db/t/_temporary/0/x.parquet", "db/t/data/_partial/x.parquet")
+    stage.leave(
+        "db/t/data/_SUCCESS", "db/t/data/.hidden", "db/t/_temporary/0/x.parquet", "db/t/data/_partial/x.parquet"
+    )
     why = "hidden files are left out: ours takes them for files like others, and guards them by their age"
     return _asked(left_out=_hidden, why_left_out=why)
 
@@ -181,6 +200,15 @@ def _nested(stage: Stage) -> Asked:
     return _asked(known=Known(reason=reason, only_theirs=_live(stage, "u")))
 
 
+def _renamed_and_created_again(stage: Stage) -> Asked:
+    """The new table has the name of the old one, and so its location."""
+    _write(stage, "t")
+    stage.sql("ALTER TABLE {t} RENAME TO db.old")
+    _write(stage, "t")
+    reason = "the table that had the name before loses its live files (iceberg#4265, #17213)"
+    return _asked(known=Known(reason=reason, only_theirs=_live(stage, "old")))
+
+
 def _shared_by_add_files(stage: Stage) -> Asked:
     """The file lies in ``t``, which has forgotten it; ``u`` has it by ``add_files``."""
     stage.create("t")
@@ -216,7 +244,9 @@ def orphans() -> Iterator[Case]:
         "statistics and partition statistics": _statistics,
         "empty table": _empty,
         "the table is not to be collected": _not_to_be_collected,
+        "missing manifest": _missing_manifest,
         "data and metadata elsewhere": _data_elsewhere,
+        "object storage layout": _object_storage_layout,
         "partition column that begins with _": _underscored_partition,
         "hidden files": _hidden_files,
         "percent signs, spaces, unicode": _odd_names,
@@ -226,6 +256,7 @@ def orphans() -> Iterator[Case]:
         "t beside t2 in a file list": _beside_in_a_list,
         "two tables on one location": _on_one_location,
         "nested locations": _nested,
+        "renamed, then created again": _renamed_and_created_again,
         "data file shared by add_files": _shared_by_add_files,
     }
     quick = {"older_than", "t beside t2 in a file list", "two tables on one location", "percent signs, spaces, unicode"}

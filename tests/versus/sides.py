@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from collecting import LakeServices
@@ -166,9 +167,12 @@ def _what_is_wrong(report: GcReport | ExpiryReport) -> str:
 
 
 def _would_delete(outcomes: str) -> list[str]:
-    with open(outcomes, encoding="utf-8") as lines:  # noqa: PTH123 - a file of ours
-        rows = [json.loads(line) for line in lines]
-    return [f"{row['location']}{row['path']}" for row in rows if row["outcome"] == Outcome.WOULD_DELETE.value and not row["sidecar"]]
+    rows = [json.loads(line) for line in Path(outcomes).read_text(encoding="utf-8").splitlines()]
+    return [
+        f"{row['location']}{row['path']}"
+        for row in rows
+        if row["outcome"] == Outcome.WOULD_DELETE.value and not row["sidecar"]
+    ]
 
 
 def _kept(stage: Stage) -> dict[str, tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""A small lake that Spark writes: a JDBC catalog on SQLite over a local warehouse, put back as often as it is needed."""
+"""A small lake that Spark writes: a JDBC catalog on SQLite over a local warehouse, which can be put back."""
 
 from __future__ import annotations
 
@@ -103,7 +103,9 @@ class Stage:
 
     def snapshots(self, table: str = "t") -> list[int]:
         """The listed snapshots in the order in which they were made."""
-        listed = sorted(self.metadata(table)["snapshots"], key=lambda each: (each.get("sequence-number", 0), each["timestamp-ms"]))
+        listed = sorted(
+            self.metadata(table)["snapshots"], key=lambda each: (each.get("sequence-number", 0), each["timestamp-ms"])
+        )
         return [each["snapshot-id"] for each in listed]
 
     def tables(self) -> list[str]:
