@@ -110,6 +110,13 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "benchmark", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
+@nox.session(name="versus-iceberg")
+def versus_iceberg(session: nox.Session) -> None:
+    """Iceberg's own Spark procedures beside ours, case by case; with ``-- --speed`` on 100,000 files as well."""
+    _install_everything(session, "test")
+    session.run("python", "-m", "versus", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
 # ---- steps --------------------------------------------------------------------------------------------
 def _install_editable(session: nox.Session, *more: str, extras: str, plugins: tuple[str, ...] | list[str]) -> None:
     """One command for all, or the plugins' requirement of the core is looked for where it is not published."""

@@ -10,6 +10,7 @@ from collected_scenes import CollectedScenes, collect_scenes
 from collecting import spark_engine
 from spark_defaults import FEW_TASKS, write_spark_defaults
 from thoroughness import MARKER, leave_out_combinations
+from versus.stage import WITH_SQLITE
 
 from nessie_gc_core.demo.spark import iceberg_jar, iceberg_session
 from nessie_gc_core.engines.local import LocalEngine
@@ -59,7 +60,8 @@ def postgres() -> Iterator[PostgresServer]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only Spark session of the test process: hand it to engines, and never stop it."""
     with skip_or_fail():
-        session = iceberg_session(log=tmp_path_factory.mktemp("spark") / "spark.log", settings=FEW_TASKS)
+        settings = {**FEW_TASKS, **WITH_SQLITE}
+        session = iceberg_session(log=tmp_path_factory.mktemp("spark") / "spark.log", settings=settings)
     yield session
     session.stop()
 

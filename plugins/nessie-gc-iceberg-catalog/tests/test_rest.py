@@ -132,6 +132,29 @@ def test_s18_a_table_whose_metadata_makes_no_sense_is_frozen_and_stops_no_other(
     assert table.location() == frozen.location
 
 
+def test_a_table_of_format_version_3_is_read_like_any_other(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector
+) -> None:
+    table = lake.table("sales.orders", appends=2)
+    whole = server.table
+
+    def upgraded(identifier: tuple[str, ...]) -> tuple[int, dict[str, object]]:
+        status, body = whole(identifier)
+        body["metadata"].update({"format-version": 3, "next-row-id": 0})  # type: ignore[attr-defined]  # plain JSON
+        return status, body
+
+    server.table = upgraded  # type: ignore[method-assign]  # the server's answers are the test's to change
+    listed = {each.snapshot_id for each in table.metadata.snapshots}
+
+    assert listed == {version.snapshot_id for version in put(connector, "sales.orders", ICEBERG_TABLE)}
+    assert [] == put(connector, "sales.orders", UNREADABLE_TABLE)
+    [found] = connector.tables(reference(connector, "sales.orders"))
+    assert listed == {each.snapshot_id for each in found.snapshots}
+    again = connector.reload(found)
+    assert again is not None
+    assert (3, found.snapshots) == (again.format_version, again.snapshots)
+
+
 def test_a_table_that_goes_while_the_catalog_is_listed_is_looked_for_again(
     lake: Lake, server: RestServer, connector: IcebergCatalogConnector
 ) -> None:

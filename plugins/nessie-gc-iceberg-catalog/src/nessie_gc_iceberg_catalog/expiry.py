@@ -63,12 +63,13 @@ class SnapshotExpiry:
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """What is listed by now; ``None`` where the table is gone."""
+        from nessie_gc_iceberg_catalog.loading import metadata_text
+
         loaded = self.load(table)
         if loaded is None:
             return None
         reference = Reference(name=table.reference, kind=ReferenceKind.BRANCH, commit_id=table.commit_id)
-        text = loaded.metadata.model_dump_json()
-        return table_metadata(text, loaded.metadata_location, reference, self._selection)
+        return table_metadata(metadata_text(loaded), loaded.metadata_location, reference, self._selection)
 
     def close(self) -> None:
         """Closes the catalog."""

@@ -12,6 +12,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchTableError, NoSuchViewError
 from pyiceberg.io import FileIO
 from pyiceberg.table import Table
+from pyiceberg.typedef import IcebergBaseModel
 
 from nessie_gc_core.errors import NessieGcError, ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model import ICEBERG_VIEW
@@ -99,14 +100,14 @@ class Loader:
         if listed.metadata_location is not None:
             return _read(self._file_io(source), source)
         table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
-        return None if table is None or table.metadata_location != source else table.metadata.model_dump_json()
+        return None if table is None or table.metadata_location != source else metadata_text(table)
 
     def _load_table(self, listed: Listed, name: str) -> ContentStates | None:
         table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
         if table is None:
             return None
         try:
-            return parse_states(name, table.metadata_location, table.metadata.model_dump_json(), self._selection)
+            return parse_states(name, table.metadata_location, metadata_text(table), self._selection)
         except Exception as error:  # noqa: BLE001 - whatever is odd in it: this table is unreadable, no other is
             log.warning("table %s is frozen: its metadata makes no sense (%s)", name, type(error).__name__)
             return unreadable_states(name, table.metadata.location, table.metadata_location)
@@ -155,6 +156,11 @@ class Loader:
 
     def _file_io(self, location: str) -> FileIO:
         return self._catalog._load_file_io(location=location)
+
+
+def metadata_text(table: Table) -> str:
+    """The metadata of a loaded table as JSON, to read on; PyIceberg's own method refuses format version 3."""
+    return IcebergBaseModel.model_dump_json(table.metadata)
 
 
 def _read(io: FileIO, location: str) -> bytes:

@@ -1,0 +1,1 @@
+"""Iceberg's own Spark procedures beside ours: on copies of the same tables, compared file by file."""
