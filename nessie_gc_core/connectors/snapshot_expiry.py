@@ -31,8 +31,18 @@ class SupportsSnapshotExpiry(Protocol):
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`tables`.
         """
 
+    def with_unused(self, table: TableMetadata, removal: Removal) -> Removal:
+        """The same removal, with the schemas and partition specs that nothing names when it is made.
+
+        No schema or spec goes that is the current one, that a snapshot or a manifest names which stays, or that has the
+        highest id, so that no id is given out twice. What cannot be read keeps them all.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`tables`.
+        """
+
     def remove_snapshots(self, table: TableMetadata, removal: Removal) -> None:
-        """Takes snapshots, branches and tags out of a table's metadata, in one commit.
+        """Takes all that a removal names out of a table's metadata, in one commit.
 
         The commit is made only if every branch and tag of the table is where ``table`` has it. No file is deleted.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -142,26 +142,48 @@ class Removal:
     """Snapshots."""
     refs: frozenset[str] = frozenset()
     """Branches and tags."""
+    schemas: frozenset[int] = frozenset()
+    """Ids of schemas that nothing names any more."""
+    partition_specs: frozenset[int] = frozenset()
+    """Ids of partition specs that nothing names any more."""
     metadata_files: tuple[str, ...] = ()
     """Raw locations of metadata files that fall out of the metadata log with it."""
 
     def __bool__(self) -> bool:
-        return bool(self.snapshot_ids or self.refs)
+        return bool(self.snapshot_ids or self.refs or self.schemas or self.partition_specs)
+
+    def with_unused(self, *, schemas: Iterable[int], partition_specs: Iterable[int]) -> Removal:
+        """The same, and some schemas and partition specs."""
+        return replace(self, schemas=frozenset(schemas), partition_specs=frozenset(partition_specs))
 
     def within(self, other: Removal) -> Removal:
         """What both take out; which metadata files fall out of the log is not for a commit to say."""
-        return Removal(snapshot_ids=self.snapshot_ids & other.snapshot_ids, refs=self.refs & other.refs)
+        return Removal(
+            snapshot_ids=self.snapshot_ids & other.snapshot_ids,
+            refs=self.refs & other.refs,
+            schemas=self.schemas & other.schemas,
+            partition_specs=self.partition_specs & other.partition_specs,
+        )
 
     def with_(self, other: Removal) -> Removal:
         """What either takes out."""
-        return Removal(snapshot_ids=self.snapshot_ids | other.snapshot_ids, refs=self.refs | other.refs)
+        return Removal(
+            snapshot_ids=self.snapshot_ids | other.snapshot_ids,
+            refs=self.refs | other.refs,
+            schemas=self.schemas | other.schemas,
+            partition_specs=self.partition_specs | other.partition_specs,
+        )
 
     def halves(self) -> tuple[Removal, Removal]:
-        """Two that take out the same together; the first one the branches and tags, which may hold any snapshot."""
+        """Two that take out the same, one after the other.
+
+        Branches and tags go first, for they may hold any snapshot; schemas and specs last, for any may name them.
+        """
         ids = sorted(self.snapshot_ids)
         middle = len(ids) // 2
         first = Removal(snapshot_ids=frozenset(ids[:middle]), refs=self.refs)
-        return first, Removal(snapshot_ids=frozenset(ids[middle:]))
+        last = replace(self, snapshot_ids=frozenset(ids[middle:]), refs=frozenset(), metadata_files=())
+        return first, last
 
 
 def _snapshot(fields: Mapping[str, Any]) -> Snapshot:

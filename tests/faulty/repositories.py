@@ -49,6 +49,9 @@ class GoodExpiry(GoodRepository):
     def reload(self, table):
         return self.now[table.reference]
 
+    def with_unused(self, table, removal):
+        return removal
+
     def remove_snapshots(self, table, removal):
         now = self.now[table.reference]
         if table.refs != now.refs:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from expiry_lakes import ROWS, ExpiryLake, StoppedError, needed, outcomes, overwrite, rewrite, stop
 from nessie_gc_memory import MemoryLake, MemoryRepository
+from pyiceberg.table import Table
+from pyiceberg.types import StringType
 
-from nessie_gc_core.errors import ConfigurationError, LeaseHeldError
+from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, RepositoryError
 from nessie_gc_core.model import LiveSetStatus, Outcome, Removal, TableMetadata
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
@@ -158,6 +160,89 @@ def test_files_that_are_too_young_wait_for_a_collection(lake: ExpiryLake) -> Non
     assert before <= lake.files()
     assert 0 == deleted(report)
     assert report.collection.outcomes[Outcome.TOO_YOUNG].files > 0
+
+
+# ---- schemas and partition specs ----------------------------------------------------------------------
+def evolved(lake: ExpiryLake) -> Table:
+    """A table with four schemas and three specs; of each the first is that of old files only."""
+    table = lake.table(overwrites=1)
+    with table.update_schema() as update:
+        update.add_column("name", StringType())
+    with table.update_spec() as spec:
+        spec.add_identity("id")
+    table.overwrite(table.scan().to_arrow())
+    with table.update_spec() as spec:
+        spec.remove_field("id").add_identity("name")
+    for column in ("more", "most"):
+        with table.update_schema() as update:
+            update.add_column(column, StringType())
+    table.overwrite(table.scan().to_arrow())
+    return lake.load()
+
+
+def test_schemas_and_specs_that_nothing_names_go_on_request(lake: ExpiryLake) -> None:
+    before = evolved(lake).metadata
+    rows = lake.load().scan().to_arrow().num_rows
+    assert (4, 3) == (len(before.schemas), len(before.partition_specs))
+
+    dry = lake.expire(clean_expired_metadata=True, dry_run=True)
+    report = lake.expire(clean_expired_metadata=True)
+
+    after = lake.load().metadata
+    (table,), (planned,) = report.tables, dry.tables
+    assert table == planned
+    assert {each.schema_id for each in before.schemas} - {*table.schemas} == {each.schema_id for each in after.schemas}
+    assert table.schemas
+    assert after.default_spec_id in {each.spec_id for each in after.partition_specs}
+    assert 3 > len(after.partition_specs)
+    assert max(each.schema_id for each in before.schemas) == max(each.schema_id for each in after.schemas)
+    assert max(each.spec_id for each in before.partition_specs) == max(each.spec_id for each in after.partition_specs)
+    assert rows == lake.load().scan().to_arrow().num_rows
+    assert lake.needed() == lake.files()
+
+
+def test_schemas_and_specs_stay_where_it_is_not_asked_for_or_they_are_named(lake: ExpiryLake) -> None:
+    before = evolved(lake).metadata
+
+    lake.expire(clean_expired_metadata=True, retain_last=100)
+    named = lake.load().metadata
+    lake.expire()
+
+    assert {0, 1} <= {each.spec_id for each in named.partition_specs}
+    assert 0 in {each.schema_id for each in named.schemas}
+    assert named.schemas == lake.load().metadata.schemas
+    assert named.partition_specs == lake.load().metadata.partition_specs
+    assert before.current_schema_id == named.current_schema_id
+
+
+def test_schemas_and_specs_stay_where_a_manifest_cannot_be_read(lake: ExpiryLake) -> None:
+    table = evolved(lake)
+    snapshot = table.metadata.snapshots[-1]
+    manifest = Path(snapshot.manifests(table.io)[0].manifest_path.removeprefix("file://"))
+    kept = manifest.read_bytes()
+    manifest.write_bytes(b"no Avro")
+
+    report = lake.expire(clean_expired_metadata=True)
+    manifest.write_bytes(kept)
+
+    assert {"db.t": Committed.LEFT_ALONE} == outcomes(report)
+    assert table.metadata.schemas == lake.load().metadata.schemas
+
+
+def test_a_catalog_that_refuses_to_take_out_schemas_expires_snapshots_all_the_same(lake: ExpiryLake) -> None:
+    before = evolved(lake).metadata
+
+    def refuse(table: TableMetadata, removal: Removal) -> None:
+        if removal.schemas:
+            raise RepositoryError("no such update")
+
+    lake.repository.before_commit = refuse
+    report = lake.expire(clean_expired_metadata=True)
+
+    (table,) = report.tables
+    assert (Committed.EXPIRED, "schemas and partition specs stay: no such update") == (table.outcome, table.reason)
+    assert 1 == len(lake.snapshots())
+    assert before.schemas == lake.load().metadata.schemas
 
 
 # ---- which tables -------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class Committer:
 
     def commit(self, planned: PlannedTable) -> CommitResult:
         """Commits: in one commit where the server takes it, else in smaller and smaller parts."""
-        done, waiting = Removal(), [planned.removal]
+        done, waiting, left_out = Removal(), [planned.removal], ""
         while waiting:
             part = waiting.pop()
             try:
@@ -72,13 +72,17 @@ class Committer:
             except CommitConflictError as error:
                 return CommitResult(outcome=Committed.CONFLICT, reason=one_line(error), removal=done)
             except NessieGcError as error:
+                if part.schemas or part.partition_specs:
+                    left_out = f"schemas and partition specs stay: {one_line(error)}"
+                    waiting.append(part.with_unused(schemas=(), partition_specs=()))
+                    continue
                 if not isinstance(error, RepositoryError) or len(part.snapshot_ids) <= _FEWEST:
                     return CommitResult(outcome=Committed.REFUSED, reason=one_line(error), removal=done)
                 log.info("%s; trying half of it", error)
                 waiting.extend(reversed(part.halves()))
         if not done:
-            return CommitResult(outcome=Committed.LEFT_ALONE, reason="nothing of it may go any more")
-        return CommitResult(outcome=Committed.EXPIRED, removal=done)
+            return CommitResult(outcome=Committed.LEFT_ALONE, reason=left_out or "nothing of it may go any more")
+        return CommitResult(outcome=Committed.EXPIRED, reason=left_out or None, removal=done)
 
     def _commit(self, planned: PlannedTable, part: Removal) -> Removal:
         """Commits what of a part may still go; gives what was taken out."""

@@ -73,6 +73,9 @@ class ExpireSnapshotsParameters(DeletionParameters):
         whole=True,
         help="No tables whose whole name matches, whatever is included.",
     )
+    clean_expired_metadata: bool = option(
+        False, section=EXPIRY, help="Take out schemas and partition specs that nothing names any more, too."
+    )
     commit_retries: int = option(
         4, section=EXPIRY, minimum=0, help="How often a commit is repeated that met another one."
     )

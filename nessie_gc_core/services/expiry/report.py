@@ -31,6 +31,10 @@ class ExpiredTable:
     """How many of them expired, or would expire."""
     refs: Sequence[str] = ()
     """Branches and tags that expired, or would expire."""
+    schemas: Sequence[int] = ()
+    """Ids of schemas that were taken out, or would be."""
+    partition_specs: Sequence[int] = ()
+    """Ids of partition specs that were taken out, or would be."""
     files: Tally = field(default_factory=Tally)
     """Files in its location that only they needed, and that were deleted, or would be."""
 
@@ -43,6 +47,8 @@ class ExpiredTable:
             "snapshots": self.snapshots,
             "expired": self.expired,
             "refs": list(self.refs),
+            "schemas": list(self.schemas),
+            "partition_specs": list(self.partition_specs),
             "files": self.files.to_dict(),
         }
 
@@ -50,8 +56,9 @@ class ExpiredTable:
         """One line."""
         if self.outcome is not Committed.EXPIRED:
             return f"{self.table}: {self.outcome.value}: {self.reason}"
-        refs = f", refs {', '.join(self.refs)}" if self.refs else ""
-        return f"{self.table}: {self.expired:,} of {self.snapshots:,} snapshots{refs}; {self.files}"
+        lists = {"refs": self.refs, "schemas": self.schemas, "partition specs": self.partition_specs}
+        more = "".join(f", {word} {', '.join(map(str, found))}" for word, found in lists.items() if found)
+        return f"{self.table}: {self.expired:,} of {self.snapshots:,} snapshots{more}; {self.files}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

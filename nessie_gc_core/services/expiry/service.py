@@ -93,7 +93,10 @@ def _expirable(run: Run) -> SupportsSnapshotExpiry:
 class _Decision:
     """Says what may go of a table, at one time."""
 
-    def __init__(self, parameters: ExpireSnapshotsParameters, now: datetime) -> None:
+    def __init__(
+        self, parameters: ExpireSnapshotsParameters, repository: SupportsSnapshotExpiry, now: datetime
+    ) -> None:
+        self._repository = repository if parameters.clean_expired_metadata else None
         self._patterns = parameters.patterns
         self._retentions = parameters.retentions(now)
         self._now = now
@@ -112,6 +115,8 @@ class _Decision:
         if reason is None:
             try:
                 removal = expired(table, self._retentions.of(name), self._now)
+                if self._repository is not None:
+                    removal = self._repository.with_unused(table, removal)
             except NessieGcError as error:
                 reason = one_line(error)
         with self._lock:
@@ -129,7 +134,7 @@ class _Expiry(Purpose):
     def __init__(self, run: Run, parameters: ExpireSnapshotsParameters, repository: SupportsSnapshotExpiry) -> None:
         self._run = run
         self._parameters = parameters
-        self._decision = _Decision(parameters, min(times_now(run)))
+        self._decision = _Decision(parameters, repository, min(times_now(run)))
         self._committer = Committer(repository=repository, decide=self._decision, retries=parameters.commit_retries)
         self._expected = ExpectedRepository(run.repository, self._decision, parallelism=parameters.identify_parallelism)
         self._results: dict[str, CommitResult] = {}
@@ -278,6 +283,8 @@ class _Expiry(Purpose):
             snapshots=planned.snapshots,
             expired=len(result.removal.snapshot_ids),
             refs=sorted(result.removal.refs),
+            schemas=sorted(result.removal.schemas),
+            partition_specs=sorted(result.removal.partition_specs),
             files=self._freed.of_table(name),
         )
 

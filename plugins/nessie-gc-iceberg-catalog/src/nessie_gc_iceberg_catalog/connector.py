@@ -139,6 +139,10 @@ class IcebergCatalogConnector(RepositoryConnector):
         """The table as its catalog has it now."""
         return self._call(lambda: self._expiry.reload(table), f"loading table {table.content_key}")
 
+    def with_unused(self, table: TableMetadata, removal: Removal) -> Removal:
+        """Reads the manifest lists and the heads of the manifests of all snapshots that stay."""
+        return self._call(lambda: self._expiry.with_unused(table, removal), f"loading table {table.content_key}")
+
     def remove_snapshots(self, table: TableMetadata, removal: Removal) -> None:
         """One commit through PyIceberg; the account needs the right to change the table, and to write its metadata."""
         self._expiry.remove(table, removal)

@@ -10,6 +10,7 @@ from uuid import UUID
 from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, RepositoryError
 from nessie_gc_core.model import Reference, ReferenceKind, Removal, TableMetadata
 from nessie_gc_iceberg_catalog.errors import Redactor, translated
+from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.names import identifier_of
 from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import table_metadata
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 
 _PORTION = 1_000
 """So many snapshots are named in one update: PyIceberg compares each of them with all that are listed."""
+_READS = 8
+"""So many manifests are read at once."""
 _REFUSALS = frozenset(
     {
         "AuthorizationExpiredError",
@@ -71,6 +74,22 @@ class SnapshotExpiry:
         reference = Reference(name=table.reference, kind=ReferenceKind.BRANCH, commit_id=table.commit_id)
         return table_metadata(metadata_text(loaded), loaded.metadata_location, reference, self._selection)
 
+    def with_unused(self, table: TableMetadata, removal: Removal) -> Removal:
+        """The removal with what nothing needs when it is made; nothing more where a manifest cannot be read."""
+        from nessie_gc_iceberg_catalog.unused import without_unused
+
+        loaded = self.load(table)
+        if loaded is None:
+            return removal
+        io = loaded.io
+        if isinstance(io, GuardedFileIO):
+            io = io.without(loaded.metadata.properties, loaded.config)
+        try:
+            return without_unused(loaded, io, removal, parallelism=_READS)
+        except Exception as error:  # noqa: BLE001 - whatever a FileIO raises: nobody knows then what is unused
+            log.warning("schemas and partition specs of %s all stay: %s", table.content_key, self._redact(str(error)))
+            return removal
+
     def close(self) -> None:
         """Closes the catalog."""
         self._catalog.close()
@@ -109,7 +128,7 @@ class SnapshotExpiry:
             raise CommitConflictError(f"{what}: somebody else committed to it")
         try:
             updates = tuple(_updates(loaded, removal, portion))
-            self._catalog.commit_table(loaded, tuple(self._requirements(table)), updates)
+            self._catalog.commit_table(loaded, tuple(self._requirements(table, removal)), updates)
         except CommitFailedException as error:
             raise CommitConflictError(f"{what}: {self._redact(str(error))}") from error
         except Exception as error:
@@ -121,18 +140,27 @@ class SnapshotExpiry:
             reason = self._redact(str(error)) or type(error).__name__
             raise CommitUnknownError(f"{what}: nobody can tell whether it was committed ({reason})") from error
 
-    def _requirements(self, table: TableMetadata) -> Iterator[TableRequirement]:
+    def _requirements(self, table: TableMetadata, removal: Removal) -> Iterator[TableRequirement]:
         """It is the same table, and each of its branches and tags is where the removal was worked out from.
 
         Where PyIceberg makes the commit itself, there is no new one among them either; a server cannot be asked that.
         """
         from pyiceberg.catalog.rest import RestCatalog
-        from pyiceberg.table.update import AssertRefSnapshotId, AssertTableUUID
+        from pyiceberg.table.update import (
+            AssertCurrentSchemaId,
+            AssertDefaultSpecId,
+            AssertRefSnapshotId,
+            AssertTableUUID,
+        )
 
         uuid = UUID(table.content_id)
         yield AssertTableUUID(uuid=uuid) if isinstance(self._catalog, RestCatalog) else _same_refs(uuid, table)
         for name, ref in table.refs.items():
             yield AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
+        if removal.schemas:
+            yield AssertCurrentSchemaId.model_validate({"current-schema-id": table.current_schema})
+        if removal.partition_specs:
+            yield AssertDefaultSpecId.model_validate({"default-spec-id": table.default_spec})
 
 
 def _same_refs(uuid: UUID, table: TableMetadata) -> TableRequirement:
@@ -181,6 +209,16 @@ def _updates(table: Table, removal: Removal, portion: int) -> Iterator[TableUpda
     in_order = [snapshot.snapshot_id for snapshot in metadata.snapshots if snapshot.snapshot_id in gone]
     for start in range(0, len(in_order), portion):
         yield _removed(in_order[start : start + portion])
+    yield from _without_schemas_and_specs(removal)
+
+
+def _without_schemas_and_specs(removal: Removal) -> Iterator[TableUpdate]:
+    from pyiceberg.table.update import RemovePartitionSpecsUpdate, RemoveSchemasUpdate
+
+    if removal.partition_specs:
+        yield RemovePartitionSpecsUpdate.model_validate({"spec-ids": sorted(removal.partition_specs)})
+    if removal.schemas:
+        yield RemoveSchemasUpdate.model_validate({"schema-ids": sorted(removal.schemas)})
 
 
 def _removed(snapshot_ids: Iterable[int]) -> RemoveSnapshotsUpdate:
