@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import MappingProxyType
 
 from nessie_gc_core.connectors import ContentToFiles
@@ -54,7 +55,9 @@ class IcebergContentToFiles(ContentToFiles):
             yield parse_view(path, self._reader.read(path)).file(path, FileKind.METADATA)
             return
         metadata = self._table(path)
-        yield metadata.file(path, FileKind.METADATA)
+        file = metadata.file(path, FileKind.METADATA)
+        yield file
+        yield from (replace(file, location=place, shared=True) for place in metadata.write_paths())
         yield from metadata.snapshot_files(self._snapshot_ids(metadata, version.snapshot_id))
 
     def _snapshot_ids(self, metadata: Metadata, named: int | None) -> set[int]:

@@ -15,6 +15,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ENCRYPTED_MAGIC = b"AGS1"
 _TABLE_ONLY = ("current-snapshot-id", "snapshots", "last-column-id")
 _VIEW_ONLY = ("view-uuid", "current-version-id")
+_WRITE_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+"""Properties with places that writers use beside the location, or did so in older versions of Iceberg."""
 ENCRYPTED = "it is encrypted, and the keys of encrypted tables are not at hand"
 
 
@@ -42,6 +44,12 @@ class Metadata:
         """What the table property ``gc.enabled`` says, where only ``true`` is true; yes, where it says nothing."""
         properties = self._object(self.fields.get("properties") or {})
         return str(properties.get("gc.enabled", "true")).lower() == "true"
+
+    def write_paths(self) -> Iterator[str]:
+        """Raw places that the table's properties name for new files; the older ones that they named are not known."""
+        properties = self._object(self.fields.get("properties") or {})
+        found = (properties.get(name) for name in _WRITE_PATHS)
+        yield from dict.fromkeys(path for path in found if isinstance(path, str))
 
     def held_snapshot_ids(self) -> Iterator[int]:
         """The snapshots that Iceberg's branches and tags hold (S14)."""
