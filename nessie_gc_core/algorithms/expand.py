@@ -122,16 +122,16 @@ def _read_version(version: ContentVersion, reader: Callable[[], ContentToFiles],
     type_, id_ = version.content_type, version.content_id
     original = unknown_type(type_)
     if original is not None:
-        yield (named_by(version), PROBLEM, original, None, version.location, id_, UNKNOWN_REASON, False)
+        yield (named_by(version), PROBLEM, original, None, version.location, id_, UNKNOWN_REASON, False, False)
         return
     try:
         for named in reader().files(to_open(version, rules)):
             file = checked(named, named_by(version))
-            yield (file.path, file.kind, type_, file.length, file.location, id_, None, None)
+            yield (file.path, file.kind, type_, file.length, file.location, id_, None, None, file.shared)
     except MissingFileError as error:
-        yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True)
+        yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True, False)
     except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
-        yield (named_by(version), PROBLEM, type_, None, None, id_, why_unreadable(error), False)
+        yield (named_by(version), PROBLEM, type_, None, None, id_, why_unreadable(error), False, False)
 
 
 def named_by(version: ContentVersion) -> str:

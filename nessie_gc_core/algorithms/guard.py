@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import xxhash
 
-from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.algorithms.look_again import looked_at
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, file_reference, to_batches, to_micros
 from nessie_gc_core.model.locations import store_of
@@ -18,6 +19,7 @@ from nessie_gc_core.model.relations import CANDIDATES, FILE_KEYS, UNKNOWN_TIME, 
 from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.plugins import PluginRegistry
 
+_Said = tuple[Verdict, str | None]
 BUCKETS = 1024
 """Files are dealt into this many buckets by a stable hash of their key; a sweep step takes some of them."""
 
@@ -35,9 +37,18 @@ class JudgeFiles:
 
     schema = VERDICTS
 
-    def __init__(self, ages: Mapping[str, StoreAges] | None, choice: ConnectorChoice) -> None:
-        """Takes the ages of every store (:func:`store_of`), none where the age was judged before; and the plugins."""
+    def __init__(
+        self, ages: Mapping[str, StoreAges] | None, choice: ConnectorChoice, *, look_again: bool = False
+    ) -> None:
+        """Takes what decides.
+
+        Args:
+            ages: of every store (:func:`store_of`); none where the age was judged before.
+            choice: the plugins.
+            look_again: whether files that may go are looked at once more, since not a lister has shown them.
+        """
         self._choice = choice
+        self._look_again = look_again
         self._ages: dict[str, tuple[int, int]] | None = None
         if ages is not None:
             self._ages = {s: (to_micros(found.newest_deletable), to_micros(found.now)) for s, found in ages.items()}
@@ -45,9 +56,7 @@ class JudgeFiles:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Judges by age first, then asks the vetoes about what is left; all of them, or nothing may go (S26)."""
         registry, lacking = self._choice.registry(), self._choice.lacking_plugin()
-        for batch in batches:
-            rows = batch.to_pylist()
-            verdicts = [self._by_age(row["location"], row["modified"]) for row in rows]
+        for rows, verdicts in self._judged(batches):
             if lacking is not None:
                 verdicts = [(Verdict.SPARED, lacking) if said[0] is Verdict.UNREFERENCED else said for said in verdicts]
             elif registry.has_vetoes:
@@ -58,7 +67,33 @@ class JudgeFiles:
             )
             yield from to_batches(values, self.schema)
 
-    def _by_age(self, location: str, modified: int) -> tuple[Verdict, str | None]:
+    def _judged(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[list[dict[str, Any]], list[_Said]]]:
+        """Rows with what their age says."""
+        with OpenConnectors(self._choice) as connectors:
+            for batch in batches:
+                rows = batch.to_pylist()
+                verdicts = [self._by_age(row["location"], row["modified"]) for row in rows]
+                yield self._seen_again(rows, verdicts, connectors) if self._look_again else (rows, verdicts)
+
+    def _seen_again(
+        self, rows: list[dict[str, Any]], verdicts: list[_Said], connectors: OpenConnectors
+    ) -> tuple[list[dict[str, Any]], list[_Said]]:
+        """The same as it is now: what is gone is left out, and what was written meanwhile is younger."""
+        old = [number for number, (verdict, _) in enumerate(verdicts) if verdict is Verdict.UNREFERENCED]
+        gone = set()
+        for place, seen in looked_at([rows[number] for number in old], self._choice, connectors):
+            number = old[place]
+            if seen.row is None:
+                gone.add(number)
+            elif seen.problem is not None:
+                verdicts[number] = Verdict.SPARED, seen.problem
+            else:
+                rows[number] = seen.row
+                verdicts[number] = self._by_age(seen.row["location"], seen.row["modified"])
+        left = [number for number in range(len(rows)) if number not in gone]
+        return [rows[number] for number in left], [verdicts[number] for number in left]
+
+    def _by_age(self, location: str, modified: int) -> _Said:
         if modified == UNKNOWN_TIME:
             return Verdict.TOO_YOUNG, "its modification time is unknown"
         if self._ages is None:
@@ -71,9 +106,7 @@ class JudgeFiles:
         return Verdict.UNREFERENCED, None
 
 
-def _ask_vetoes(
-    registry: PluginRegistry, rows: Sequence[dict[str, object]], verdicts: list[tuple[Verdict, str | None]]
-) -> None:
+def _ask_vetoes(registry: PluginRegistry, rows: Sequence[dict[str, object]], verdicts: list[_Said]) -> None:
     by_location: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
         if verdicts[number][0] is Verdict.UNREFERENCED:
@@ -95,9 +128,15 @@ def bucket_of(key: str) -> int:
     return xxhash.xxh3_64_intdigest(key.encode()) % BUCKETS
 
 
-def judge(candidates: Dataset, ages: Mapping[str, StoreAges] | None, choice: ConnectorChoice) -> Dataset:
+def judge(
+    candidates: Dataset,
+    ages: Mapping[str, StoreAges] | None,
+    choice: ConnectorChoice,
+    *,
+    look_again: bool = False,
+) -> Dataset:
     """Judges all candidates, once; by their age only where ``ages`` has that of every store."""
-    return candidates.select(CANDIDATES).flat_map(JudgeFiles(ages, choice)).checkpoint()
+    return candidates.select(CANDIDATES).flat_map(JudgeFiles(ages, choice, look_again=look_again)).checkpoint()
 
 
 class SpareLocations:

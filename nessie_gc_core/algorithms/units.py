@@ -5,14 +5,14 @@ from __future__ import annotations
 import bisect
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.algorithms.disk import FILE
 from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.limits import AllowedLocations
-from nessie_gc_core.model.locations import LocationRules, outermost, scheme_of, with_slash
+from nessie_gc_core.model.locations import LocationRules, depth, folders_of, outermost, scheme_of, with_slash
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ class SweepPlan:
     """Raw path of a file that could not be read to the reason why, as far as they are named."""
     refused: dict[str, str] = field(default_factory=dict)
     """Raw location to the reason why the configuration keeps it from being swept (S13)."""
+    shared: list[str] = field(default_factory=list)
+    """Canonical places in the units to which contents write beside their base locations, and others may as well."""
     rules: LocationRules = field(default_factory=LocationRules)
     """The rules of the run, and the links that locations were found to lie behind."""
 
@@ -73,6 +75,17 @@ class SweepPlan:
             except UnknownLocationError as error:
                 log.warning("%s", error)
                 yield FILE
+
+    def freeze_shared(self, reason: str, *, unread: bool = False) -> None:
+        """Takes out every unit that others may write to: contents that are not known may have files there."""
+        self.freeze(self.shared, f"others may have files there: {reason}", unread=unread)
+
+    def refuse(self, prefix: str, reason: str) -> None:
+        """Takes out every unit that overlaps a canonical prefix, which is no error."""
+        start, end = self._overlapping(prefix)
+        for unit in self.units[start:end]:
+            self.refused.update(dict.fromkeys(unit.locations, reason))
+        del self.units[start:end]
 
     def freeze_all(self, reason: str) -> None:
         """Takes out every unit."""
@@ -124,27 +137,96 @@ def allowed_locations(
     return AllowedLocations(prefixes=tuple(stores), min_depth=min_depth, stores=named)
 
 
-def plan_units(locations: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:
-    """Merges raw base locations into sweep units."""
-    plan, spellings = SweepPlan(rules=rules), Spellings(rules)
+def plan_units(
+    locations: Iterable[str],
+    rules: LocationRules,
+    allowed: AllowedLocations,
+    *,
+    dropped: Iterable[str] = (),
+    shared: Iterable[str] = (),
+) -> SweepPlan:
+    """Merges raw locations into sweep units.
+
+    Args:
+        locations: base locations of live contents.
+        rules: how they are compared.
+        allowed: which of them may be swept.
+        dropped: base locations of contents that are gone.
+        shared: other places that live contents write to, and others may as well.
+    """
+    plan, spellings, live = SweepPlan(rules=rules), Spellings(rules), set(locations)
     places: dict[str, list[_Place]] = {}
-    for raw in sorted(set(locations)):
+    homes, swept = set[str](), set[tuple[str, str]]()
+    for raw in sorted({*live, *dropped}):
         try:
             place = _place_of(raw, rules, spellings)
         except UnknownLocationError as error:
             plan.unknown[raw] = str(error)
             continue
+        homes.update((place.canonical,) if raw in live else ())
         refusal = allowed.refusal(place.exact, rules.left_out(raw))
         if refusal is not None:
             plan.refused[raw] = refusal
             continue
+        swept.add((place.exact, rules.left_out(raw)))
         places.setdefault(place.canonical, []).append(place)
+    shared_places = _SharedPlaces(allowed, sorted(homes), swept)
+    for raw in sorted(set(shared) - live):
+        try:
+            place = _place_of(raw, rules, spellings)
+        except UnknownLocationError as error:
+            plan.refused[raw] = str(error)
+            continue
+        if shared_places.are_swept(place.exact, rules.left_out(raw)):
+            continue
+        refusal = shared_places.refusal(place, rules.left_out(raw))
+        if refusal is not None:
+            plan.refused[raw] = refusal
+            continue
+        plan.shared.append(place.canonical)
+        places.setdefault(place.canonical, []).append(place)
+    _merge(places, plan, spellings)
+    return plan
+
+
+def _merge(places: Mapping[str, Sequence[_Place]], plan: SweepPlan, spellings: Spellings) -> None:
+    """Makes units of places, and aliases of the links that lead to them."""
+    rules = plan.rules
     linked = [place for found in places.values() for place in found if place.written != place.canonical]
     links = dict(_link(place.written, place.canonical, spellings) for place in linked)
     plan.rules = replace(rules, path_aliases={**links, **rules.path_aliases})
     for root, inside in _by_root(places):
         plan.units.append(SweepUnit(root=root, locations=_spellings(inside, rules)))
-    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedPlaces:
+    """Which places that contents write to beside their base locations may be swept (S13)."""
+
+    allowed: AllowedLocations
+    homes: Sequence[str]
+    """Canonical base locations of live contents, sorted."""
+    swept: Collection[tuple[str, str]]
+    """Exact forms of base locations that are swept, each with what these leave out."""
+
+    def are_swept(self, exact: str, store: str) -> bool:
+        """Whether a base location that is swept holds a place."""
+        return any((folder, store) in self.swept for folder in folders_of(exact))
+
+    def refusal(self, place: _Place, store: str) -> str | None:
+        """Why it may not; ``None``: it may."""
+        name_it = "name it in `allow` if only tables of this catalog have files there"
+        if not self.allowed.prefixes:
+            return f"tables write there beside their locations, and others may as well; {name_it}"
+        refusal = self.allowed.refusal(place.exact, store)
+        if refusal is not None:
+            return refusal if "`allow`" in refusal else f"{refusal}; {name_it}"
+        if depth(place.exact) < 1:
+            return "is a whole bucket; give the tables that write there a folder in it"
+        first = bisect.bisect_left(self.homes, place.canonical)
+        if first < len(self.homes) and self.homes[first].startswith(place.canonical):
+            return "holds locations of tables, which are swept on their own; give its files a folder beside these"
+        return None
 
 
 def _by_root(places: Mapping[str, Sequence[_Place]]) -> Iterator[tuple[str, list[_Place]]]:

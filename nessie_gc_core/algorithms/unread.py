@@ -10,6 +10,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_rows
 from nessie_gc_core.model.locations import home_of_metadata
+from nessie_gc_core.model.relations import PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 
 
@@ -21,6 +22,8 @@ class UnreadContents:
     """Raw location to what is there."""
     unlocated: dict[str, str] = field(default_factory=dict)
     """Name of a content whose location is not known to what it is; nothing can be frozen for it."""
+    named_by: set[str | None] = field(default_factory=set)
+    """Raw metadata locations of these contents; ``None`` stands for one that has none."""
 
     def __bool__(self) -> bool:
         """Whether there is one."""
@@ -50,7 +53,19 @@ class UnreadContents:
                 plan.freeze_all(f"{raw} {reason}, and where it lies is not known: {error}")
         plan.unread.update(self.unlocated)
 
+    def are_known(self, version_files: Dataset) -> bool:
+        """Whether the files of all these contents are known all the same, from versions of a type that is read.
+
+        As those of a table that its catalog also shows under a type nobody reads, so that its location is frozen.
+        """
+        wanted = {path for path in self.named_by if path is not None}
+        if len(wanted) < len(self.named_by):
+            return False
+        read = version_files.where("kind", [PROBLEM], negate=True).where("path", sorted(wanted)) if wanted else None
+        return read is None or read.distinct(["path"]).count() == len(wanted)
+
     def _add(self, type_: str, key: str, location: object, metadata: object) -> None:
+        self.named_by.add(str(metadata) if metadata else None)
         homes = ([str(location)] if location else []) + ([home_of_metadata(str(metadata))] if metadata else [])
         for raw in homes:
             self.located[raw] = f"holds a content of type {type_}, which no installed plugin reads"

@@ -75,7 +75,9 @@ class ContentToFiles(Connector):
           statistics, and no option or policy gives them up (S25).
 
         Every file carries the content's base location; historic locations are sent along the same way, as
-        files of those. May come twice, in any order.
+        files of those. Other places that the content writes to, which may be others' as well (for Iceberg
+        ``write.data.path`` and the like), are sent as files of those that are ``shared``: they are swept only if the
+        configuration allows them by name, and kept out where anything is in doubt. May come twice, in any order.
 
         Raises:
             MissingFileError: the metadata file does not exist.

@@ -102,6 +102,22 @@ class SupportsCutListing(Protocol):
 
 
 @runtime_checkable
+class SupportsLookUp(Protocol):
+    """A lister that can look at single files, for those who have a list of files in place of a listing."""
+
+    def look_up(self, location: str, paths: Sequence[str]) -> Iterator[FileReference]:
+        """Those of some raw paths below a location that are stored now, each as ``list_files`` would give it.
+
+        What a listing would not give is left out: what is not there, directories and their markers, what lies behind a
+        link to a folder. In any order; each at most once. Called with the paths of one folder, as far as there are
+        folders.
+
+        Raises:
+            ListingError, ServiceUnavailableError, AccessDeniedError: as for ``list_files``; nothing is concluded then.
+        """
+
+
+@runtime_checkable
 class SupportsLeftAlone(Protocol):
     """A lister that can tell how many names it leaves out because they are no files of anybody's."""
 

@@ -45,6 +45,11 @@ class ReachableFile:
     """Raw base location of the content, set on the files that ``ContentToFiles.files`` yields."""
     length: int | None = None
     """Least size in bytes, where the parent of an expandable file says it; a shorter file is cut off."""
+    shared: bool = False
+    """Whether ``location`` is no base location but another place the content writes to, as ``write.data.path``.
+
+    Such places may be others' as well: they are swept only if the configuration allows them by name (S13).
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

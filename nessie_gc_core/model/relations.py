@@ -37,10 +37,12 @@ VERSION_FILES = pa.schema(
         pa.field("content_id", pa.string(), nullable=False),
         pa.field("problem", pa.string()),
         pa.field("missing", pa.bool_()),
+        pa.field("shared", pa.bool_(), nullable=False),
     ]
 )
 """What content versions expand to: one row per file, with its least length and the content's raw base location.
 
+In a row that is ``shared`` the location is another place that the content writes to, which may be others' as well.
 A row of kind :data:`PROBLEM` names a file that could not be read, why, and whether it is not there at all.
 """
 

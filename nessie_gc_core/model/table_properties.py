@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 GC_ENABLED = "gc.enabled"
 """The property by which a table says whether its files may be deleted."""
+
+
+WRITE_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+"""Properties with places that writers use beside the location, or did so in older versions of Iceberg."""
+
+
+def write_paths(properties: Mapping[str, object]) -> Sequence[str]:
+    """The raw places that a table's properties name for new files; the older ones that they named are not known."""
+    found = (properties.get(name) for name in WRITE_PATHS)
+    return list(dict.fromkeys(path for path in found if isinstance(path, str)))
 
 
 def gc_enabled(properties: Mapping[str, object]) -> bool:

@@ -69,6 +69,11 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
     return sorted(found, key=lambda dropped: (dropped.location, dropped.name))
 
 
+def gone_for_long(run: SweepRun, rule: DroppedRule, register: Sequence[SeenContent]) -> set[str]:
+    """The contents of some entries of the register, none of them live, that have been gone for longer than a time."""
+    return _Finder(run, rule).gone_for_long(register)
+
+
 class _Finder:
     """Asks the witnesses of one run."""
 
@@ -105,6 +110,14 @@ class _Finder:
                 unplaced.extend(() if locations else (found.version,))
                 yield from self._usable(locations, found.version.content_key, found.since)
             yield from self._located(unplaced, {id_: found.since for id_, found in said.items()})
+
+    def gone_for_long(self, register: Sequence[SeenContent]) -> set[str]:
+        """The contents of entries that are gone for long enough, by every entry and by the live sets."""
+        young = {seen.content_id for seen in register if not self._is_old(seen.first_seen, seen.last_seen)}
+        old: set[str] = set()
+        for some in in_pieces(sorted({seen.content_id for seen in register} - young), ASKED_AT_ONCE):
+            old.update(id_ for id_, gone in self._gone_since(some).items() if self._is_old(gone.since))
+        return old
 
     def _gone_since(self, content_ids: Sequence[str]) -> Mapping[str, _Gone]:
         """Each content with the instant since when it is known to be gone, and what it was."""

@@ -129,6 +129,17 @@ def max_delete_percent_option() -> float | None:
     )
 
 
+def file_list_option() -> Sequence[str]:
+    """Declares lists of files in place of listings."""
+    return option(
+        (),
+        section=SWEEP,
+        metavar="FILE",
+        help="Take what is stored from this list (Parquet, CSV or JSON lines) instead of listing; may be given several "
+        "times.",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRule:
     """Which contents that are gone are swept."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.expansion_cache import ExpansionCache
@@ -21,7 +23,7 @@ from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import to_rows, version_rows
 from nessie_gc_core.model.live_sets import SeenContent
 from nessie_gc_core.model.locations import LocationRules, scheme_of
-from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.work import Work
 from nessie_gc_core.services.dropped import dropped_contents
@@ -31,11 +33,12 @@ from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
+from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
 from nessie_gc_core.services.watch import watched
 
 _REMEMBERED_AT_ONCE = 10_000
 """How many contents and locations are handed to the live-set store at once."""
-_HOMES = pa.schema([pa.field(name, pa.string()) for name in ("content_id", "content_type", "location")])
+_HOMES = pa.schema([VERSION_FILES.field(name) for name in ("content_id", "content_type", "location", "shared")])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +84,16 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     unread = UnreadContents()
     if types - read_types:
         unread.find(versions, read_types)
-    homes = _homes(version_files)
+    homes, shared = _homes(version_files)
     gone: Sequence[Dropped] = ()
     if dropped is not None:
-        gone = dropped_contents(run, dropped, _raw_locations(homes), all_are_read=not unread)
-    plan = _plan(homes, [each.location for each in gone], unread, run)
+        known = itertools.chain(_raw_locations(homes), _comparable(shared, run.choice.rules()))
+        gone = dropped_contents(run, dropped, known, all_are_read=not unread)
+    plan = _plan(homes, shared, [each.location for each in gone], unread, run)
+    freeze_for_unread(plan, unread, version_files)
+    refuse_places_of_others(plan, run, dropped)
     if remember:
-        _remember(homes, plan.rules, run)
+        _remember(homes, shared, plan.rules, run)
     return Located(
         plan=plan,
         versions=versions,
@@ -126,6 +132,8 @@ def find_needed(
     forgotten = Forgotten.of((each.location for each in located.dropped if each.listed), plan.rules)
     if problems:
         forgotten.freeze(plan, problems.example())
+        plan.freeze_shared(problems.example())
+    refuse_unused(plan, expansion)
     run.report.tolerated_missing = problems.tolerated
     run.report.files_expanded += run.report.content_versions + expansion.files_read
     run.report.files_cached += cache.files_known if cache is not None else 0
@@ -184,11 +192,13 @@ def _read_versions(versions: Dataset, read_types: frozenset[str], run: SweepRun)
 
 
 # ---- where it lies ------------------------------------------------------------------------------------
-def _plan(homes: pa.Table, dropped: Iterable[str], unread: UnreadContents, run: SweepRun) -> SweepPlan:
-    """Sweep units of all base locations; what no plugin reads is frozen (S23)."""
+def _plan(
+    homes: pa.Table, shared: pa.Table, dropped: Iterable[str], unread: UnreadContents, run: SweepRun
+) -> SweepPlan:
+    """Sweep units of all base locations and shared places; what no plugin reads is frozen (S23)."""
     rules = run.choice.rules()
     allowed = run.parameters.allowed(rules)
-    plan = plan_units(itertools.chain(_raw_locations(homes), dropped), rules, allowed)
+    plan = plan_units(_raw_locations(homes), rules, allowed, dropped=dropped, shared=_raw_locations(shared))
     if not allowed.prefixes:
         run.report.warn("no allowed locations are configured (`allow`): any location that is deep enough is swept")
     unread.freeze(plan)
@@ -214,15 +224,16 @@ def _freeze_unusable(plan: SweepPlan, run: SweepRun) -> None:
                 plan.freeze([unit.root], problem)
 
 
-def _remember(homes: pa.Table, rules: LocationRules, run: SweepRun) -> None:
-    """Records base locations in the live set, and contents in the register that outlives it."""
-    now = run.clock()
-    for batch in homes.to_batches(max_chunksize=_REMEMBERED_AT_ONCE):
+def _remember(homes: pa.Table, shared: pa.Table, rules: LocationRules, run: SweepRun) -> None:
+    """Records base locations in the live set, and contents in the register that outlives it, shared places as well."""
+    now, usable = run.clock(), frozenset(_comparable(shared, rules))
+    for batch in itertools.chain(*(table.to_batches(max_chunksize=_REMEMBERED_AT_ONCE) for table in (homes, shared))):
         seen, found = [], []
-        for content_id, type_, location in to_rows(batch, *_HOMES.names):
-            if location is None:
+        for content_id, type_, location, is_shared in to_rows(batch, *_HOMES.names):
+            if location is None or (is_shared and location not in usable):
                 continue
-            found.append((str(content_id), str(location)))
+            if not is_shared:
+                found.append((str(content_id), str(location)))
             canonical = _canonical_or_raw(rules, str(location))
             seen.append(
                 SeenContent(
@@ -237,13 +248,23 @@ def _remember(homes: pa.Table, rules: LocationRules, run: SweepRun) -> None:
         run.store.register_contents(run.live_set.repository, seen)
 
 
-def _homes(version_files: Dataset) -> pa.Table:
-    """Distinct content, type and raw base location of some version files (:data:`VERSION_FILES`)."""
-    return version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
+def _homes(version_files: Dataset) -> tuple[pa.Table, pa.Table]:
+    """Distinct content, type and raw location of some version files (:data:`_HOMES`): base locations, shared places."""
+    found = version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
+    return found.filter(~pc.field("shared")), found.filter(pc.field("shared"))
 
 
 def _raw_locations(homes: pa.Table) -> Iterator[str]:
     yield from (location for location in homes.column("location").to_pylist() if location is not None)
+
+
+def _comparable(shared: pa.Table, rules: LocationRules) -> Iterator[str]:
+    """The raw shared places that can be compared: whoever can set a property must not keep others from being found."""
+    for raw in _raw_locations(shared):
+        with contextlib.suppress(UnknownLocationError):
+            rules.place_prefix(raw)
+            if rules.climbed(raw) is None:
+                yield raw
 
 
 def _canonical_or_raw(rules: LocationRules, location: str) -> str:

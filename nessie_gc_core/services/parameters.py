@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+from nessie_gc_core.algorithms.file_list_source import check_file_lists
 from nessie_gc_core.algorithms.forgotten import plan_warehouses
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
@@ -25,6 +26,7 @@ from nessie_gc_core.services.finding_parameters import (
     dropped_after_option,
     dropped_under_option,
     expected_file_count_option,
+    file_list_option,
     fpp_option,
     max_delete_percent_option,
     max_file_modification_option,
@@ -131,6 +133,7 @@ class CollectionParameters(DeletionParameters):
         section=SWEEP,
         help="Accepted for the original's sake; the filter is sized for what is there, so it is never overfull.",
     )
+    file_list: Sequence[str] = file_list_option()
     dropped_after: timedelta | None = dropped_after_option()
     dropped_under: Sequence[str] = dropped_under_option()
     min_age: timedelta = min_age_option()
@@ -175,6 +178,7 @@ class CollectionParameters(DeletionParameters):
         DeletionParameters.check(self, choice)
         self.age.check(floor=not self.no_age_floor)
         self._check_dropped_under(choice.rules())
+        check_file_lists(self.file_list)
         if not 0 < self.fpp < 1:
             raise ConfigurationError(f"`fpp` must lie between 0 and 1, not {self.fpp}")
 
@@ -185,6 +189,8 @@ class CollectionParameters(DeletionParameters):
             raise ConfigurationError("`dropped_under` needs `dropped_after`: for how long a table has to be gone")
         if not self.allow:
             raise ConfigurationError("`dropped_under` needs `allow`: name the warehouse there, too")
+        if self.file_list:
+            raise ConfigurationError("`dropped_under` and `file_list` do not go together: only a listing shows tables")
         if self.defer_deletes:
             raise ConfigurationError("`dropped_under` and `defer_deletes` do not go together: delete at once")
         plan = plan_warehouses(self.dropped_under, rules, self.allowed(rules))

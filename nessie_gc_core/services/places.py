@@ -60,7 +60,8 @@ class Homes:
         """Content ids and raw base locations; nothing of the versions that cannot be read."""
         if self._files is None:
             return
-        found = self._files.where("kind", [PROBLEM], negate=True).present("location").select(_HOMES)
+        files = self._files.where("kind", [PROBLEM], negate=True).where("shared", [False])
+        found = files.present("location").select(_HOMES)
         for batch in found.distinct(_HOMES.names).batches():
             for content_id, location in to_rows(batch, *_HOMES.names):
                 yield str(content_id), str(location)

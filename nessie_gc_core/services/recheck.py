@@ -15,6 +15,7 @@ from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
+from nessie_gc_core.services.shared_places import freeze_for_unread
 
 _BECAME_LIVE = "a reference that is new or moved reaches it"
 
@@ -83,6 +84,9 @@ class Recheck:
         finder.freeze(problems, newly.version_files, index, plan, strict=run.parameters.strict_unknown)
         if problems or unread:
             scope.forgotten.freeze(plan, problems.example() if problems else "no plugin reads what became live")
+        if problems:
+            plan.freeze_shared(problems.example())
+        freeze_for_unread(plan, unread, newly.version_files)
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
         keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()

@@ -28,6 +28,7 @@ from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
+from nessie_gc_core.services.file_lists import not_in_lists, stored_by_lists
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.forgotten import held_back
 from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
@@ -226,7 +227,11 @@ class _Sweep:
         run = self._run
         run.tell("list", 0, None)
         with run.report.phase("list"), watched(run, lambda done: run.tell("list", done.files_listed, None)):
-            stored = list_units(run.engine, units, run.choice, rules)
+            names = self._parameters.file_list
+            if names:
+                stored = stored_by_lists(run, names, units, rules)
+            else:
+                stored = list_units(run.engine, units, run.choice, rules)
             counts = StoredCounts(stored)
         run.report.left_alone = counts.left_alone
         run.report.files_in = counts.files_by_unit
@@ -243,12 +248,13 @@ class _Sweep:
         with report.phase("subtract"):
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
-            lost = self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan)
+            lost = self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan, counts)
             stored = stored.where("unit", sorted(plan.roots))
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
             candidates = self._candidates(stored, needed.expansion.reachable(), counts.with_sidecars)
-            return lost, self._planned(judge(candidates, ages, run.choice))
+            look_again = bool(self._parameters.file_list)
+            return lost, self._planned(judge(candidates, ages, run.choice, look_again=look_again))
 
     def _ages(self, plan: SweepPlan) -> dict[str, StoreAges]:
         """What the clock of every store says about ages (S8)."""
@@ -277,17 +283,21 @@ class _Sweep:
             self._run.report.warn(f"{left_out:,} files of the plan are needed, changed or gone by now, and left out")
         return mine
 
-    def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan) -> Dataset:
+    def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
         """Reachable files that are not stored, which are reported; freezes units in which none was found."""
         mine = expansion.written().where("unit", sorted(plan.roots)).distinct(["unit", "key"])
         lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
-        self._run.report.lost.files = sum(lost_by_unit.values())
+        if self._parameters.file_list:
+            lost, units = not_in_lists(self._run, lost_by_unit, counts.files_by_unit)
+            missing = {unit: lost_by_unit[unit] for unit in units}
+        else:
+            missing = lost_by_unit
+            self._run.report.lost.files = sum(lost_by_unit.values())
         for row in lost.head(MAX_NAMES).to_pylist():
             self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced and not stored"))
-        if lost_by_unit:
-            needed = subtract.count_by_unit(mine)
-            for unit, missing in lost_by_unit.items():
-                if missing == needed[unit]:
-                    plan.freeze([unit], "the listing shows none of the files that should be there")
+        needed = subtract.count_by_unit(mine) if missing else {}
+        for unit, files in missing.items():
+            if files == needed[unit]:
+                plan.freeze([unit], "the listing shows none of the files that should be there")
         return lost

@@ -34,6 +34,8 @@ class WrittenContent:
     listed: frozenset[str] = frozenset()
     """Raw paths of files of other snapshots that its metadata lists, with their statistics: needed by a version
     without a snapshot id. Give some where a content type has snapshots."""
+    shared: frozenset[str] = frozenset()
+    """Raw places that its metadata names for new files beside the base location, and that others may use as well."""
 
 
 class ContentToFilesContract(OptionsTests):
@@ -162,9 +164,22 @@ class ContentToFilesContract(OptionsTests):
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
         for content in contents:
-            locations = {file.location for file in reader.files(content.version)}
-            assert None not in locations
-            assert content.location in locations
+            files = list(reader.files(content.version))
+            assert None not in {file.location for file in files}
+            assert content.location in {file.location for file in files if not file.shared}
+
+    @demands(
+        "S13: places that a content writes to beside its base location come as files that are shared, with the path of "
+        "a file that is needed; base locations do not."
+    )
+    def test_s13_places_that_others_may_use_are_told_apart_from_the_base_location(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        for content in contents:
+            files = list(reader.files(content.version))
+            assert content.shared == {file.location for file in files if file.shared}
+            assert content.shared.isdisjoint({file.location for file in files if not file.shared})
+            assert content.needed >= {file.path for file in files if file.shared}
 
     @demands("A kind expands only to kinds that come later in expandable_kinds, or the walk would not end.")
     def test_a_kind_expands_only_to_later_kinds(

@@ -16,6 +16,7 @@ from nessie_gc_core.connectors import (
     ListingPart,
     SupportsCutListing,
     SupportsLeftAlone,
+    SupportsLookUp,
     SupportsSplitListing,
     SupportsStoreClock,
     SupportsVersioning,
@@ -179,6 +180,51 @@ class ListerSituationTests(FileStoreFixtures):
         found = _cut(lister, location, parts)
         assert once(wanted) == paths(found)
         assert {location} == {file.location for file in found}
+
+    @demands(
+        "SupportsLookUp: the files of some paths come as a listing gives them, each once, and what is not there does "
+        "not come. Compare whole names: `a` is not `a.parquet`."
+    )
+    def test_files_that_are_looked_up_are_those_of_the_listing(
+        self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str]
+    ) -> None:
+        if not isinstance(lister, SupportsLookUp):
+            skip_without(lister, SupportsLookUp)
+        wanted = [*odd_paths, "top", "data/a.parquet"]
+        for path in (*wanted, "data/a.parquet.crc", "data/b.parquet", "topmost"):
+            put_file(location, path, b"x")
+        put_file(location.rstrip("/") + "2/", "top", b"")
+        missing = ["data", "data/a", "data/c.parquet", "to", "top/", "top/a", "never/made/a", "..", ""]
+        listed = {file.path: file for file in lister.list_files(location)}
+        found = list(lister.look_up(location, [*wanted, *missing]))
+        assert once(wanted) == paths(found)
+        assert [listed[file.path] for file in found] == found
+        assert list(lister.look_up(location + "never/made/", ["a"])) == []
+
+    @demands(
+        "SupportsLookUp: what a listing leaves out does not come: directories and their markers, and what lies behind "
+        "a link to a folder (S22, S24)."
+    )
+    def test_what_is_not_listed_is_not_looked_up(
+        self,
+        lister: FileLister,
+        location: str,
+        put_file: PutFile,
+        put_directory: PutDirectory | NotPossible,
+        put_link: PutLink | NotPossible,
+    ) -> None:
+        if not isinstance(lister, SupportsLookUp):
+            skip_without(lister, SupportsLookUp)
+        put_file(f"{location}t/", "here", b"x")
+        asked = ["here"]
+        if not isinstance(put_directory, NotPossible):
+            put_directory(f"{location}t/", "empty")
+            asked += ["empty", "empty/"]
+        if not isinstance(put_link, NotPossible):
+            put_file(f"{location}other/", "in/elsewhere", b"x")
+            put_link(f"{location}t/", "link", f"{location}other/")
+            asked += ["link", "link/in/elsewhere"]
+        assert once(["here"]) == paths(lister.look_up(f"{location}t/", asked))
 
     @demands("A shareable lister is used from several threads at once. Keep no state that changes an answer.")
     def test_threads_get_the_same_listings(self, lister: FileLister, location: str, put_file: PutFile) -> None:

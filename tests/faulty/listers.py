@@ -4,7 +4,7 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -66,6 +66,9 @@ class GoodLister(FileLister):
     def list_part(self, location: str, part: str) -> Iterator[FileReference]:
         if part == "0":
             yield from self.list_files(location)
+
+    def look_up(self, location: str, paths: Sequence[str]) -> Iterator[FileReference]:
+        yield from (file for file in self.list_files(location) if file.path in paths)
 
     def store_time(self, location: str) -> datetime:
         return datetime.now(UTC)
@@ -333,6 +336,37 @@ class ForgetsWhatItCut(GoodLister):
         if part is None:
             yield from itertools.islice(self.list_files(location), 5)
             yield ListingPart("rest")
+
+
+LOOKED_UP = "test_files_that_are_looked_up_are_those_of_the_listing"
+
+
+@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of some paths come as a listing gives them")
+class LooksUpPrefixes(GoodLister):
+    def look_up(self, location, paths):
+        return (file for file in self.list_files(location) if file.path.startswith(tuple(paths)))
+
+
+@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of some paths come as a listing gives them")
+class LooksUpWhatIsNotThere(GoodLister):
+    def look_up(self, location, paths):
+        return (FileReference(location=location, path=path, size=1, modified=datetime.now(UTC)) for path in paths)
+
+
+@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of some paths come as a listing gives them")
+class LooksUpWithoutTimes(GoodLister):
+    def look_up(self, location, paths):
+        return (copy(file, modified=None) for file in super().look_up(location, paths))
+
+
+@fault(ListerTests, "test_what_is_not_listed_is_not_looked_up", "SupportsLookUp: what a listing leaves out does not")
+class LooksUpThroughLinks(GoodLister):
+    def look_up(self, location, paths):
+        seen = {file.path for file in super().look_up(location, paths)}
+        yield from super().look_up(location, paths)
+        for path in paths:
+            if path not in seen and "/in/" in path:
+                yield FileReference(location=location, path=path, size=1, modified=datetime.now(UTC))
 
 
 @fault(ListerTests, "test_threads_get_the_same_listings", "A shareable lister is used from several threads")

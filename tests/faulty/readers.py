@@ -27,6 +27,8 @@ class GoodReader(ContentToFiles):
         path = version.metadata_location
         found = self.read(path)
         yield ReachableFile(path=path, kind="METADATA", location=found["location"])
+        for place in found["writes_to"]:
+            yield ReachableFile(path=path, kind="METADATA", location=place, shared=True)
         for number, listed in found["lists"].items():
             if version.snapshot_id is None or str(version.snapshot_id) == number:
                 yield ReachableFile(path=listed, kind="LIST", location=found["location"])
@@ -70,7 +72,7 @@ class ReaderTests(ContentToFilesContract):
             Path(lists[number]).write_text(json.dumps({"files": [f"{base}/{number}.parquet"]}))
         metadata = tmp_path / "t" / "metadata"
         metadata.parent.mkdir()
-        metadata.write_text(json.dumps({"location": base, "lists": lists}))
+        metadata.write_text(json.dumps({"location": base, "lists": lists, "writes_to": [f"{tmp_path}/all"]}))
         version = ContentVersion(
             content_id="id",
             content_type="SIMPLE",
@@ -81,7 +83,8 @@ class ReaderTests(ContentToFilesContract):
         )
         older = frozenset({lists[1], f"{base}/1.parquet"})
         needed = frozenset({str(metadata), lists[2], f"{base}/2.parquet"})
-        return [WrittenContent(version=version, location=base, needed=needed, dead=older, listed=older)]
+        shared = frozenset({f"{tmp_path}/all"})
+        return [WrittenContent(version=version, location=base, needed=needed, dead=older, listed=older, shared=shared)]
 
     @pytest.fixture
     def missing(self, contents, tmp_path):
@@ -110,6 +113,7 @@ NAMES = "test_metadata_files_have_the_names_that_it_says"
 OTHERS = "test_contents_are_not_kept_by_others"
 MISSING = "test_missing_metadata_is_an_error_that_names_the_file"
 UNREADABLE = "test_unreadable_metadata_is_an_error_and_not_missing"
+SHARED = "test_s13_places_that_others_may_use_are_told_apart_from_the_base_location"
 FIRST_HAND = "test_files_at_first_hand_carry_a_location_and_the_base_location_comes"
 
 
@@ -237,6 +241,31 @@ class WithoutLocation(GoodReader):
 class TidiesTheLocation(GoodReader):
     def files(self, version):
         return (replace(file, location=f"file://{file.location}/") for file in super().files(version))
+
+
+@fault(ReaderTests, SHARED, "S13: places that a content writes to beside its base location come as files that are")
+class LeavesOtherPlacesOut(GoodReader):
+    def files(self, version):
+        return (file for file in super().files(version) if not file.shared)
+
+
+@fault(ReaderTests, SHARED, "S13: places that a content writes to beside its base location come as files that are")
+class TakesOtherPlacesForBaseLocations(GoodReader):
+    def files(self, version):
+        return (replace(file, shared=False) for file in super().files(version))
+
+
+@fault(ReaderTests, SHARED, "S13: places that a content writes to beside its base location come as files that are")
+class NamesFilesThatAreNotNeeded(GoodReader):
+    def files(self, version):
+        for file in super().files(version):
+            yield replace(file, path=f"{file.location}/") if file.shared else file
+
+
+@fault(ReaderTests, FIRST_HAND, "S1: every file from files carries the base location")
+class SharesItsBaseLocation(GoodReader):
+    def files(self, version):
+        return (replace(file, shared=True) for file in super().files(version))
 
 
 @fault(ReaderTests, "test_a_kind_expands_only_to_later_kinds", "A kind expands only to kinds that come later")

@@ -60,7 +60,7 @@ def stage_second_snapshot(metadata: dict[str, Any]) -> None:
     metadata["snapshot-log"] = [e for e in metadata["snapshot-log"] if e["snapshot-id"] != second["snapshot-id"]]
 
 
-def collect(folder: Path, **more: OptionValue) -> GcReport:
+def collect(folder: Path, sweep: SweepParameters | None = None, **more: OptionValue) -> GcReport:
     """Ages every file, and collects with the policy that keeps least."""
     long_ago = time.time() - 30 * 86400
     for path in (folder / "warehouse").rglob("*"):
@@ -69,7 +69,7 @@ def collect(folder: Path, **more: OptionValue) -> GcReport:
     engine = LocalEngine(spill_directory=str(folder))
     store = MemoryLiveSetStore.from_options({})
     with IcebergCatalogConnector.from_options(options) as repository, store, engine:
-        return LakeServices(repository=repository, store=store, engine=engine, clock=utc_now).collect("1")
+        return LakeServices(repository=repository, store=store, engine=engine, clock=utc_now).collect("1", sweep=sweep)
 
 
 def collect_on_days(folder: Path, days: Mapping[int, Callable[[], object]], **more: OptionValue) -> None:
@@ -111,6 +111,65 @@ def test_files_of_expired_snapshots_go(catalog: Catalog, tmp_path: Path) -> None
     assert 2 == report.unreferenced.files
     assert 0 == report.lost.files
     assert 6 == catalog.load_table("sales.orders").scan().to_arrow().num_rows
+
+
+def test_what_two_tables_write_to_in_the_layout_for_object_stores_is_swept_by_name(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    shared = tmp_path / "warehouse" / "all"
+    properties = {"write.data.path": f"file://{shared}", "write.object-storage.enabled": "true"}
+    tables = [write(catalog, name, appends=3, properties=properties) for name in ("orders", "clicks")]
+    data = [path for path in shared.rglob("*.parquet") if len(path.relative_to(shared).parts) > 4]
+    assert 6 == len(data)
+    left_over = data[0].with_name("left-over.parquet")
+    left_over.write_bytes(b"left over")
+
+    refused = collect(tmp_path).refused
+    assert left_over.exists()
+    report = collect(tmp_path, SweepParameters(allow=[f"file://{tmp_path}/warehouse"]))
+
+    assert [f"file://{shared}"] == list(refused)
+    assert not left_over.exists()
+    assert all(path.exists() for path in data)
+    assert [6, 6] == [catalog.load_table(table.name()).scan().to_arrow().num_rows for table in tables]
+    assert ({}, {}, 0) == (report.refused, report.unread, report.exit_code)
+
+
+def test_a_location_that_a_table_has_left_is_not_swept_and_keeps_what_is_needed(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    """Its metadata log still names files there, which may be those of a table that others registered elsewhere."""
+    table = write(catalog, "orders", appends=2)
+    left = orphan(table)
+    rewrite(table, lambda metadata: metadata.update({"location": f"file://{tmp_path}/warehouse/sales/moved"}))
+    moved = catalog.load_table("sales.orders")
+    moved.append(ROWS)
+    orphan(moved).write_bytes(b"left over")
+
+    report = collect(tmp_path)
+
+    assert left.exists()
+    assert not orphan(moved).exists()
+    moved = catalog.load_table("sales.orders")
+    assert [2, 4, 6] == [moved.scan(snapshot_id=s.snapshot_id).to_arrow().num_rows for s in moved.metadata.snapshots]
+    assert 0 == report.lost.files
+
+
+@pytest.mark.parametrize("theirs", ["all", "all-of-theirs"])
+def test_a_table_that_another_tool_collects_freezes_what_it_writes_to_and_nothing_else(
+    catalog: Catalog, tmp_path: Path, theirs: str
+) -> None:
+    shared, place = tmp_path / "warehouse" / "all", f"file://{tmp_path}/warehouse/{theirs}"
+    write(catalog, "orders", appends=2, properties={"write.data.path": f"file://{shared}"})
+    write(catalog, "theirs", appends=2, properties={"write.data.path": place, "gc.enabled": "false"})
+    left_over = shared / "left-over.parquet"
+    left_over.write_bytes(b"left over")
+
+    report = collect(tmp_path, SweepParameters(allow=[f"file://{tmp_path}/warehouse"]))
+
+    assert left_over.exists() == (theirs == "all")
+    assert 4 == catalog.load_table("sales.theirs").scan().to_arrow().num_rows
+    assert 0 == report.exit_code
 
 
 def test_a_table_that_another_tool_collects_keeps_every_file(catalog: Catalog, tmp_path: Path) -> None:

@@ -150,6 +150,20 @@ def test_tables_in_each_others_locations_keep_their_files(lake: ExpiryLake) -> N
     assert 5 == len(lake.snapshots("db.inner"))
 
 
+def test_files_at_a_place_beside_the_location_go_where_it_is_allowed(lake: ExpiryLake) -> None:
+    lake.table(write__data__path=f"file://{lake.warehouse}/shared/data")
+    shared = lake.files("shared")
+    assert 4 == len(shared)
+
+    first = lake.expire(retain_last=3)
+    assert shared == lake.files("shared")
+    second = lake.expire(allow=[f"file://{lake.warehouse}"])
+
+    assert any("lie outside of the locations" in each for each in first.collection.warnings)
+    assert lake.needed() & lake.files("shared") <= lake.files("shared") < shared
+    assert {"db.t": Committed.EXPIRED} == outcomes(second)
+
+
 def test_files_that_are_too_young_wait_for_a_collection(lake: ExpiryLake) -> None:
     lake.table()
     before = lake.files()

@@ -81,7 +81,7 @@ def _logged(planned: Iterable[PlannedTable]) -> Iterator[Row]:
     for each in planned:
         table = each.table
         for path in each.removal.metadata_files:
-            yield (path, FileKind.METADATA, ICEBERG_SNAPSHOT, None, table.location, table.content_id, None, None)
+            yield (path, FileKind.METADATA, ICEBERG_SNAPSHOT, None, table.location, table.content_id, None, None, False)
 
 
 def _warn_of_unreadable(problems: Dataset, run: SweepRun) -> None:

@@ -26,6 +26,7 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT
 from nessie_gc_core.model.table_metadata import Removal, TableMetadata
+from nessie_gc_core.model.table_properties import write_paths
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.clocks import times_now
@@ -176,7 +177,9 @@ class _Expiry(Purpose):
     def restrict(self, plan: SweepPlan) -> None:
         """Leaves the locations of the tables from which something goes, and those where earlier runs were stopped."""
         assert self._unfinished is not None
-        locations = {*(each.table.location for each in self._expected.planned), *self._unfinished.locations()}
+        tables = [each.table for each in self._expected.planned]
+        mine = (place for table in tables for place in (table.location, *write_paths(table.properties)))
+        locations = {*mine, *self._unfinished.locations()}
         self._places = {location: place for location in locations if (place := _place(location, plan)) is not None}
         plan.keep(self._places.values())
 

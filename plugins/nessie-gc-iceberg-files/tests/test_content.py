@@ -42,6 +42,20 @@ def test_every_file_carries_the_raw_location(reader, put, version_of):
     assert {"s3a://b/%C3%BC ber#?/t"} == {file.location for file in reader.files(version_of(path))}
 
 
+def test_places_that_properties_name_for_new_files_are_shared_and_come_once(reader, put, version_of):
+    properties = {
+        "write.data.path": "s3://b/all",
+        "write.object-storage.path": "s3://b/all",
+        "write.folder-storage.path": 7,
+        "write.object-storage.enabled": "true",
+        "write.parquet.compression-codec": "s3://b/no-place",
+    }
+    path = put("v1.metadata.json", Table("/wh/t", extra={"properties": properties}).bytes())
+    files = list(reader.files(version_of(path, -1)))
+    assert [("/wh/t", False), ("s3://b/all", True)] == [(file.location, file.shared) for file in files]
+    assert {path} == {file.path for file in files}
+
+
 def test_s14_branches_and_tags_hold_their_snapshots(reader, put, version_of):
     table = Table("/wh/t", snapshots=[S1, S2, S3], current=3, refs={"main": 3, "audit": 1})
     path = put("v1.metadata.json", table.bytes())

@@ -368,7 +368,9 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
         old = put("metadata/snap-0.avro", manifest_list_bytes([]))
         old_statistics = f"{base}/metadata/0.stats"
         snapshots = [Snapshot(0, old), Snapshot(1, snapshot)]
-        table = Table(base, snapshots=snapshots, current=1, statistics={0: old_statistics})
+        paths = {"write.data.path": "s3a://b/d%20 #?/", "write.metadata.path": "m", "write.object-storage.path": ""}
+        extra = {"properties": {**paths, "write.object-storage.enabled": "true", "gc.enabled": "true"}}
+        table = Table(base, snapshots=snapshots, current=1, statistics={0: old_statistics}, extra=extra)
         metadata = put("metadata/00001-of-the-table.gz.metadata.json", table.bytes(packed=True))
         view = put("metadata/00000-of-the-view.metadata.json", view_bytes(base))
         return [
@@ -378,6 +380,7 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
                 needed=frozenset({metadata, snapshot, manifest, live.path}),
                 dead=frozenset({dead.path, old, old_statistics}),
                 listed=frozenset({old, old_statistics}),
+                shared=frozenset(paths.values()),
             ),
             WrittenContent(
                 version=version_of(metadata, 0, ICEBERG_SNAPSHOT),

@@ -231,7 +231,8 @@ def build_tables(lake):
     three = two.overwrite("d.parquet")
     held, expired = three.hold(1), three.expire(1, 2)
     moved = expired.move_to("memory://warehouse/db/t-moved").append("e.parquet")
-    states = [empty, one, two, three, held, expired, moved]
+    beside = moved.writing_to("memory://warehouse/all", "").append("memory://warehouse/all/f.parquet")
+    states = [empty, one, two, three, held, expired, moved, beside]
     older = replace(three, current=1)
     everything = {path for state in states for path in state.needed}
     contents = [
@@ -240,6 +241,7 @@ def build_tables(lake):
             location=state.location,
             needed=state.needed,
             dead=frozenset(everything - state.needed),
+            shared=frozenset(state.writes_to),
         )
         for state in (*states, older)
     ]
@@ -311,6 +313,7 @@ class TestMemoryContentToFilesOnADisk(TestMemoryContentToFiles):
                 needed=frozenset(map(moved, content.needed)),
                 dead=frozenset(map(moved, content.dead)),
                 listed=frozenset(map(moved, content.listed)),
+                shared=frozenset(map(moved, content.shared)),
             )
             for content in contents
         ]

@@ -20,6 +20,7 @@ from nessie_gc_core.model import (
     Reference,
     TableMetadata,
 )
+from nessie_gc_core.model.table_properties import WRITE_PATHS
 from nessie_gc_iceberg_catalog.content_types import LEFT_OUT, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.names import commit_id
 from nessie_gc_iceberg_catalog.selection import Selection
@@ -27,12 +28,6 @@ from nessie_gc_iceberg_catalog.selection import Selection
 log = logging.getLogger(__name__)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OTHER_LOCATIONS = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +155,7 @@ def _frozen(states: ContentStates, properties: Mapping[str, Any], selection: Sel
     if type_ is None:
         return
     log.debug("table %s is left alone: %s", states.name, type_)
-    named = [("", location), *((f":{key}", properties[key]) for key in _OTHER_LOCATIONS if properties.get(key))]
+    named = [("", location), *((f":{key}", properties[key]) for key in WRITE_PATHS if properties.get(key))]
     for suffix, frozen in named:
         yield _beside(states, type_, content_id=states.content_id + suffix, location=str(frozen))
 

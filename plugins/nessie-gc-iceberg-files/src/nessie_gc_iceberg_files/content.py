@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from nessie_gc_core.connectors import ContentToFiles
@@ -67,7 +67,9 @@ class IcebergContentToFiles(ContentToFiles):
             yield parse_view(path, self._reader.read(path)).file(path, FileKind.METADATA)
             return
         metadata = self._table(path)
-        yield metadata.file(path, FileKind.METADATA)
+        file = metadata.file(path, FileKind.METADATA)
+        yield file
+        yield from (replace(file, location=place, shared=True) for place in metadata.write_paths())
         kept = self._named(metadata, version)
         if version.content_type == ICEBERG_TABLE and self._is_first(version):
             kept |= self._held(metadata)

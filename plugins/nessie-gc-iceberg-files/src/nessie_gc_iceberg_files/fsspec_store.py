@@ -39,6 +39,7 @@ class FsspecStore(Store):
     whether they may be, so these answer one call after the other.
     """
 
+    has_folders: ClassVar[bool] = True
     _threads: ClassVar[int] = 1
     """How many files are deleted at a time, unless the file system is asynchronous."""
 
@@ -243,7 +244,8 @@ class FsspecStore(Store):
     def _delete_one(self, prefix: str, path: str, *, passed: set[str]) -> DeleteOutcome:
         try:
             full = self._to_delete(prefix + path)
-            self._check_way(prefix, path, passed)
+            if not self.is_reached(prefix, (prefix + path).rpartition("/")[0], passed):
+                return failed(path, "a directory above it is a link or no directory")
             kind = self._kind_to_delete(full)
             if kind != "file":
                 return outcome_of(path, kind, is_done=False)
@@ -279,14 +281,15 @@ class FsspecStore(Store):
         except FileNotFoundError:
             return None
 
-    def _check_way(self, prefix: str, path: str, passed: set[str]) -> None:
-        """Refuses to delete through a link (S24); ``passed`` has the directories that were asked about before."""
-        above = (prefix + path).rpartition("/")[0]
+    def is_reached(self, prefix: str, folder: str, passed: set[str] | None = None) -> bool:
+        """Whether no link is on the way (S24); ``passed`` has the directories that were asked about before."""
+        above, passed = folder.removesuffix("/"), set() if passed is None else passed
         while not self._is_bucket and above not in passed and len(above) + 1 >= len(prefix) and above:
             if self._kind(self._paths.of(above)) not in ("directory", None):
-                raise ValueError("a directory above it is a link or no directory")
+                return False
             passed.add(above)
             above = above.rpartition("/")[0]
+        return True
 
     # ---- what other file systems do in their own way ----------------------------------------------------
     def _call(self, name: str, *arguments: object, **named: object) -> Any:

@@ -75,6 +75,11 @@ class IcebergFileLister(FileLister):
             else:
                 yield from _references(location, prefix, (found,))
 
+    def look_up(self, location: str, paths: Sequence[str]) -> Iterator[FileReference]:
+        """By the folders that the files lie in; in one with thousands of names, file by file."""
+        store, prefix = self._base(location)
+        yield from _references(location, prefix, store.look_up(prefix, paths))
+
     def store_time(self, location: str) -> datetime:
         """The time by the store's clock: the Date header of a one-key listing; a disk's is this machine's.
 

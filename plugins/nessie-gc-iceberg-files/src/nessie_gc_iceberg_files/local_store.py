@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nessie_gc_core.errors import AccessDeniedError, ListingError
+from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.locations import folders_of
 from nessie_gc_core.model.mounts import Mounts
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
 from nessie_gc_iceberg_files.traffic import asked
@@ -67,6 +68,23 @@ class LocalStore(Store):
             elif (file := self._stored(entry)) is not None:
                 files.append(file)
         return Level(files, prefixes)
+
+    def look_up(self, prefix: str, paths: Sequence[str]) -> Iterator[StoredFile]:
+        """By name, one directory after the other, through handles that follow no links."""
+        by_parent: dict[str, list[str]] = {}
+        for path in paths:
+            by_parent.setdefault(path.rpartition("/")[0], []).append(path)
+        mounts = Mounts.read()
+        try:
+            _check_base(prefix)
+            os.close(os.open(prefix, _FOLLOW_NOTHING))
+            for parent, children in by_parent.items():
+                if not any(mounts.is_elsewhere(prefix + folder) for folder in folders_of(f"{parent}/")):
+                    yield from _found(prefix, parent, children)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            raise _listing_error(prefix, error) from error
 
     def take_left_alone(self) -> int:
         """Links to folders, special files, and names that are not UTF-8."""
@@ -142,12 +160,8 @@ class LocalStore(Store):
                         self._leave_alone(entry, "has a name that is not UTF-8, which no metadata can hold")
         except FileNotFoundError:
             return  # it does not exist, or went while the listing ran
-        except PermissionError as error:
-            raise AccessDeniedError(f"cannot list {directory}: {_reason(error)}") from error
         except (OSError, ValueError) as error:
-            if isinstance(error, ListingError):
-                raise
-            raise ListingError(f"cannot list {directory}: {_reason(error)}") from error
+            raise _listing_error(directory, error) from error
 
     def _is_folder(self, entry: os.DirEntry[str], mounts: Mounts) -> bool:
         """Whether to enter a directory; one that is a mount of another place is left alone as no file is."""
@@ -188,6 +202,37 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _listing_error(directory: str, error: OSError | ValueError) -> NessieGcError:
+    if isinstance(error, NessieGcError):
+        return error
+    kind = AccessDeniedError if isinstance(error, PermissionError) else ListingError
+    return kind(f"cannot list {directory}: {_reason(error)}")
+
+
+def _found(prefix: str, parent: str, paths: Sequence[str]) -> Iterator[StoredFile]:
+    """Those files of one directory that are there; behind a link, or below a file, is none."""
+    with ExitStack() as stack:
+        try:
+            handle = _open_parent(prefix, parent, stack)
+        except (OSError, ValueError) as error:
+            if isinstance(error, PermissionError):
+                raise
+            return
+        for path in paths:
+            started = time.perf_counter()
+            try:
+                name = path.rpartition("/")[2]
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if stat.S_ISLNK(status.st_mode) and not stat.S_ISREG(os.stat(name, dir_fd=handle).st_mode):
+                    continue
+            except (FileNotFoundError, ValueError):
+                continue
+            finally:
+                asked(started)
+            if not stat.S_ISDIR(status.st_mode):
+                yield StoredFile(prefix + path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def _open_parent(prefix: str, parent: str, stack: ExitStack) -> int:

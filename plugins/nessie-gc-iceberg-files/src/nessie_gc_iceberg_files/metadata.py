@@ -11,7 +11,7 @@ from functools import cached_property
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
-from nessie_gc_core.model.table_properties import gc_enabled
+from nessie_gc_core.model.table_properties import gc_enabled, write_paths
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ENCRYPTED_MAGIC = b"AGS1"
@@ -43,6 +43,10 @@ class Metadata:
     def may_be_collected(self) -> bool:
         """What the table property ``gc.enabled`` says."""
         return gc_enabled(self._object(self.fields.get("properties") or {}))
+
+    def write_paths(self) -> Sequence[str]:
+        """Raw places that the table's properties name for new files."""
+        return write_paths(self._object(self.fields.get("properties") or {}))
 
     def held_snapshot_ids(self) -> Iterator[int]:
         """The snapshots that Iceberg's branches and tags hold (S14)."""

@@ -6,11 +6,15 @@ A store speaks in raw keys only: what it lists is what it reads and deletes, cha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+
+MANY_NAMES = 2000
+"""A level with more names than this is not read as a whole for the sake of some of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,9 @@ class Level:
 
 class Store(ABC):
     """One bucket, one container, or the local disk. Used from several threads at once."""
+
+    has_folders: ClassVar[bool] = False
+    """Whether a prefix that :meth:`files` takes is a folder, so that a key is none of itself."""
 
     @abstractmethod
     def read(self, key: str) -> bytes:
@@ -58,6 +65,36 @@ class Store(ABC):
     @abstractmethod
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """Deletes the files with the keys ``prefix + path``; one outcome for each, named by its path."""
+
+    def look_up(self, prefix: str, paths: Sequence[str]) -> Iterator[StoredFile]:
+        """Those of the files ``prefix + path`` that are stored now, by the levels that they lie in.
+
+        So whatever a listing leaves out is left out here.
+        """
+        folders: dict[str, set[str]] = {}
+        for path in paths:
+            key = prefix + path
+            folders.setdefault(key[: key.rfind("/") + 1], set()).add(key)
+        for folder, keys in folders.items():
+            if not self.is_reached(prefix, folder):
+                continue
+            level = self.level(folder, None if self.has_folders else MANY_NAMES)
+            self.take_left_alone()  # they are counted where they are listed
+            if level is None:
+                yield from self._each(keys)
+            else:
+                yield from (file for file in level.files if file.key in keys)
+
+    def is_reached(self, prefix: str, folder: str) -> bool:
+        """Whether a listing of the prefix would come to a folder, if it is there; not through links."""
+        return True
+
+    def _each(self, keys: Iterable[str]) -> Iterator[StoredFile]:
+        """Those of some keys that are stored; each is asked for as the prefix that it is of itself."""
+        for key in keys:
+            found = next((file for file in self.files(key) if file.key == key), None)
+            if found is not None:
+                yield found
 
     def refusals(self, prefix: str, paths: Sequence[str]) -> Mapping[str, str]:
         """Paths without a known size that are no files to this store, such as directories, and why each stays."""

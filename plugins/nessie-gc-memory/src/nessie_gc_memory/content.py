@@ -58,6 +58,8 @@ class MemoryContentToFiles(ContentToFiles):
         snapshots, location = _field(path, metadata, "snapshots", dict), _field(path, metadata, "location", str)
         for base in (location, *_texts(path, metadata, "historic-locations")):
             yield ReachableFile(path=path, kind=FileKind.METADATA, location=base)
+        for place in _texts(path, metadata, "writes-to") if "writes-to" in metadata else ():
+            yield ReachableFile(path=path, kind=FileKind.METADATA, location=place, shared=True)
         wanted = {str(held) for held in _field(path, metadata, "held-snapshot-ids", list)}
         named = version.snapshot_id
         if named is not None and named < 0:

@@ -2,7 +2,7 @@
 
 All of them but data files are small JSON objects::
 
-    {"memory": "metadata", "location": "...", "historic-locations": [], "current-snapshot-id": 2,
+    {"memory": "metadata", "location": "...", "historic-locations": [], "writes-to": [], "current-snapshot-id": 2,
      "snapshots": {"1": "...list", "2": "...list"}, "held-snapshot-ids": []}
     {"memory": "manifest-list", "manifests": ["...manifest"], "lengths": [100]}
     {"memory": "manifest", "files": ["...data file"]}
@@ -66,6 +66,8 @@ class TableState:
     content_id: str
     location: str
     historic_locations: tuple[str, ...] = ()
+    writes_to: tuple[str, ...] = ()
+    """Places beside the location that its writers use, and those of other tables may as well."""
     metadata_location: str = ""
     current: int | None = None
     """Id of the current snapshot."""
@@ -121,6 +123,10 @@ class TableState:
         """Changes the base location; files stay where they are, and the old location is remembered."""
         return replace(self, location=location, historic_locations=(*self.historic_locations, self.location))._stored()
 
+    def writing_to(self, *places: str) -> TableState:
+        """Names places for new files beside the location; nothing is written there yet."""
+        return replace(self, writes_to=places)._stored()
+
     def renamed(self, key: str) -> TableState:
         """The same state under another key."""
         return replace(self, key=key)
@@ -155,6 +161,7 @@ class TableState:
                 "memory": "metadata",
                 "location": self.location,
                 "historic-locations": self.historic_locations,
+                **({"writes-to": self.writes_to} if self.writes_to else {}),
                 "current-snapshot-id": self.current,
                 "snapshots": {str(snapshot): path for snapshot, path in self.snapshots.items()},
                 "held-snapshot-ids": sorted(self.held),
