@@ -5,6 +5,7 @@ Everything here is also in reach as ``from nessie_gc_core import Collector``.
 
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.collector import Collector
+from nessie_gc_core.api.iceberg import expire_snapshots, remove_orphan_files
 from nessie_gc_core.api.plan import Plan
 from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
@@ -24,5 +25,7 @@ __all__ = [
     "UnreferencedAssets",
     "WhatIfReport",
     "delete_unreferenced_assets",
+    "expire_snapshots",
     "identify_unreferenced_assets",
+    "remove_orphan_files",
 ]

@@ -157,7 +157,7 @@ class Collector(Closing):
             engine: whether the engine is tried as well, which starts it.
         """
         name = self._given.settings(EngineSettings).engine.value if engine else None
-        return run_checks(self.new_run, lambda: self._parameters(GcParameters, {}), engine=name)
+        return run_checks(self.new_run, lambda: self.parameters_of(GcParameters, {}), engine=name)
 
     def plan(
         self, *, live_set: UUID | str | None = None, cutoffs: Mapping[str, str] | None = None, **parameters: Any
@@ -176,10 +176,10 @@ class Collector(Closing):
         given = {**told(parameters, cutoffs), "dry_run": True}
         if live_set is not None:
             refuse_marking(given)
-            sweep = self._parameters(SweepParameters, {**given, "live_set_id": str(live_set)})
+            sweep = self.parameters_of(SweepParameters, {**given, "live_set_id": str(live_set)})
             outcomes = SweepService(sweep).outcomes(run)
         else:
-            gc = self._parameters(GcParameters, given)
+            gc = self.parameters_of(GcParameters, given)
             outcomes = GcService(gc).outcomes(run)
             sweep = part_of(gc, SweepParameters, live_set_id=run.report.live_set_id)
         outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
@@ -190,7 +190,7 @@ class Collector(Closing):
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Finds out what is live, and stores it as a live set, which the report names."""
-        return MarkService(self._parameters(MarkParameters, told(parameters, cutoffs))).run(self.new_run())
+        return MarkService(self.parameters_of(MarkParameters, told(parameters, cutoffs))).run(self.new_run())
 
     def sweep(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
         """Sweeps a live set that was marked before.
@@ -244,7 +244,7 @@ class Collector(Closing):
             cutoffs: patterns of reference names, each with its cut-off policy.
             parameters: those of ``nessie-gc what-if``, such as ``default_cutoff``.
         """
-        return WhatIfService(self._parameters(FindParameters, told(parameters, cutoffs))).run(self.new_run())
+        return WhatIfService(self.parameters_of(FindParameters, told(parameters, cutoffs))).run(self.new_run())
 
     def unreferenced_assets(self, table: str, **parameters: Any) -> UnreferencedAssets:
         """The table of unreferenced assets: what nothing needs, run by run, until enough runs agree.
@@ -253,7 +253,7 @@ class Collector(Closing):
             table: ``CATALOG.NAMESPACE.TABLE``; the catalog is one of the Spark session's, or one that PyIceberg knows.
             parameters: those of its calls, also by the names of Nessie's first collector (``maxAgeMicros`` …).
         """
-        return UnreferencedAssets(self.new_run, self._parameters, table=table, **parameters)
+        return UnreferencedAssets(self.new_run, self.parameters_of, table=table, **parameters)
 
     @property
     def live_sets(self) -> LiveSetService:
@@ -295,9 +295,9 @@ class Collector(Closing):
         found = self._registry.services.named(service)
         if "dry_run" in (field.name for field in fields(found.Parameters)):
             parameters = {"dry_run": True, **parameters}
-        typed = self._parameters(found.Parameters, parameters)
+        typed = self.parameters_of(found.Parameters, parameters)
         if not getattr(typed, "dry_run", True):
-            refuse_dry_run(self._parameters(found.Parameters, {}))
+            refuse_dry_run(self.parameters_of(found.Parameters, {}))
         return found(typed).run(self.new_run())  # type: ignore[arg-type]
 
     # ---- how ------------------------------------------------------------------------------------------
@@ -324,14 +324,14 @@ class Collector(Closing):
         if not isinstance(delete, bool):
             raise ConfigurationError(f"`delete` is True or False, not {delete!r}")
         if delete:
-            refuse_dry_run(self._parameters(wanted, given))
-        return self._parameters(wanted, {**given, "dry_run": not delete})
+            refuse_dry_run(self.parameters_of(wanted, given))
+        return self.parameters_of(wanted, {**given, "dry_run": not delete})
 
     @property
     def _registry(self) -> PluginRegistry:
         return self._choice.registry()
 
-    def _parameters(self, wanted: type[P], given: Mapping[str, Any]) -> P:
+    def parameters_of(self, wanted: type[P], given: Mapping[str, Any]) -> P:
         """The parameters of one call: those of the collector's settings, and those that are given now."""
         given = {name: value for name, value in given.items() if value is not None}
         for name, value in given.items():

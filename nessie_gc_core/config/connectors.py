@@ -106,6 +106,14 @@ class ConnectorChoice:
             if preferred is not None:
                 registry.connector_class(contract, preferred)
 
+    def with_aliases(self, *, schemes: Mapping[str, str], authorities: Mapping[str, str]) -> ConnectorChoice:
+        """The same, and more schemes and authorities that mean the same as others."""
+        return replace(
+            self,
+            scheme_aliases={**self.scheme_aliases, **schemes},
+            authority_aliases={**self.authority_aliases, **authorities},
+        )
+
     def rules(self) -> LocationRules:
         """How raw locations become canonical: known aliases, schemes of installed listers, configuration."""
         registry = self.registry()

@@ -108,6 +108,20 @@ def parse_instant(text: str) -> datetime:
     return instant
 
 
+def time_before(text: str, now: datetime, parameter: str) -> datetime:
+    """Reads an instant, or a duration that counts back from now.
+
+    Raises:
+        ConfigurationError: it is neither; the message names the parameter.
+    """
+    try:
+        return now - parse_duration(text) if text.strip()[:1] in ("P", "p") else parse_instant(text)
+    except (ConfigurationError, OverflowError) as error:
+        raise ConfigurationError(
+            f"`{parameter}` {text!r} is neither a duration such as P5D nor an instant such as 2026-01-31T00:00:00Z"
+        ) from error
+
+
 def parse_duration(text: str) -> timedelta:
     """Reads an ISO duration of weeks, days, hours, minutes and seconds, such as ``P1DT12H``.
 

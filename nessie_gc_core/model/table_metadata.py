@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
@@ -92,6 +92,8 @@ class TableMetadata:
     """Ids of all partition specs."""
     default_spec: int | None = None
     """Id of the partition spec for new files."""
+    partition_fields: frozenset[str] = frozenset()
+    """Names of the fields of all partition specs."""
 
     @classmethod
     def parse(
@@ -128,6 +130,7 @@ class TableMetadata:
                 current_schema=fields.get("current-schema-id"),
                 partition_specs=frozenset(int(spec["spec-id"]) for spec in fields.get("partition-specs") or ()),
                 default_spec=fields.get("default-spec-id"),
+                partition_fields=frozenset(_partition_fields(fields)),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             reason = f"it is no metadata of an Iceberg table ({type(error).__name__}: {error})"
@@ -220,6 +223,11 @@ def _positive(value: Any) -> int | None:
     if value is not None and int(value) <= 0:
         raise ValueError(f"{value!r} where a positive number belongs")
     return None if value is None else int(value)
+
+
+def _partition_fields(fields: Mapping[str, Any]) -> Iterator[str]:
+    for spec in fields.get("partition-specs") or ():
+        yield from (str(field["name"]) for field in spec["fields"])
 
 
 def _of_snapshots(entries: Any) -> frozenset[int]:

@@ -45,8 +45,8 @@ from nessie_gc_core.services.watch import watched
 class Purpose:
     """What a service that sweeps for a purpose of its own has to say; this one says nothing."""
 
-    def restrict(self, plan: SweepPlan) -> None:
-        """Takes out of a plan what is not swept; contents there are read all the same."""
+    def restrict(self, located: Located) -> None:
+        """Takes out of the plan what is not swept; contents there are read all the same."""
 
     def chosen(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
         """Those of some verdicts (:data:`VERDICTS`) that are meant; of the others nothing is said."""
@@ -170,7 +170,7 @@ class _Sweep:
         run = self._run
         with run.report.phase("expand"):
             located = locate(run, dropped=self._parameters.dropped, remember=self._remember)
-        self._purpose.restrict(located.plan)
+        self._purpose.restrict(located)
         ages = self._ages(located.plan)
         with self._listing(tuple(located.plan.units), located.plan.rules) as listed:
             with run.report.phase("expand"):

@@ -21,8 +21,14 @@ class LocalFrame:
         plan.files.sql("SELECT unit, outcome, count(*) AS files FROM files GROUP BY ALL").to_pandas()
     """
 
-    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+    def __init__(self, relation: duckdb.DuckDBPyRelation, *, owner: object = None) -> None:
+        """Takes the rows, and who has the engine and closes it when nobody knows of it any more."""
         self._relation = relation
+        self._owner = owner
+
+    def owned_by(self, owner: object) -> LocalFrame:
+        """The same rows, which keep the owner of the engine from going away."""
+        return LocalFrame(self._relation, owner=owner)
 
     @property
     def columns(self) -> list[str]:
@@ -46,7 +52,7 @@ class LocalFrame:
         found = self._relation.query("files", query)
         if found is None:
             raise ConfigurationError("the text holds no query; give one such as SELECT * FROM files")
-        return LocalFrame(found)
+        return LocalFrame(found, owner=self._owner)
 
     def show(self, rows: int = 20) -> None:
         """Prints some rows."""

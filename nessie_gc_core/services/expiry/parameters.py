@@ -11,7 +11,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.options import option, options
-from nessie_gc_core.model.policies import parse_duration, parse_instant
+from nessie_gc_core.model.policies import parse_duration, time_before
 from nessie_gc_core.model.table_patterns import TablePatterns, compiled
 from nessie_gc_core.services.finding_parameters import (
     max_delete_percent_option,
@@ -110,7 +110,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
             ConfigurationError: one of them makes no sense.
         """
         overall = Retention(
-            older_than=_instant(self.older_than, now),
+            older_than=None if self.older_than is None else time_before(self.older_than, now, "older_than"),
             retain_last=self.retain_last,
             max_ref_age=self.max_ref_age,
             snapshot_ids=frozenset(map(_snapshot_id, self.snapshot_ids)),
@@ -151,23 +151,12 @@ def _by_pattern(text: str, overall: Retention, now: datetime) -> tuple[TablePatt
         )
     older_than, retain_last, max_ref_age = (pairs.get(word) for word in _WORDS)
     retention = Retention(
-        older_than=overall.older_than if older_than is None else _instant(older_than, now),
+        older_than=overall.older_than if older_than is None else time_before(older_than, now, "older_than"),
         retain_last=overall.retain_last if retain_last is None else _positive(retain_last, text),
         max_ref_age=overall.max_ref_age if max_ref_age is None else parse_duration(max_ref_age),
         snapshot_ids=overall.snapshot_ids,
     )
     return TablePatterns(include=compiled("retention", [pattern.strip()])), retention
-
-
-def _instant(text: str | None, now: datetime) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        return now - parse_duration(text) if text.strip()[:1] in ("P", "p") else parse_instant(text)
-    except (ConfigurationError, OverflowError) as error:
-        raise ConfigurationError(
-            f"`older_than` {text!r} is neither a duration such as P5D nor an instant such as 2026-01-31T00:00:00Z"
-        ) from error
 
 
 def _positive(text: str, whole: str) -> int:

@@ -45,7 +45,7 @@ from nessie_gc_core.services.expiry.freed import Freed
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
 from nessie_gc_core.services.mark import MarkService
-from nessie_gc_core.services.needed import Needed
+from nessie_gc_core.services.needed import Located, Needed
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.steps import judged
@@ -174,12 +174,13 @@ class _Expiry(Purpose):
             self._run.report.warn(f"no table that is meant has a snapshot {asked}")
 
     # ---- what the sweep asks --------------------------------------------------------------------------
-    def restrict(self, plan: SweepPlan) -> None:
+    def restrict(self, located: Located) -> None:
         """Leaves the locations of the tables from which something goes, and those where earlier runs were stopped."""
         assert self._unfinished is not None
         tables = [each.table for each in self._expected.planned]
         mine = (place for table in tables for place in (table.location, *write_paths(table.properties)))
         locations = {*mine, *self._unfinished.locations()}
+        plan = located.plan
         self._places = {location: place for location in locations if (place := _place(location, plan)) is not None}
         plan.keep(self._places.values())
 

@@ -1,0 +1,183 @@
+"""Iceberg's procedures ``expire_snapshots`` and ``remove_orphan_files``, with their arguments and result columns.
+
+They work with a Spark session or without one, on every catalog that a repository connector reaches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from nessie_gc_core.api.collector import Collector
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.relations import OUTCOMES
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
+from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_COUNTED = {
+    "deleted_data_files_count": (FileKind.DATA,),
+    "deleted_position_delete_files_count": (FileKind.POSITION_DELETES, FileKind.DELETION_VECTOR),
+    "deleted_equality_delete_files_count": (FileKind.EQUALITY_DELETES,),
+    "deleted_manifest_files_count": (FileKind.MANIFEST,),
+    "deleted_manifest_lists_count": (FileKind.MANIFEST_LIST,),
+    "deleted_statistics_files_count": (FileKind.STATISTICS, FileKind.PARTITION_STATISTICS),
+}
+"""Column of the procedure to what it counts."""
+_COUNTS = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in _COUNTED])
+_ORPHANS = pa.schema([pa.field("orphan_file_location", pa.string(), nullable=False)])
+_FOUND = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value, Outcome.WOULD_DELETE.value)
+
+
+def expire_snapshots(
+    spark: SparkSession | None = None,
+    *,
+    table: str,
+    older_than: datetime | str | None = None,
+    retain_last: int | None = None,
+    max_concurrent_deletes: int | None = None,
+    stream_results: bool | None = None,
+    snapshot_ids: Iterable[int] = (),
+    clean_expired_metadata: bool = False,
+    dry_run: bool = False,
+    **settings: Any,
+) -> object:
+    """Expires snapshots of one table as the procedure ``expire_snapshots`` does, and gives its row of counts.
+
+    Args:
+        spark: the session to run on; without one, give ``engine="local"``.
+        table: the table, by its dotted name in the repository.
+        older_than: an instant with an offset, or a duration; without it, what the table's properties say.
+        retain_last: how many snapshots of each branch stay whatever their age.
+        max_concurrent_deletes: accepted; how many workers there are is a setting (``expiry_parallelism``).
+        stream_results: accepted; results are always streamed.
+        snapshot_ids: snapshots that expire whatever their age.
+        clean_expired_metadata: whether schemas and partition specs go that nothing names.
+        dry_run: whether nothing is committed and nothing deleted; the counts then say what would be deleted.
+        settings: those of the collector and of ``expire-snapshots``, such as ``repository``, ``uri`` or ``allow``.
+
+    Returns:
+        One row with six ``bigint`` columns: a DataFrame, or the local engine's frame.
+
+    Raises:
+        ConfigurationError: a setting makes no sense.
+        NessieGcError: something that is needed to decide could not be read.
+    """
+    del max_concurrent_deletes, stream_results
+    collector = Collector(spark=spark, **settings)
+    report = collector.expire_snapshots(
+        delete=not dry_run,
+        include=[re.escape(table)],
+        older_than=_text(older_than),
+        retain_last=retain_last,
+        snapshot_ids=[str(id_) for id_ in snapshot_ids],
+        clean_expired_metadata=clean_expired_metadata,
+    )
+    files = report.files_by_kind
+    counts = tuple(sum(files[kind].files for kind in kinds if kind in files) for kinds in _COUNTED.values())
+    return _frame(collector.new_run().engine.dataset(to_batches([counts], _COUNTS), _COUNTS), collector)
+
+
+def remove_orphan_files(
+    spark: SparkSession | None = None,
+    *,
+    table: str,
+    older_than: datetime | str | None = None,
+    location: str | None = None,
+    dry_run: bool = False,
+    max_concurrent_deletes: int | None = None,
+    file_list: Sequence[str] = (),
+    equal_schemes: Mapping[str, str] | None = None,
+    equal_authorities: Mapping[str, str] | None = None,
+    prefix_mismatch_mode: str = "ERROR",
+    prefix_listing: bool | None = None,
+    stream_results: bool | None = None,
+    **settings: Any,
+) -> object:
+    """Removes orphan files of one table as the procedure ``remove_orphan_files`` does, and gives their places.
+
+    Args:
+        spark: the session to run on; without one, give ``engine="local"``.
+        table: the table, by its dotted name in the repository.
+        older_than: an instant with an offset, or a duration; three days where nothing is said, a day at least.
+        location: a place in the table's location, below which alone is looked.
+        dry_run: whether nothing is deleted.
+        max_concurrent_deletes: accepted; how many workers there are is a setting (``expiry_parallelism``).
+        file_list: files with a list of what is stored, in place of a listing: what ``file_list_view`` is there.
+        equal_schemes: schemes that mean the same.
+        equal_authorities: authorities that mean the same.
+        prefix_mismatch_mode: ``ERROR`` or ``IGNORE``; ``DELETE`` is refused.
+        prefix_listing: accepted; every listing is one of prefixes.
+        stream_results: accepted; results are always streamed.
+        settings: those of the collector and of ``remove-orphan-files``, such as ``repository``, ``uri`` or ``allow``.
+
+    Returns:
+        One column ``orphan_file_location``: a DataFrame, or the local engine's frame.
+
+    Raises:
+        ConfigurationError: a setting makes no sense.
+        SafetyError: metadata names the path of such a file with another scheme or authority.
+        NessieGcError: something that is needed to decide could not be read.
+    """
+    del max_concurrent_deletes, stream_results, prefix_listing
+    given = {
+        "table": table,
+        "older_than": _text(older_than),
+        "location": location,
+        "dry_run": dry_run,
+        "file_list": list(file_list) or None,
+        "equal_schemes": equal_schemes,
+        "equal_authorities": equal_authorities,
+        "prefix_mismatch_mode": prefix_mismatch_mode,
+    }
+    collector = Collector(spark=spark, **settings)
+    run = collector.new_run()
+    parameters = collector.parameters_of(RemoveOrphanFilesParameters, given)
+    outcomes = RemoveOrphanFilesService(parameters).outcomes(run)
+    found = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
+    return _frame(_orphans(found), collector)
+
+
+def _frame(rows: Dataset, collector: Collector) -> object:
+    """The rows, which are good as long as anybody has them."""
+    from nessie_gc_core.engines.local.frame import LocalFrame
+
+    frame = rows.to_frame()
+    return frame.owned_by(collector) if isinstance(frame, LocalFrame) else frame
+
+
+def _orphans(outcomes: Dataset) -> Dataset:
+    return outcomes.where("outcome", _FOUND).where("sidecar", [False]).flat_map(_Locations())
+
+
+class _Locations:
+    """Outcomes to where their files are, or were."""
+
+    schema = _ORPHANS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in to_rows(batch, "location", "path"))
+        yield from to_batches(((f"{location!s}{path!s}",) for location, path in rows), self.schema)
+
+
+def _text(time: datetime | str | None) -> str | None:
+    """An instant as the settings have it.
+
+    Raises:
+        ConfigurationError: it has no offset.
+    """
+    if not isinstance(time, datetime):
+        return time
+    if time.tzinfo is None:
+        raise ConfigurationError(f"`older_than` {time} has no offset; give one with a time zone")
+    return time.isoformat()

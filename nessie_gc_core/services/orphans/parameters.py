@@ -1,0 +1,106 @@
+"""The typed parameters of the removal of orphan files: those of Iceberg's procedure, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import option, options
+from nessie_gc_core.model.policies import time_before
+from nessie_gc_core.services.finding_parameters import file_list_option, max_delete_percent_option, no_age_floor_option
+from nessie_gc_core.services.parameters import DeletionParameters, GcParameters, part_of
+
+ORPHANS = "Orphan files"
+DEFAULT_AGE = "P3D"
+FLOOR = timedelta(hours=24)
+"""What Iceberg's procedure refuses to go below."""
+
+
+class PrefixMismatchMode(StrEnum):
+    """What becomes of a file that metadata names with another scheme or authority, and the same path."""
+
+    ERROR = "ERROR"
+    """Nothing is deleted."""
+    IGNORE = "IGNORE"
+    """It stays."""
+    DELETE = "DELETE"
+    """Refused: what cannot be told apart stays (S3)."""
+
+
+@options
+class RemoveOrphanFilesParameters(DeletionParameters):
+    """Where orphan files of a table are looked for, and which of them go."""
+
+    table: str | None = option(
+        None, section=ORPHANS, metavar="NAMESPACE.TABLE", help="The table, by its dotted name in the repository."
+    )
+    older_than: str = option(
+        DEFAULT_AGE,
+        section=ORPHANS,
+        metavar="TIME",
+        help="Remove files modified before this instant or duration; a day ago at the latest.",
+    )
+    location: str | None = option(
+        None, section=ORPHANS, metavar="PREFIX", help="Look below this place only, which lies in the table's location."
+    )
+    file_list: Sequence[str] = file_list_option()
+    equal_schemes: Mapping[str, str] = option(
+        {}, section=ORPHANS, help="Schemes that mean the same, alias=scheme; s3a, s3n and the like are known."
+    )
+    equal_authorities: Mapping[str, str] = option(
+        {}, section=ORPHANS, help="Authorities that mean the same, alias=authority."
+    )
+    prefix_mismatch_mode: PrefixMismatchMode = option(
+        PrefixMismatchMode.ERROR,
+        section=ORPHANS,
+        help="Where metadata names the same path with another scheme or authority: ERROR, or IGNORE to keep the file.",
+    )
+    max_concurrent_deletes: int | None = option(
+        None, section=ORPHANS, minimum=1, help="Accepted for the procedure's sake; --expiry-parallelism says how many."
+    )
+    prefix_listing: bool = option(
+        True, section=ORPHANS, help="Accepted for the procedure's sake; every listing is one of prefixes."
+    )
+    stream_results: bool = option(
+        False, section=ORPHANS, help="Accepted for the procedure's sake; results are always streamed."
+    )
+    no_age_floor: bool = no_age_floor_option()
+    max_delete_percent: float | None = max_delete_percent_option()
+
+    def collection(self, now: datetime) -> GcParameters:
+        """The mark and the sweep that find them: every listed snapshot is live."""
+        more = {"default_cutoff": "NONE", "cutoff": (), "max_file_modification": self._instant(now)}
+        return part_of(self, GcParameters, min_age=timedelta(0), no_age_floor=True, **more)
+
+    def aliases(self, choice: ConnectorChoice) -> ConnectorChoice:
+        """The connectors with the schemes and authorities that are said to be equal."""
+        return choice.with_aliases(schemes=self.equal_schemes, authorities=self.equal_authorities)
+
+    def _instant(self, now: datetime) -> datetime:
+        instant = time_before(self.older_than, now, "older_than")
+        if now - instant < FLOOR and not self.no_age_floor:
+            raise ConfigurationError(
+                f"`older_than` {self.older_than!r} is less than 24 hours ago: writers may be at work on such files; "
+                "give `no_age_floor` where there are none"
+            )
+        return instant
+
+    def check(self, choice: ConnectorChoice) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        DeletionParameters.check(self, choice)
+        if not self.table:
+            raise ConfigurationError("`table` is missing: the table whose orphan files are removed")
+        if self.prefix_mismatch_mode is PrefixMismatchMode.DELETE:
+            raise ConfigurationError(
+                "`prefix_mismatch_mode` DELETE is refused: a file that metadata names with another scheme or authority "
+                "may be that file; say with `equal_schemes` and `equal_authorities` what is the same, or give IGNORE"
+            )
+        self.aliases(choice).rules()
+        self.collection(datetime.fromisoformat("9999-01-01T00:00:00+00:00")).check(choice)

@@ -1,0 +1,53 @@
+"""The service that removes orphan files of one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from nessie_gc_core.connectors import Service
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.clocks import times_now
+from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.orphans.one_table import OneTable
+from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.sweep import Directions
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveOrphanFilesService(Service[Run]):
+    """Remove files at the location of one table that nothing in the repository needs.
+
+    It takes the arguments of Iceberg's procedure of this name, and looks at what that looks at: hidden files are left
+    alone, and files of the last three days stay. What is live is found as by 'gc': every other table of the repository
+    keeps its files, wherever they are.
+    """
+
+    name: ClassVar[str] = "remove-orphan-files"
+    Parameters: ClassVar[type[ConnectorOptions]] = RemoveOrphanFilesParameters
+    lasting_store: ClassVar[bool] = False
+
+    parameters: RemoveOrphanFilesParameters
+
+    def run(self, run: Run) -> GcReport:
+        """Removes them.
+
+        Raises:
+            ConfigurationError: a parameter makes no sense, or there is no such table.
+            SafetyError: metadata names the path of such a file with another scheme or authority.
+            NessieGcError: something that is needed to decide could not be read.
+        """
+        self.outcomes(run)
+        return run.report
+
+    def outcomes(self, run: Run) -> Dataset | None:
+        """Removes them, and gives the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
+        parameters = self.parameters
+        parameters.check(run.choice)
+        run = replace(run, choice=parameters.aliases(run.choice))
+        purpose = OneTable(run, parameters)
+        collection = parameters.collection(min(times_now(run)))
+        return GcService(collection, Directions(purpose=purpose)).outcomes(run)
