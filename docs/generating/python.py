@@ -19,8 +19,10 @@ from nessie_gc_core.api import (
     UnreferencedAssets,
     WhatIfReport,
     delete_unreferenced_assets,
+    expire_snapshots,
     identify_unreferenced_assets,
     procedures,
+    remove_orphan_files,
 )
 from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.engines.local.frame import LocalFrame
@@ -60,7 +62,7 @@ CLASSES = (
     Run,
 )
 """What a Python program meets, in the order of the page."""
-FUNCTIONS = (identify_unreferenced_assets, delete_unreferenced_assets)
+FUNCTIONS = (identify_unreferenced_assets, delete_unreferenced_assets, expire_snapshots, remove_orphan_files)
 """The procedures."""
 _INTRO = """# Python
 

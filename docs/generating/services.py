@@ -132,6 +132,7 @@ UNITS = {
     "files_per_step": "files",
     "fpp": "probability, 0 to 1",
     "identify_parallelism": "references",
+    "max_concurrent_deletes": "deletions",
     "max_delete_percent": "per cent, 0 to 100",
     "max_deletes": "files",
     "max_deletes_per_location": "files",
