@@ -102,7 +102,6 @@ def ours(stage: Stage, procedure: Procedure, asked: Asked, engine: Engine) -> Do
     before, sidecars = stage.files(), stage.sidecars()
     started = time.perf_counter()
     error: str | None = None
-    named: list[str] = []
     phases: dict[str, float] = {}
     outcomes = stage.folder / "outcomes.jsonl"
     options: dict[str, Any] = {"catalog_name": stage.catalog, "uri": stage.uri}
@@ -111,10 +110,11 @@ def ours(stage: Stage, procedure: Procedure, asked: Asked, engine: Engine) -> Do
         try:
             collection = _collect(services, procedure, asked, str(outcomes))
             phases = dict(collection.phases)
-            named = _would_delete(outcomes) if _is_plan(asked) else []
         except Exception as failed:  # noqa: BLE001 - what fails is a result
             error = _first_line(failed)
     seconds = time.perf_counter() - started
+    named = _would_delete(outcomes) if outcomes.exists() and error is None else []
+    outcomes.unlink(missing_ok=True)
     deleted = frozenset(map(stage.below, named)) if _is_plan(asked) else before - stage.files()
     gone = sidecars - stage.sidecars()
     return Done(deleted=deleted, sidecars=gone, kept=_kept(stage), seconds=seconds, phases=phases, error=error)
@@ -147,7 +147,7 @@ class UnfinishedError(Exception):
 
 def _gc(services: LakeServices, asked: Asked, outcomes: str) -> GcReport:
     min_age = timedelta() if asked.older_than is None else max(datetime.now(UTC) - asked.older_than, timedelta())
-    more: dict[str, Any] = {"outcomes_to": outcomes} if _is_plan(asked) else {}
+    more: dict[str, Any] = {"outcomes_to": outcomes} if _is_plan(asked) and asked.names else {}
     sweep = SweepParameters(min_age=min_age, no_age_floor=True, dry_run=_is_plan(asked), **more)
     return services.collect(sweep=sweep)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +151,11 @@ def measure(measurement: Measurement, spark: SparkSession, folder: Path, catalog
 
     def on(engine: Callable[[], Engine]) -> Done:
         with engine() as working:
-            return ours(stage, measurement.procedure, asked, working)
+            done = ours(stage, measurement.procedure, replace(asked, names=False), working)
+            if not asked.dry_run:
+                return done
+            named = ours(stage, measurement.procedure, asked, working)
+            return replace(done, deleted=named.deleted)
 
     def fastest(side: Callable[[], Done]) -> Done:
         done = []

@@ -200,7 +200,9 @@ def local(path: str) -> Path:
 
 
 def _walk(folder: Path) -> Iterator[str]:
-    return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    for root, _, names in os.walk(folder):
+        below = Path(root).relative_to(folder).as_posix()
+        yield from (name if below == "." else f"{below}/{name}" for name in names)
 
 
 def _is_sidecar(path: str) -> bool:
