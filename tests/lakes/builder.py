@@ -7,10 +7,10 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lakes import avro
 from lakes.facts import CommittedState, LakeFacts, TableState, table_directory
@@ -29,10 +29,30 @@ _PARTITION_FIELDS = [{"name": "p", "transform": "identity", "source-id": 2, "fie
 _METADATA_LOG_ENTRIES = 100
 
 
+class Commits(Protocol):
+    """What takes the commits of a lake."""
+
+    def has(self, branch: str, key: list[str]) -> bool:
+        """Whether a branch has a content of this name."""
+
+    def put(
+        self, branch: str, contents: Mapping[tuple[str, ...], dict[str, Any]], *, message: str
+    ) -> tuple[str, dict[tuple[str, ...], str]]:
+        """Commits contents by their keys; the commit's id, and the ids of the contents that are new."""
+
+    def create_branch(self, name: str, *, source: str) -> None:
+        """Creates a branch at the head of another."""
+
+
 def build_lake(spec: LakeSpec, directory: Path, nessie_uri: str) -> LakeFacts:
     """Builds the lake below a directory and commits it to a server; neither may hold it already."""
     with NessieCommits(nessie_uri) as nessie:
-        return _Builder(spec, directory.absolute(), nessie, nessie_uri).build()
+        return write_lake(spec, directory, nessie, nessie_uri)
+
+
+def write_lake(spec: LakeSpec, directory: Path, commits: Commits, uri: str = "") -> LakeFacts:
+    """Builds the lake below a directory, and commits it to whatever takes commits."""
+    return _Builder(spec, directory.absolute(), commits, uri).build()
 
 
 @dataclass(slots=True)
@@ -56,7 +76,7 @@ class _TableOnBranch:
 
 
 class _Builder:
-    def __init__(self, spec: LakeSpec, directory: Path, nessie: NessieCommits, nessie_uri: str) -> None:
+    def __init__(self, spec: LakeSpec, directory: Path, nessie: Commits, nessie_uri: str) -> None:
         self._spec = spec
         self._directory = directory
         self._nessie = nessie

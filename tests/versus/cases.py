@@ -50,6 +50,8 @@ class Asked:
     """Whether ``remove_orphan_files`` runs after ``expire_snapshots``."""
     dry_run: bool = False
     """Whether nothing is to be deleted, only named."""
+    names: bool = True
+    """Whether ours writes the names of what a dry run would delete; without them it only counts."""
     only_plan: str = ""
     """Why ours is not to delete, only to name; the procedure does."""
     known: Known | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ class Done:
     kept: dict[str, tuple[Any, ...]]
     """Snapshots and refs that each table lists afterwards."""
     seconds: float
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of ours by phase."""
     error: str | None = None
     """Why it did not come to its end; of ours also what it could not do."""
 
@@ -100,18 +102,22 @@ def ours(stage: Stage, procedure: Procedure, asked: Asked, engine: Engine) -> Do
     before, sidecars = stage.files(), stage.sidecars()
     started = time.perf_counter()
     error: str | None = None
-    named: list[str] = []
+    phases: dict[str, float] = {}
     outcomes = stage.folder / "outcomes.jsonl"
     options: dict[str, Any] = {"catalog_name": stage.catalog, "uri": stage.uri}
     with IcebergCatalogConnector.from_options(options) as repository, MemoryLiveSetStore.from_options({}) as store:
         services = LakeServices(repository=repository, store=store, engine=engine, clock=utc_now)
         try:
-            named = _collect(services, procedure, asked, str(outcomes))
+            collection = _collect(services, procedure, asked, str(outcomes))
+            phases = dict(collection.phases)
         except Exception as failed:  # noqa: BLE001 - what fails is a result
             error = _first_line(failed)
     seconds = time.perf_counter() - started
+    named = _would_delete(outcomes) if outcomes.exists() and error is None else []
+    outcomes.unlink(missing_ok=True)
     deleted = frozenset(map(stage.below, named)) if _is_plan(asked) else before - stage.files()
-    return Done(deleted=deleted, sidecars=sidecars - stage.sidecars(), kept=_kept(stage), seconds=seconds, error=error)
+    gone = sidecars - stage.sidecars()
+    return Done(deleted=deleted, sidecars=gone, kept=_kept(stage), seconds=seconds, phases=phases, error=error)
 
 
 def _is_plan(asked: Asked) -> bool:
@@ -119,18 +125,20 @@ def _is_plan(asked: Asked) -> bool:
     return asked.dry_run or bool(asked.only_plan)
 
 
-def _collect(services: LakeServices, procedure: Procedure, asked: Asked, outcomes: str) -> list[str]:
-    """Runs it; gives the files that a dry run named.
+def _collect(services: LakeServices, procedure: Procedure, asked: Asked, outcomes: str) -> GcReport:
+    """Runs it; gives the last report of what was collected.
 
     Raises:
         UnfinishedError: the report says that not everything could be done.
     """
+    collection = GcReport()
     steps = [_gc] if procedure is Procedure.ORPHANS else [_expire, *[_gc] * asked.then_orphans]
     for step in steps:
         report = step(services, asked, outcomes)
         if report.exit_code:
             raise UnfinishedError(_what_is_wrong(report))
-    return _would_delete(outcomes) if _is_plan(asked) else []
+        collection = report.collection if isinstance(report, ExpiryReport) else report
+    return collection
 
 
 class UnfinishedError(Exception):
@@ -139,7 +147,7 @@ class UnfinishedError(Exception):
 
 def _gc(services: LakeServices, asked: Asked, outcomes: str) -> GcReport:
     min_age = timedelta() if asked.older_than is None else max(datetime.now(UTC) - asked.older_than, timedelta())
-    more: dict[str, Any] = {"outcomes_to": outcomes} if _is_plan(asked) else {}
+    more: dict[str, Any] = {"outcomes_to": outcomes} if _is_plan(asked) and asked.names else {}
     sweep = SweepParameters(min_age=min_age, no_age_floor=True, dry_run=_is_plan(asked), **more)
     return services.collect(sweep=sweep)
 
@@ -166,8 +174,8 @@ def _what_is_wrong(report: GcReport | ExpiryReport) -> str:
     return "; ".join([*reasons, *collection.warnings]) or str(report)
 
 
-def _would_delete(outcomes: str) -> list[str]:
-    rows = [json.loads(line) for line in Path(outcomes).read_text(encoding="utf-8").splitlines()]
+def _would_delete(outcomes: Path) -> list[str]:
+    rows = [json.loads(line) for line in outcomes.read_text(encoding="utf-8").splitlines()]
     return [
         f"{row['location']}{row['path']}"
         for row in rows
