@@ -1,7 +1,7 @@
 """The abstract contracts that plugins implement; everything a connector author imports."""
 
 from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic
-from nessie_gc_core.connectors.content_to_files import ContentToFiles, SupportsKindOfName
+from nessie_gc_core.connectors.content_to_files import ContentToFiles, SupportsKindOfName, SupportsTableMetadata
 from nessie_gc_core.connectors.file_deleter import FileDeleter, SupportsEmptyDirectories
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
@@ -16,6 +16,7 @@ from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSc
 from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
     SupportsBranches,
+    SupportsDefaultReference,
     SupportsFormerIdentities,
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
@@ -37,6 +38,7 @@ __all__ = [
     "Service",
     "SupportsBranches",
     "SupportsCutListing",
+    "SupportsDefaultReference",
     "SupportsEmptyDirectories",
     "SupportsFormerIdentities",
     "SupportsKindOfName",
@@ -46,6 +48,7 @@ __all__ = [
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",
+    "SupportsTableMetadata",
     "SupportsTraffic",
     "SupportsVersioning",
     "TableCatalog",
