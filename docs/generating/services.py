@@ -121,7 +121,7 @@ def _service(name: str, service: AnyService) -> str:
 
 def _needs(service: AnyService) -> str:
     if service.uses_files:
-        return "Reads or deletes files, so it needs an engine." if service.uses_engine else "Reads files; no engine."
+        return "Reads or deletes files, so it needs an engine." if service.uses_engine else "Reads files, but needs no engine."
     return "Needs no engine."
 
 
@@ -132,7 +132,15 @@ def _report_of(service: AnyService) -> str:
 
 UNITS = {
     "commit_retries": "repetitions",
+    "delete_file_threshold": "files",
+    "delete_ratio_threshold": "deletes per record",
+    "listed_snapshot_threshold": "snapshots",
+    "manifest_threshold": "manifests",
+    "metadata_size_threshold": "bytes",
+    "min_file_size_ratio": "ratio, 0 to 1",
+    "min_input_files": "files",
     "retain_last": "snapshots",
+    "snapshot_threshold": "snapshots",
     "allowed_fpp": "probability, 0 to 1",
     "expected_file_count": "files",
     "files_per_step": "files",

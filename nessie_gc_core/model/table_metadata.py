@@ -95,7 +95,7 @@ class TableMetadata:
     default_spec: int | None = None
     """Id of the partition spec for new files."""
     metadata_bytes: int | None = None
-    """Size of the metadata file as it is stored; ``None``: not known."""
+    """Size of the metadata file in bytes, as it is stored; ``None``: not known."""
 
     @classmethod
     def parse(

@@ -27,7 +27,7 @@ _SWEEP = "`nessie-gc gc`"
 
 
 def examined(table: TableMetadata, parameters: HealthParameters, now: datetime, *, can_expire: bool) -> TableHealth:
-    """Looks at a table.
+    """Measures a table, and says what is due.
 
     Args:
         table: its metadata.
@@ -47,7 +47,7 @@ def unread_finding(types: tuple[str, ...]) -> Finding:
         name=FindingName.UNREAD,
         value=", ".join(types),
         limit=None,
-        text=f"it is left alone, as {', '.join(types)}",
+        text=f"it is left alone ({', '.join(types)})",
         action="leave it to whoever manages it",
     )
 
@@ -56,7 +56,7 @@ def sweep_finding(last: datetime | None, now: datetime, interval: timedelta) -> 
     """What is found about the last sweep; ``None`` where it is recent."""
     if last is not None and now - last < interval:
         return None
-    said = "no sweep that this live-set store knows" if last is None else f"the last sweep is {age(now - last)} ago"
+    said = "this live-set store knows of no sweep" if last is None else f"the last sweep is {age(now - last)} ago"
     value = None if last is None else (now - last).total_seconds()
     limit = interval.total_seconds()
     return Finding(name=FindingName.ORPHANS, value=value, limit=limit, text=said, action=_SWEEP)
@@ -115,7 +115,7 @@ def _due_files(health: TableHealth, parameters: HealthParameters) -> Iterator[Fi
         return
     least = int(parameters.min_file_size_ratio * target)
     if average < least:
-        text = f"{files:,} data files have {decimal(average)} on average, and should have {decimal(target)}"
+        text = f"{files:,} data files average {decimal(average)}; the target is {decimal(target)}"
         action = _call("rewrite_data_files", health)
         yield Finding(name=FindingName.SMALL_FILES, value=average, limit=least, text=text, action=action)
 
@@ -139,7 +139,7 @@ def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str
         yield Finding(name=FindingName.MANIFESTS, value=manifests, limit=most, text=text, action=action)
     name, size, listed = FindingName.METADATA_SIZE, health.metadata_bytes or 0, health.snapshots or 0
     if size >= parameters.metadata_size_threshold:
-        text, limit = f"the metadata file has {decimal(size)}", parameters.metadata_size_threshold
+        text, limit = f"the metadata file is {decimal(size)}", parameters.metadata_size_threshold
         yield Finding(name=name, value=size, limit=limit, text=text, action=expire)
     elif listed >= parameters.listed_snapshot_threshold:
         text, limit = f"the metadata file lists {listed:,} snapshots", parameters.listed_snapshot_threshold

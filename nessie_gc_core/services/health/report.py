@@ -109,9 +109,9 @@ class TableHealth:
     data_files: int | None = None
     """Data files of the current snapshot."""
     average_file_bytes: int | None = None
-    """Their size on average; delete files count in the bytes, so it may be less."""
+    """Their size on average in bytes; delete files count in it, so they may be smaller."""
     target_file_bytes: int | None = None
-    """The size that writers aim at (``write.target-file-size-bytes``)."""
+    """The size in bytes that writers aim at (``write.target-file-size-bytes``)."""
     records: int | None = None
     """Records of the current snapshot, deleted ones included."""
     delete_files: int | None = None
@@ -127,7 +127,7 @@ class TableHealth:
     manifests: int | None = None
     """Manifests of the current snapshot; only some writers say."""
     metadata_bytes: int | None = None
-    """Size of the metadata file as it is stored."""
+    """Size of the metadata file in bytes, as it is stored."""
     metadata_versions: int | None = None
     """Earlier metadata files in the metadata log."""
     max_metadata_versions: int | None = None
