@@ -120,9 +120,9 @@ def _service(name: str, service: AnyService) -> str:
 
 
 def _needs(service: AnyService) -> str:
-    if service.uses_files:
-        return "Reads or deletes files, so it needs an engine." if service.uses_engine else "Reads files, but needs no engine."
-    return "Needs no engine."
+    if not service.uses_files:
+        return "Needs no engine."
+    return "Reads or deletes files, so it needs an engine." if service.uses_engine else "Reads files without an engine."
 
 
 def _report_of(service: AnyService) -> str:

@@ -17,6 +17,7 @@ from lakes.nessie import NessieCommits
 
 from nessie_gc_core import Collector
 from nessie_gc_core.cli.main import cli
+from nessie_gc_core.demo.lake import Lake
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import HealthReport, TableHealth
@@ -243,3 +244,23 @@ def test_s18_metadata_that_is_gone_from_nessie_stops_no_other(
         report = gc.health(include=[lost, table])
     assert [(lost, True), (table, False)] == [(each.table, each.problem is not None) for each in report.tables]
     assert 1 == report.exit_code
+
+
+@pytest.mark.server
+@pytest.mark.spark
+def test_what_it_says_of_tables_that_spark_wrote_is_what_spark_says(written_lake: Lake, nessie: NessieServer) -> None:
+    with Collector(uri=nessie.uri, inmemory=True) as gc:
+        report = gc.health(include=["shop[.].*"])
+    assert 0 == report.exit_code
+    assert len(report.tables) >= 2
+    assert of(report, "shop.orders").delete_files
+    for row in report.tables:
+        counts = {
+            name: written_lake.spark.sql(f"SELECT count(*) AS n FROM nessie.{row.table}.{name}").first()["n"]
+            for name in ("data_files", "delete_files", "manifests", "snapshots")
+        }
+        said = {name: getattr(row, name) for name in counts}
+        assert counts == said
+        sizes = written_lake.spark.sql(f"SELECT sum(file_size_in_bytes) AS n FROM nessie.{row.table}.files")
+        assert sizes.first()["n"] // counts["data_files"] == row.average_file_bytes
+        assert row.gc_enabled is False

@@ -28,7 +28,11 @@ class HealthParameters(ConnectorOptions):
         help="Only tables whose whole name NAMESPACE.TABLE matches a regular expression.",
     )
     exclude: Sequence[str] = option(
-        (), section=TABLES, metavar="PATTERN", whole=True, help="No tables whose whole name matches, whatever is included."
+        (),
+        section=TABLES,
+        metavar="PATTERN",
+        whole=True,
+        help="No tables whose whole name matches, whatever is included.",
     )
     reference: Sequence[str] = option(
         (),
@@ -38,7 +42,7 @@ class HealthParameters(ConnectorOptions):
         help="Look at this branch or tag (default: the default branch of Nessie, every table of a plain catalog).",
     )
     snapshot_threshold: int = option(
-        20, section=DUE, minimum=1, help="Report tables of which at least this many snapshots can expire by their own retention rules."
+        20, section=DUE, minimum=1, help="Report tables with at least this many snapshots that can expire."
     )
     min_file_size_ratio: float = option(
         0.75,
@@ -47,13 +51,21 @@ class HealthParameters(ConnectorOptions):
         maximum=1,
         help="Report tables whose average data file is smaller than this share of write.target-file-size-bytes.",
     )
-    min_input_files: int = option(5, section=DUE, minimum=1, help="Ignore the file size of tables with fewer data files than this.")
-    delete_file_threshold: int = option(128, section=DUE, minimum=1, help="Report tables with at least this many delete files.")
+    min_input_files: int = option(
+        5, section=DUE, minimum=1, help="Ignore the file size of tables with fewer data files than this."
+    )
+    delete_file_threshold: int = option(
+        128, section=DUE, minimum=1, help="Report tables with at least this many delete files."
+    )
     delete_ratio_threshold: float = option(
         0.3, section=DUE, minimum=0, help="Report tables with at least this many deletes per record."
     )
-    manifest_threshold: int = option(100, section=DUE, minimum=1, help="Report current snapshots with at least this many manifests.")
-    metadata_size_threshold: int = option(16 << 20, section=DUE, minimum=1, help="Report metadata files of at least this many bytes.")
+    manifest_threshold: int = option(
+        100, section=DUE, minimum=1, help="Report current snapshots with at least this many manifests."
+    )
+    metadata_size_threshold: int = option(
+        16 << 20, section=DUE, minimum=1, help="Report metadata files of at least this many bytes."
+    )
     listed_snapshot_threshold: int = option(
         10_000, section=DUE, minimum=1, help="Report metadata files that list at least this many snapshots."
     )
