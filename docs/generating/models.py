@@ -27,7 +27,7 @@ GROUPS = {
     "Live sets": ("live_sets", "What a [store](contracts.md#livesetstore) keeps."),
     "Cut-off policies": ("policies", "How far back commits stay live."),
     "Limits": ("limits", "What keeps an unreferenced file from being deleted."),
-    "Table metadata": ("table_metadata", "What [snapshot expiry](contracts.md#supportssnapshotexpiry) works with."),
+    "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),
     "Tables": ("tables", "What a [table catalog](contracts.md#tablecatalog) says of its tables."),
     "Work": ("work", "What a run did at its stores, for its progress and its [report](report.md)."),
 }

@@ -13,6 +13,7 @@ from nessie_gc_core.api import (
     Collector,
     ExpiryReport,
     GcReport,
+    HealthReport,
     Plan,
     PurgeReport,
     Run,
@@ -33,6 +34,7 @@ from nessie_gc_core.services.assets.page.service import AssetPageReport
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
+from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 from nessie_gc_core.services.report import NamedFile, Tally
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.what_if import EndedState, EndedStates
@@ -52,6 +54,10 @@ CLASSES = (
     ExpiredTable,
     Committed,
     ExpiryReport,
+    HealthReport,
+    TableHealth,
+    Finding,
+    FindingName,
     WhatIfReport,
     EndedStates,
     EndedState,

@@ -69,7 +69,7 @@ What follows from the class:
 - **`Parameters`** become options of the command, keys of the configuration file, variables, and keywords of
   `Collector.run`. Do not declare a parameter that has the name of a [setting](python.md#settings): the settings of
   repository, store and plugins come with every service.
-- **`uses_files = False`** leaves out the options about engine and files.
+- **`uses_files = False`** leaves out the options about engine and files, `uses_engine = False` those about the engine.
 - **The report** is printed as JSON with `--json`, else as one line for each key; one with a method `__rich__` is
   printed by Rich. Its `exit_code` is that of the command.
 - **The run** that it is given has the `repository`, the `store` and the `engine`, each opened on first use; see
@@ -112,11 +112,17 @@ def _service(name: str, service: AnyService) -> str:
     facts = [f"Comes with `{package}`.", _report_of(service)]
     if service.aliases:
         facts.insert(0, f"Also called {' and '.join(code(alias) for alias in service.aliases)}.")
-    facts.append("Reads or deletes files, so it needs an engine." if service.uses_files else "Needs no engine.")
+    facts.append(_needs(service))
     parts.append(" ".join(facts) + "\n")
     head = ("parameter", "type", "default", "unit", "meaning")
     parts.append(table(head, ((code(n), code(t), code(d), u, m) for n, t, d, u, m in rows_of(service.Parameters))))
     return "\n".join(parts) + "\n"
+
+
+def _needs(service: AnyService) -> str:
+    if not service.uses_files:
+        return "Needs no engine."
+    return "Reads or deletes files, so it needs an engine." if service.uses_engine else "Reads files without an engine."
 
 
 def _report_of(service: AnyService) -> str:
@@ -126,7 +132,15 @@ def _report_of(service: AnyService) -> str:
 
 UNITS = {
     "commit_retries": "repetitions",
+    "delete_file_threshold": "files",
+    "delete_ratio_threshold": "deletes per record",
+    "listed_snapshot_threshold": "snapshots",
+    "manifest_threshold": "manifests",
+    "metadata_size_threshold": "bytes",
+    "min_file_size_ratio": "ratio, 0 to 1",
+    "min_input_files": "files",
     "retain_last": "snapshots",
+    "snapshot_threshold": "snapshots",
     "allowed_fpp": "probability, 0 to 1",
     "expected_file_count": "files",
     "files_per_step": "files",

@@ -10,6 +10,7 @@ from nessie_gc_core.api.plan import Plan
 from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
+from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.what_if import WhatIfReport
@@ -19,6 +20,7 @@ __all__ = [
     "Collector",
     "ExpiryReport",
     "GcReport",
+    "HealthReport",
     "Plan",
     "PurgeReport",
     "Run",

@@ -35,6 +35,9 @@ from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.health.parameters import HealthParameters
+from nessie_gc_core.services.health.report import HealthReport
+from nessie_gc_core.services.health.service import HealthService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters, part_of
@@ -236,6 +239,10 @@ class Collector(Closing):
         return ExpireSnapshotsService(self._deleting(ExpireSnapshotsParameters, parameters, delete=delete)).run(
             self.new_run()
         )
+
+    def health(self, **parameters: Any) -> HealthReport:
+        """Says from metadata alone what is due at which table; takes the parameters of ``nessie-gc health``."""
+        return HealthService(self._parameters(HealthParameters, parameters)).run(self.new_run())
 
     def what_if(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> WhatIfReport:
         """Says what some cut-off policies would free, and which states would end; changes nothing.

@@ -23,7 +23,8 @@ def service_commands(services: Iterable[AnyService]) -> list[GcCommand]:
 
 def _command(service: AnyService) -> GcCommand:
     parameters = options_of(service.Parameters)
-    files = (*options.FILES, *options.ENGINE) if service.uses_files else ()
+    engine = options.ENGINE if service.uses_engine else ()
+    files = (*options.FILES, *engine) if service.uses_files else ()
     return GcCommand(
         service.name,
         _runner(service),

@@ -1,7 +1,7 @@
 """The abstract contracts that plugins implement; everything a connector author imports."""
 
 from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic
-from nessie_gc_core.connectors.content_to_files import ContentToFiles, SupportsKindOfName
+from nessie_gc_core.connectors.content_to_files import ContentToFiles, SupportsKindOfName, SupportsTableMetadata
 from nessie_gc_core.connectors.file_deleter import FileDeleter, SupportsEmptyDirectories
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
@@ -17,6 +17,7 @@ from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSc
 from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
     SupportsBranches,
+    SupportsDefaultReference,
     SupportsFormerIdentities,
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
@@ -38,6 +39,7 @@ __all__ = [
     "Service",
     "SupportsBranches",
     "SupportsCutListing",
+    "SupportsDefaultReference",
     "SupportsEmptyDirectories",
     "SupportsFormerIdentities",
     "SupportsKindOfName",
@@ -48,6 +50,7 @@ __all__ = [
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",
+    "SupportsTableMetadata",
     "SupportsTraffic",
     "SupportsVersioning",
     "TableCatalog",

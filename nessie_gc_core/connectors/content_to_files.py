@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import ReachableFile, StoredNames
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.table_metadata import TableMetadata
 
 
 class ContentToFiles(Connector):
@@ -133,4 +134,22 @@ class SupportsKindOfName(Protocol):
         """What a file most likely is, by nothing but its raw path; ``None`` where the name does not say.
 
         For people, and never for decisions: nothing keeps a writer to any habit.
+        """
+
+
+@runtime_checkable
+class SupportsTableMetadata(Protocol):
+    """A reader that says what the metadata of a table lists, from one small file and no other."""
+
+    def table_metadata(self, version: ContentVersion, *, reference: str) -> TableMetadata | None:
+        """What the metadata file of a version lists; ``None`` where the content is no table.
+
+        The current snapshot is the one that the version names; where it names none, the metadata's own.
+
+        Args:
+            version: the version.
+            reference: the name of the reference at which it is visible.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.
         """

@@ -137,6 +137,18 @@ class SupportsFormerIdentities(Protocol):
 
 
 @runtime_checkable
+class SupportsDefaultReference(Protocol):
+    """A repository in which one branch stands for its present state."""
+
+    def default_reference(self) -> str:
+        """The name of that branch.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`RepositoryConnector.references`.
+        """
+
+
+@runtime_checkable
 class SupportsBranches(Protocol):
     """A repository in which branches can be made: writing is an ability beside the contract, which only reads."""
 

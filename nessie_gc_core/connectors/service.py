@@ -35,7 +35,9 @@ class Service(ABC, Generic[RunT]):
     Parameters: ClassVar[type[ConnectorOptions]]
     """Its parameters, declared with ``@options``; those that the settings of a run have are not among them."""
     uses_files: ClassVar[bool] = True
-    """Whether it reads or deletes files, and so needs an engine."""
+    """Whether it reads or deletes files."""
+    uses_engine: ClassVar[bool] = True
+    """Whether the work on files needs an engine; a service that reads a few small files does without."""
     lasting_store: ClassVar[bool] = True
     """Whether what it leaves in the live-set store has to outlive the process."""
 

@@ -54,7 +54,7 @@ class SnapshotRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMetadata:
-    """One metadata file of an Iceberg table, as far as snapshot expiry needs it."""
+    """One metadata file of an Iceberg table, as far as snapshot expiry and health need it."""
 
     reference: str
     """The reference of the repository on which it was seen."""
@@ -76,6 +76,8 @@ class TableMetadata:
     """All that are listed."""
     refs: Mapping[str, SnapshotRef] = field(default_factory=dict)
     """Branches and tags by their names; ``main`` among them where the table has a current snapshot."""
+    summary: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What its writer says of the current snapshot, such as ``total-data-files``; empty where there is none."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The table's properties."""
     metadata_log: Sequence[str] = field(default=(), repr=False)
@@ -94,6 +96,8 @@ class TableMetadata:
     """Id of the partition spec for new files."""
     partition_fields: frozenset[str] = frozenset()
     """Names of the fields of all partition specs."""
+    metadata_bytes: int | None = None
+    """Size of the metadata file in bytes, as it is stored; ``None``: not known."""
 
     @classmethod
     def parse(
@@ -105,13 +109,26 @@ class TableMetadata:
         commit_id: str,
         content_key: str,
         content_id: str,
+        snapshot_id: int | None = None,
+        metadata_bytes: int | None = None,
     ) -> Self:
         """Takes a parsed metadata file, and where it was seen.
+
+        Args:
+            fields: the metadata.
+            metadata_location: raw location of the file.
+            reference: the reference on which it was seen.
+            commit_id: the head of that reference.
+            content_key: the dotted name of the table.
+            content_id: the table's id in the repository.
+            snapshot_id: the current snapshot, where the repository names one; else the metadata does.
+            metadata_bytes: size of the file, where it is known.
 
         Raises:
             UnreadableFileError: it makes no sense.
         """
         try:
+            refs = _refs(fields, snapshot_id)
             return cls(
                 reference=reference,
                 commit_id=commit_id,
@@ -121,7 +138,8 @@ class TableMetadata:
                 location=str(fields["location"]),
                 format_version=int(fields["format-version"]),
                 snapshots=tuple(map(_snapshot, fields.get("snapshots") or ())),
-                refs=_refs(fields),
+                refs=refs,
+                summary=_summary(fields, refs.get(MAIN)),
                 properties={str(name): str(value) for name, value in (fields.get("properties") or {}).items()},
                 metadata_log=tuple(str(entry["metadata-file"]) for entry in fields.get("metadata-log") or ()),
                 statistics=_of_snapshots(fields.get("statistics")),
@@ -131,6 +149,7 @@ class TableMetadata:
                 partition_specs=frozenset(int(spec["spec-id"]) for spec in fields.get("partition-specs") or ()),
                 default_spec=fields.get("default-spec-id"),
                 partition_fields=frozenset(_partition_fields(fields)),
+                metadata_bytes=metadata_bytes,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             reason = f"it is no metadata of an Iceberg table ({type(error).__name__}: {error})"
@@ -199,13 +218,24 @@ def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
     )
 
 
-def _refs(fields: Mapping[str, Any]) -> dict[str, SnapshotRef]:
+def _refs(fields: Mapping[str, Any], snapshot_id: int | None) -> dict[str, SnapshotRef]:
     """The refs; metadata of early writers has none, and then the current snapshot is that of ``main``."""
     refs = {str(name): _ref(ref) for name, ref in (fields.get("refs") or {}).items()}
     current = fields.get("current-snapshot-id")
     if MAIN not in refs and current is not None and int(current) != -1:
         refs[MAIN] = SnapshotRef(snapshot_id=int(current), type=RefType.BRANCH)
+    if snapshot_id is not None:
+        main = refs.get(MAIN, SnapshotRef(snapshot_id=snapshot_id, type=RefType.BRANCH))
+        refs[MAIN] = replace(main, snapshot_id=snapshot_id)
     return refs
+
+
+def _summary(fields: Mapping[str, Any], main: SnapshotRef | None) -> dict[str, str]:
+    current = None if main is None else main.snapshot_id
+    for snapshot in fields.get("snapshots") or ():
+        if int(snapshot["snapshot-id"]) == current:
+            return {str(name): str(value) for name, value in (snapshot.get("summary") or {}).items()}
+    return {}
 
 
 def _ref(fields: Mapping[str, Any]) -> SnapshotRef:

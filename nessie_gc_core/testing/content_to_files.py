@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
+from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName, SupportsTableMetadata
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import with_slash
@@ -264,6 +264,42 @@ class ContentToFilesContract(OptionsTests):
                 list(reader.expand(file))
             assert not isinstance(caught.value, MissingFileError)
             _names(caught.value, file.path)
+
+    @demands("SupportsTableMetadata: what is said of a table is from its metadata, under the names of the version.")
+    def test_the_metadata_of_a_table_is_that_of_the_version(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent]
+    ) -> None:
+        if not isinstance(reader, SupportsTableMetadata):
+            skip_without(reader, SupportsTableMetadata)
+        asked = ((content, reader.table_metadata(content.version, reference="dev")) for content in contents)
+        tables = [(content, table) for content, table in asked if table is not None]
+        assert tables, "no content of the fixture contents is a table"
+        for content, table in tables:
+            version = content.version
+            assert (content.location, "dev", version.commit_id) == (table.location, table.reference, table.commit_id)
+            assert (version.content_key, version.content_id) == (table.content_key, table.content_id)
+            assert version.metadata_location == table.metadata_location
+            if version.snapshot_id is not None and version.snapshot_id >= 0:
+                assert version.snapshot_id == table.refs["main"].snapshot_id
+
+    @demands("S6: SupportsTableMetadata: missing and unreadable metadata are errors as for files, never None.")
+    def test_metadata_of_a_table_that_cannot_be_read_is_an_error(
+        self,
+        reader: ContentToFiles,
+        contents: Sequence[WrittenContent],
+        missing: ContentVersion,
+        unreadable: Sequence[ContentVersion],
+    ) -> None:
+        if not isinstance(reader, SupportsTableMetadata):
+            skip_without(reader, SupportsTableMetadata)
+        given = (content.version for content in contents)
+        types = {each.content_type for each in given if reader.table_metadata(each, reference="dev") is not None}
+        for version in (missing, *unreadable):
+            if version.content_type in types:
+                with pytest.raises(UnreadableFileError) as caught:
+                    reader.table_metadata(version, reference="dev")
+                assert isinstance(caught.value, MissingFileError) is (version is missing)
+                _names(caught.value, version.metadata_location)
 
     @demands(
         "S6: named_places gives every place that stands in the metadata, the base location too, or None where it "

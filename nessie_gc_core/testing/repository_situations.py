@@ -18,6 +18,7 @@ import pytest
 from nessie_gc_core.connectors import (
     RepositoryConnector,
     SupportsBranches,
+    SupportsDefaultReference,
     SupportsFormerIdentities,
     SupportsSharedClock,
     SupportsSnapshotExpiry,
@@ -207,6 +208,13 @@ class RepositorySituationTests(OptionsTests):
             skip_without(repository, SupportsSharedClock)
         now = repository.shared_time()
         assert now is None or timedelta(0) == now.utcoffset()
+
+    @demands("SupportsDefaultReference: the default branch is one of the references, and a branch.")
+    def test_the_default_reference_is_one_of_the_branches(self, repository: RepositoryConnector) -> None:
+        if not isinstance(repository, SupportsDefaultReference):
+            skip_without(repository, SupportsDefaultReference)
+        kinds = {reference.name: reference.kind for reference in repository.references()}
+        assert kinds.get(repository.default_reference()) is ReferenceKind.BRANCH
 
     @demands("SupportsBranches: a branch that is made holds no content, and making it again changes nothing.")
     def test_a_branch_that_is_made_is_empty_and_made_once(

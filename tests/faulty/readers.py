@@ -11,7 +11,7 @@ import pytest
 from faulty import fault
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
-from nessie_gc_core.model import ContentVersion, ReachableFile, StoredNames, Traffic
+from nessie_gc_core.model import ContentVersion, ReachableFile, StoredNames, TableMetadata, Traffic
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 
 
@@ -360,3 +360,57 @@ class TellsTrafficAgain(Counts):
 class TellsNoTraffic(Counts):
     def take_traffic(self):
         return Traffic()
+
+
+class Tables(GoodReader):
+    """Says what the metadata of a table lists."""
+
+    def table_metadata(self, version, *, reference):
+        found = self.read(version.metadata_location)
+        numbers = map(int, found["lists"])
+        fields = {
+            "location": found["location"],
+            "format-version": 2,
+            "snapshots": [{"snapshot-id": number, "timestamp-ms": number} for number in numbers],
+        }
+        seen = {"commit_id": version.commit_id, "content_key": version.content_key, "content_id": version.content_id}
+        place = {"metadata_location": version.metadata_location, "reference": reference}
+        return TableMetadata.parse(fields, **seen, **place, snapshot_id=version.snapshot_id)
+
+
+class TestTables(ReaderTests):
+    connector = Tables
+
+
+OF_THE_VERSION = "test_the_metadata_of_a_table_is_that_of_the_version"
+CANNOT_BE_READ = "test_metadata_of_a_table_that_cannot_be_read_is_an_error"
+
+
+@fault(ReaderTests, OF_THE_VERSION, "SupportsTableMetadata: what is said of a table is from its metadata")
+class TablesOfNoReference(Tables):
+    def table_metadata(self, version, *, reference):
+        return super().table_metadata(version, reference="main")
+
+
+@fault(ReaderTests, OF_THE_VERSION, "SupportsTableMetadata: what is said of a table is from its metadata")
+class TablesAtAnotherSnapshot(Tables):
+    def table_metadata(self, version, *, reference):
+        return super().table_metadata(replace(version, snapshot_id=1), reference=reference)
+
+
+@fault(ReaderTests, CANNOT_BE_READ, "S6: SupportsTableMetadata: missing and unreadable metadata are errors")
+class UnreadableIsNoTable(Tables):
+    def table_metadata(self, version, *, reference):
+        try:
+            return super().table_metadata(version, reference=reference)
+        except UnreadableFileError:
+            return None
+
+
+@fault(ReaderTests, CANNOT_BE_READ, "S6: SupportsTableMetadata: missing and unreadable metadata are errors")
+class MissingIsAnUnreadableTable(Tables):
+    def table_metadata(self, version, *, reference):
+        try:
+            return super().table_metadata(version, reference=reference)
+        except MissingFileError as error:
+            raise UnreadableFileError(version.metadata_location, "it cannot be read") from error

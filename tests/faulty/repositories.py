@@ -18,7 +18,7 @@ from nessie_gc_core.errors import (
     RepositoryError,
     ServiceUnavailableError,
 )
-from nessie_gc_core.model import OperationKind, RefType, Snapshot, SnapshotRef, TableMetadata
+from nessie_gc_core.model import OperationKind, ReferenceKind, RefType, Snapshot, SnapshotRef, TableMetadata
 
 
 class GoodRepository(LedgerRepository):
@@ -370,6 +370,16 @@ class SharedCursor(GoodRepository):
 class PresentAmongTheFormer(GoodRepository):
     def former_identities(self):
         return [self.identity()]
+
+
+@fault(
+    RepositoryTests,
+    "test_the_default_reference_is_one_of_the_branches",
+    "SupportsDefaultReference: the default branch is one of the references",
+)
+class DefaultIsATag(GoodRepository):
+    def default_reference(self):
+        return next(each.name for each in self.references() if each.kind is ReferenceKind.TAG)
 
 
 @fault(RepositoryTests, "test_the_shared_clock_is_aware_utc_or_not_known", "S8: the clock of the repository")

@@ -16,6 +16,7 @@ from nessie_gc_core.connectors import (
     SupportsSharedClock,
     SupportsSnapshotExpiry,
 )
+from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.repository import (
     ICEBERG_SNAPSHOT,
     ICEBERG_TABLE,
@@ -175,3 +176,8 @@ def _expected_version(version: ContentVersion, planned: PlannedTable) -> Content
     if version.snapshot_id in removal.snapshot_ids:
         return None
     return replace(version, content_type=ICEBERG_SNAPSHOT)
+
+
+def is_of_expiry(live_set: LiveSet) -> bool:
+    """Whether a live set shows tables as they will be; its sweep looks for what these give up, and for nothing else."""
+    return any((head.commit_id or "").endswith(_EXPECTED) for head in live_set.heads)

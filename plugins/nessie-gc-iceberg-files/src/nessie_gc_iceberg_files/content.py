@@ -12,6 +12,7 @@ from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
+from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
@@ -138,6 +139,26 @@ class IcebergContentToFiles(ContentToFiles):
         if not path:
             raise UnreadableFileError(version.content_key, "it has no metadata location")
         return None if self._table(path).may_be_collected else "its property gc.enabled is false"
+
+    def table_metadata(self, version: ContentVersion, *, reference: str) -> TableMetadata | None:
+        """What the metadata file lists, and its size as it is stored."""
+        path = version.metadata_location
+        if version.content_type == ICEBERG_VIEW:
+            return None
+        if not path:
+            raise UnreadableFileError(version.content_key, "it has no metadata location")
+        data = self._reader.read(path)
+        named = version.snapshot_id
+        return TableMetadata.parse(
+            parse_table(path, data).fields,
+            metadata_location=path,
+            reference=reference,
+            commit_id=version.commit_id,
+            content_key=version.content_key,
+            content_id=version.content_id,
+            snapshot_id=named if named is not None and named >= 0 else None,
+            metadata_bytes=len(data),
+        )
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""

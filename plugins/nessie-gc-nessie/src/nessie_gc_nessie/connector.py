@@ -129,6 +129,13 @@ class NessieConnector(RepositoryConnector):
                     if version is not None:
                         yield version
 
+    def default_reference(self) -> str:
+        """The server's default branch."""
+        name = self._client.get("config").get("defaultBranch")
+        if not isinstance(name, str) or not name:
+            raise self._client.nonsense("config", "does not name a default branch")
+        return name
+
     def make_branch(self, name: str) -> bool:
         """Makes a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
         nothing = self._client.get("config").get("noAncestorHash", NO_COMMIT)

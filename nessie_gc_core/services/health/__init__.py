@@ -1,0 +1,1 @@
+"""What is due at which table, by metadata alone."""

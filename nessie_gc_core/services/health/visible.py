@@ -1,0 +1,89 @@
+"""The tables that are visible at references."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from itertools import chain, groupby
+
+from nessie_gc_core.connectors import RepositoryConnector, SupportsDefaultReference, SupportsTableMetadata
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.repository import ContentVersion, Reference
+from nessie_gc_core.plugins import PluginRegistry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visible:
+    """A content that is visible at a reference."""
+
+    reference: str
+    """The reference."""
+    table: str
+    """The dotted name of the content."""
+    version: ContentVersion | None
+    """The version whose metadata can be read; ``None``: no plugin reads it."""
+    unread: tuple[str, ...]
+    """Content types that no plugin reads, of what the repository has under this name."""
+
+
+def visible_tables(
+    repository: RepositoryConnector, registry: PluginRegistry, names: tuple[str, ...]
+) -> Iterator[Visible]:
+    """What is visible at some references; what several of them have comes once.
+
+    Args:
+        repository: the repository.
+        registry: knows the readers.
+        names: of references; without any, the default branch where there is one, else all references.
+
+    Raises:
+        ConfigurationError: there is no such reference.
+        NessieGcError: the repository cannot be read.
+    """
+    if not names and isinstance(repository, SupportsDefaultReference):
+        names = (repository.default_reference(),)
+    missing, seen = set(names), set[tuple[str, str | None, int | None]]()
+    for reference in repository.references():
+        if names and reference.name not in names:
+            continue
+        missing.discard(reference.name)
+        for found in _visible_at(reference, repository, registry):
+            version = found.version
+            place = (None, None) if version is None else (version.metadata_location, version.snapshot_id)
+            if (found.table, *place) not in seen:
+                seen.add((found.table, *place))
+                yield found
+    if missing:
+        raise ConfigurationError(f"`reference`: there is no branch or tag {min(missing)!r}")
+
+
+def _visible_at(reference: Reference, repository: RepositoryConnector, registry: PluginRegistry) -> Iterator[Visible]:
+    by_name = groupby(_versions(repository, reference), key=lambda version: version.content_key)
+    for name, versions in by_name:
+        readable, unread = None, dict[str, None]()
+        for version in versions:
+            reader = registry.reader_of(version.content_type)
+            if reader is None:
+                unread[version.content_type] = None
+            elif readable is None and issubclass(reader, SupportsTableMetadata):
+                readable = version
+        if readable is not None or unread:
+            yield Visible(reference=reference.name, table=name, version=readable, unread=tuple(unread))
+
+
+def _versions(repository: RepositoryConnector, reference: Reference) -> Iterator[ContentVersion]:
+    """The contents at a reference; of a catalog whose log names every state, what its head puts, the newest first."""
+    contents = repository.contents(reference)
+    first = next(contents, None)
+    if first is not None:
+        yield from chain([first], contents)
+        return
+    log = repository.commit_log(reference)
+    try:
+        head = next(log, None)
+    finally:
+        if isinstance(log, Generator):
+            log.close()
+    for operation in (head.operations if head is not None else None) or ():
+        if operation.content is not None:
+            yield operation.content

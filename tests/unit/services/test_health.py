@@ -1,0 +1,330 @@
+"""What is due at a table, by what its metadata says, and how a report shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX
+from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model import (
+    ICEBERG_TABLE,
+    ICEBERG_VIEW,
+    ContentVersion,
+    LogEntry,
+    Operation,
+    OperationKind,
+    Reference,
+    ReferenceKind,
+    TableMetadata,
+)
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.plugins.registry import installed
+from nessie_gc_core.services.health.examination import (
+    DELETE_AFTER_COMMIT,
+    TARGET_FILE_SIZE,
+    examined,
+    sweep_finding,
+    unread_finding,
+)
+from nessie_gc_core.services.health.parameters import HealthParameters
+from nessie_gc_core.services.health.report import Finding, FindingName, HealthReport, TableHealth
+from nessie_gc_core.services.health.visible import Visible, visible_tables
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+MILLISECONDS = int(NOW.timestamp() * 1000)
+DAY = 86_400_000
+NAMED = {"reference": "main", "commit_id": "c", "content_key": "db.t", "content_id": "i", "metadata_location": "m"}
+
+
+def table(
+    ages: tuple[int, ...] = (0,), *, log: int = 0, size: int | None = 1000, name: str = "db.t", **fields: Any
+) -> TableMetadata:
+    """A table with snapshots of so many days, the newest first, each made from the next one."""
+    number = len(ages)
+    snapshots = [
+        {
+            "snapshot-id": number - place,
+            "parent-snapshot-id": number - place - 1 or None,
+            "timestamp-ms": MILLISECONDS - days * DAY,
+            "summary": fields.get("summary", {}) if place == 0 else {"total-data-files": "1000000"},
+        }
+        for place, days in enumerate(ages)
+    ]
+    metadata = {
+        "location": "file:///t",
+        "format-version": 2,
+        "snapshots": snapshots,
+        "current-snapshot-id": number or -1,
+        "properties": fields.get("properties", {}),
+        "metadata-log": [{"metadata-file": f"m{n}"} for n in range(log)],
+    }
+    return TableMetadata.parse(metadata, metadata_bytes=size, **{**NAMED, "content_key": name})
+
+
+def due(found: TableMetadata, *, can_expire: bool = True, **parameters: Any) -> dict[str, Finding]:
+    """What is due, by name."""
+    health = examined(found, HealthParameters(**parameters), NOW, can_expire=can_expire)
+    return {finding.name.value: finding for finding in health.findings}
+
+
+def summary(**totals: object) -> dict[str, str]:
+    return {name.replace("_", "-"): str(value) for name, value in totals.items()}
+
+
+# ---- what is due --------------------------------------------------------------------------------------
+def test_a_young_table_has_nothing_due() -> None:
+    assert due(table(summary=summary(total_data_files=2, total_files_size=10, total_delete_files=0))) == {}
+
+
+def test_a_table_without_a_snapshot_has_nothing_due_and_nothing_known() -> None:
+    health = examined(table(()), HealthParameters(), NOW, can_expire=True)
+    assert (health.snapshots, health.expirable, health.oldest_snapshot) == (0, 0, None)
+    assert (health.data_files, health.average_file_bytes, health.delete_ratio, health.manifests) == (None,) * 4
+    assert () == health.findings
+
+
+def test_snapshots_are_counted_by_the_tables_own_rules() -> None:
+    ages = (0, 1, 10, 20, 30)
+    found = due(table(ages), snapshot_threshold=3)["snapshots"]
+    assert (found.value, found.limit) == (3, 3)
+    assert str(found) == "3 of 5 snapshots can expire: `nessie-gc expire-snapshots --include 'db[.]t'`"
+    assert "snapshots" not in due(table(ages), snapshot_threshold=4)
+    kept = table(ages, properties={"history.expire.max-snapshot-age-ms": str(25 * DAY)})
+    assert due(kept, snapshot_threshold=1)["snapshots"].value == 1
+    oldest = examined(table(ages), HealthParameters(), NOW, can_expire=True).oldest_snapshot
+    assert NOW - timedelta(days=30) == oldest
+
+
+def test_where_nothing_can_expire_snapshots_it_does_not_say_so() -> None:
+    found = due(table((0, 10)), can_expire=False, snapshot_threshold=1)["snapshots"]
+    assert "expire-snapshots" not in found.action
+    assert "nessie-gc gc" in found.action
+
+
+def test_files_are_small_by_the_target_of_the_table() -> None:
+    written = summary(total_data_files=10, total_files_size=10 * (200 << 20))
+    found = due(table(summary=written))["small-files"]
+    assert (found.value, found.limit) == (200 << 20, 384 << 20)
+    assert found.action == "CALL system.rewrite_data_files(table => 'db.t')"
+    assert due(table(summary=written, properties={TARGET_FILE_SIZE: str(256 << 20)})) == {}
+    assert due(table(summary=written), min_input_files=11) == {}
+    assert due(table(summary=written), min_file_size_ratio=0.3) == {}
+
+
+def test_delete_files_count_by_number_and_by_records() -> None:
+    deletes = {"total_position_deletes": 20, "total_equality_deletes": 10, "total_records": 100}
+    written = summary(total_data_files=4, total_delete_files=8, total_files_size=4 << 30, **deletes)
+    assert list(due(table(summary=written))) == ["delete-ratio"]
+    assert list(due(table(summary=written), delete_file_threshold=8, delete_ratio_threshold=0.31)) == ["delete-files"]
+    health = examined(table(summary=written), HealthParameters(), NOW, can_expire=True)
+    assert (health.delete_file_share, health.delete_ratio) == (2.0, 0.3)
+    assert (health.position_deletes, health.equality_deletes) == (20, 10)
+
+
+def test_manifests_are_known_only_where_the_writer_says_both() -> None:
+    said = summary(manifests_created=30, manifests_kept=80, manifests_replaced=9)
+    assert due(table(summary=said))["manifests"].value == 110
+    for name in ("manifests-created", "manifests-kept"):
+        rest = {key: value for key, value in said.items() if key != name}
+        assert examined(table(summary=rest), HealthParameters(), NOW, can_expire=True).manifests is None
+
+
+def test_metadata_is_large_by_its_bytes_or_its_snapshots() -> None:
+    assert due(table(size=20 << 20))["metadata-size"].value == 20 << 20
+    assert due(table((0, 1, 2), size=None), listed_snapshot_threshold=3)["metadata-size"].value == 3
+    assert due(table((0, 1, 2), size=None)) == {}
+
+
+def test_a_full_metadata_log_is_due_unless_writers_delete_what_falls_out() -> None:
+    found = due(table(log=100))["metadata-versions"]
+    assert (found.value, found.limit, found.action) == (100, 100, "`nessie-gc gc`")
+    assert due(table(log=99)) == {}
+    assert due(table(log=100, properties={DELETE_AFTER_COMMIT: "TRUE"})) == {}
+    assert due(table(log=4, properties={PREVIOUS_VERSIONS_MAX: "4"}))["metadata-versions"].limit == 4
+
+
+@pytest.mark.parametrize("name", [TARGET_FILE_SIZE, PREVIOUS_VERSIONS_MAX, "history.expire.max-ref-age-ms"])
+def test_a_property_that_is_no_number_is_found_and_hides_nothing_else(name: str) -> None:
+    found = due(table((0, 10), size=20 << 20, properties={name: "many"}))
+    assert {"metadata-size", "invalid-property"} == set(found)
+    assert str(found["invalid-property"]) == f"the property {name} of db.t is 'many': set a number"
+
+
+def test_numbers_that_make_no_sense_are_not_known() -> None:
+    nonsense = table(summary=summary(total_data_files="-3", total_files_size="1e9"))
+    health = examined(nonsense, HealthParameters(), NOW, can_expire=True)
+    assert (health.data_files, health.average_file_bytes) == (None, None)
+
+
+def test_the_current_snapshot_is_the_one_that_the_repository_names() -> None:
+    fields = {
+        "location": "file:///t",
+        "format-version": 2,
+        "current-snapshot-id": 2,
+        "refs": {"main": {"snapshot-id": 2, "type": "branch", "min-snapshots-to-keep": 3}},
+        "snapshots": [{"snapshot-id": n, "timestamp-ms": n, "summary": {"total-records": n}} for n in (1, 2)],
+    }
+    assert TableMetadata.parse(fields, **NAMED).summary == {"total-records": "2"}
+    named = TableMetadata.parse(fields, **NAMED, snapshot_id=1)
+    assert named.summary == {"total-records": "1"}
+    assert (named.refs["main"].snapshot_id, named.refs["main"].min_snapshots_to_keep) == (1, 3)
+
+
+@pytest.mark.parametrize("name", ["db.t", "db.it's $HOME", "a-b.c_d", "db.[x]^\\y", "db.\u00e9t\u00e9"])
+def test_a_name_is_a_pattern_of_itself_in_a_command(name: str) -> None:
+    action = due(table((0, 10), name=name), snapshot_threshold=1)["snapshots"].action
+    *command, pattern = shlex.split(action.strip("`"))
+    assert ["nessie-gc", "expire-snapshots", "--include"] == command
+    assert re.fullmatch(pattern, name)
+    assert not re.fullmatch(pattern, name.replace(".", "-"))
+
+
+def test_a_name_is_quoted_in_sql() -> None:
+    many = summary(total_delete_files=500)
+    assert "table => 'db.it''s'" in due(table(name="db.it's", summary=many))["delete-files"].action
+
+
+def test_a_sweep_is_due_where_there_was_none_or_it_is_long_ago() -> None:
+    week = timedelta(days=7)
+    never = sweep_finding(None, NOW, week)
+    assert never is not None
+    assert (never.value, never.times_over) == (None, 1.0)
+    assert sweep_finding(NOW - timedelta(days=6), NOW, week) is None
+    late = sweep_finding(NOW - timedelta(days=21), NOW, week)
+    assert late is not None
+    assert (late.text, late.times_over) == ("the last sweep is 21 days ago", 3.0)
+
+
+# ---- the report ---------------------------------------------------------------------------------------
+def report(*tables: TableHealth, **fields: Any) -> HealthReport:
+    given = {"repository": "sql:here", "checked": NOW, "last_sweep": None, "findings": (), **fields}
+    return HealthReport(tables=sorted(tables, key=lambda each: each.rank), **given)
+
+
+def finding(name: FindingName, value: float = 2, limit: float = 1) -> Finding:
+    return Finding(name=name, value=value, limit=limit, text=f"{value} of {name}", action="do it")
+
+
+def test_the_worst_tables_come_first() -> None:
+    small, many = finding(FindingName.SMALL_FILES, 1, 10), finding(FindingName.SNAPSHOTS)
+    given = {"none": (), "far": (small,), "near": (many,), "both": (small, many)}
+    tables = [TableHealth(table=name, reference="main", findings=found) for name, found in given.items()]
+    broken = TableHealth(table="broken", reference="main", problem="it is cut off")
+    found = report(*tables, broken)
+    assert ["broken", "both", "far", "near", "none"] == [each.table for each in found.tables]
+    assert (3, 1, 1) == (found.due, found.unreadable, found.exit_code)
+
+
+def test_what_is_due_is_no_failure() -> None:
+    late = sweep_finding(None, NOW, timedelta(days=7))
+    assert late is not None
+    assert 0 == report(TableHealth(table="t", reference="main", findings=(late,)), findings=(late,)).exit_code
+
+
+def test_text_from_tables_does_not_act_upon_a_terminal() -> None:
+    evil = "db.\x1b[2J"
+    console = Console(width=200)
+    found = report(TableHealth(table=evil, reference=evil, findings=(unread_finding((evil,)),)))
+    with console.capture() as capture:
+        console.print(found)
+    assert "\x1b[2J" not in capture.get()
+    assert "db.\\x1b[2J: it is left alone" in capture.get()
+
+
+def test_a_page_shows_the_worst_and_counts_the_rest() -> None:
+    tables = [
+        TableHealth(table=f"t{n:02}", reference="main", findings=(finding(FindingName.SNAPSHOTS),)) for n in range(23)
+    ]
+    text = str(report(*tables, last_sweep=NOW - timedelta(hours=5), warnings=["the clocks differ"]))
+    assert "23 tables, 23 with something due" in text
+    assert "last sweep: 5 hours ago" in text
+    assert "warning: the clocks differ" in text
+    assert "t19: 2 of snapshots: do it\nand 3 more tables" in text
+
+
+def test_it_is_json() -> None:
+    health = examined(table((0, 10)), HealthParameters(snapshot_threshold=1), NOW, can_expire=True)
+    shown = json.loads(json.dumps(report(health, last_sweep=NOW).to_dict()))
+    (row,) = shown["tables"]
+    assert (row["snapshots"], row["expirable"], row["manifests"]) == (2, 1, None)
+    assert row["oldest_snapshot"] == "2026-01-21T00:00:00+00:00"
+    assert ("snapshots", 1, 1) == tuple(row["findings"][0][name] for name in ("name", "value", "limit"))
+
+
+# ---- which tables are visible -------------------------------------------------------------------------
+class Branches(RepositoryConnector):
+    """References with contents, or with a log that names every state."""
+
+    name = "branches"
+
+    def __init__(self, contents: dict[str, list[ContentVersion]], logs: dict[str, list[ContentVersion]]) -> None:
+        super().__init__(ConnectorOptions())
+        self._contents, self._logs = contents, logs
+
+    def identity(self) -> str:
+        return "branches"
+
+    def references(self) -> Iterator[Reference]:
+        for name in {**self._contents, **self._logs}:
+            yield Reference(name=name, kind=ReferenceKind.BRANCH, commit_id=name)
+
+    def contents(self, reference: Reference) -> Iterator[ContentVersion]:
+        yield from self._contents.get(reference.name, ())
+
+    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+        given = self._logs.get(reference.name, ())
+        put = [Operation(kind=OperationKind.PUT, content_key=each.content_key, content=each) for each in given]
+        yield LogEntry(commit_id=reference.name, parent_id=None, commit_time=NOW, operations=tuple(put))
+        raise AssertionError("the head is enough")
+
+
+class WithDefault(Branches):
+    def default_reference(self) -> str:
+        return "main"
+
+
+def version(key: str, metadata: str | None = "m", type_: str = ICEBERG_TABLE, snapshot: int = 1) -> ContentVersion:
+    return ContentVersion(
+        content_id=key,
+        content_type=type_,
+        metadata_location=metadata,
+        snapshot_id=snapshot,
+        content_key=key,
+        commit_id="c",
+    )
+
+
+def seen(repository: RepositoryConnector, *names: str) -> list[tuple[str, str, str | None]]:
+    found: Iterator[Visible] = visible_tables(repository, installed(), names)
+    return [(each.reference, each.table, each.version and each.version.metadata_location) for each in found]
+
+
+def test_the_default_branch_is_looked_at_or_the_references_that_are_named() -> None:
+    repository = WithDefault({"dev": [version("db.t", "m1")], "main": [version("db.t", "m0")]}, {})
+    assert seen(repository) == [("main", "db.t", "m0")]
+    assert seen(repository, "dev") == [("dev", "db.t", "m1")]
+    with pytest.raises(ConfigurationError, match="no branch or tag 'prod'"):
+        seen(repository, "dev", "prod")
+
+
+def test_what_several_references_have_comes_once() -> None:
+    shared = version("db.t")
+    repository = Branches({"a": [shared, version("db.u")], "b": [shared, version("db.u", "m2")]}, {})
+    assert [("a", "db.t", "m"), ("a", "db.u", "m"), ("b", "db.u", "m2")] == seen(repository)
+
+
+def test_of_a_log_that_names_every_state_the_head_counts() -> None:
+    states = [version("db.t", snapshot=3), version("db.t", snapshot=2), version("db.t", None, "SOMEBODY_ELSES")]
+    repository = Branches({}, {"db.t": states, "db.v": [version("db.v", type_=ICEBERG_VIEW)]})
+    (found,) = (each for each in visible_tables(repository, installed(), ()) if each.table == "db.t")
+    assert found.version == states[0]
+    assert found.unread == ("SOMEBODY_ELSES",)
