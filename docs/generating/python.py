@@ -53,7 +53,6 @@ CLASSES = (
     ExpiryReport,
     ExpiredTable,
     Committed,
-    ExpiryReport,
     HealthReport,
     TableHealth,
     Finding,

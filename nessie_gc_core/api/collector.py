@@ -242,7 +242,7 @@ class Collector(Closing):
 
     def health(self, **parameters: Any) -> HealthReport:
         """Says from metadata alone what is due at which table; takes the parameters of ``nessie-gc health``."""
-        return HealthService(self._parameters(HealthParameters, parameters)).run(self.new_run())
+        return HealthService(self.parameters_of(HealthParameters, parameters)).run(self.new_run())
 
     def what_if(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> WhatIfReport:
         """Says what some cut-off policies would free, and which states would end; changes nothing.
