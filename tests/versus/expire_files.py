@@ -263,7 +263,7 @@ def files() -> Iterator[Case]:
 
 def _incremental_clean_up_loses(stage: Stage) -> Asked:
     held = frozenset({_add_again(stage)})
-    reason = "its incremental clean-up deletes a file that the table has (iceberg#17304, open; peers 1.1)"
+    reason = "its incremental clean-up deletes a file that the table has (iceberg#17304, open)"
     return Asked(older_than=now(), retain_last=1, known=Known(reason=reason, only_theirs=held))
 
 

@@ -181,7 +181,7 @@ def _beside_in_a_list(stage: Stage) -> Asked:
         [(f"{warehouse}/{path}", days_ago(30)) for path in stage.files()],
         "file_path string, last_modified timestamp",
     ).createOrReplaceTempView("listed")
-    reason = "in a file list t2 passes for a part of t: the prefix has no slash at its end (peers 1.2, 11.9)"
+    reason = "in a file list t2 passes for a part of t: the prefix has no slash at its end (its startsWith)"
     return _asked(more="file_list_view => 'listed'", known=Known(reason=reason, only_theirs=_live(stage, "t2")))
 
 
