@@ -236,9 +236,8 @@ class Collector(Closing):
             delete: whether anything is committed and deleted; else it is a dry run.
             parameters: those of ``nessie-gc expire-snapshots``, such as ``older_than``, ``retain_last`` or ``include``.
         """
-        return ExpireSnapshotsService(self._deleting(ExpireSnapshotsParameters, parameters, delete=delete)).run(
-            self.new_run()
-        )
+        found = self._deleting(ExpireSnapshotsParameters, parameters, delete=delete)
+        return ExpireSnapshotsService(found).run(self.new_run())
 
     def health(self, **parameters: Any) -> HealthReport:
         """Says from metadata alone what is due at which table; takes the parameters of ``nessie-gc health``."""

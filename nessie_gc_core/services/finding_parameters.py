@@ -17,6 +17,7 @@ from nessie_gc_core.services.mark_parameters import WalkParameters
 
 SWEEP = "Sweep"
 GUARD = "What keeps files"
+TABLES = "Tables"
 
 
 class Membership(StrEnum):
@@ -115,6 +116,28 @@ def no_age_floor_option() -> bool:
 def max_file_modification_option() -> datetime | None:
     """Declares the time after which a file must not have been modified."""
     return option(None, section=GUARD, metavar="INSTANT", help="Keep files that were modified later than this.")
+
+
+def include_option() -> Sequence[str]:
+    """Declares patterns of the tables that are meant."""
+    return option(
+        (),
+        section=TABLES,
+        metavar="PATTERN",
+        whole=True,
+        help="Only tables whose whole name NAMESPACE.TABLE matches a regular expression.",
+    )
+
+
+def exclude_option() -> Sequence[str]:
+    """Declares patterns of the tables that are not meant."""
+    return option(
+        (),
+        section=TABLES,
+        metavar="PATTERN",
+        whole=True,
+        help="No tables whose whole name matches, whatever is included.",
+    )
 
 
 def max_delete_percent_option() -> float | None:

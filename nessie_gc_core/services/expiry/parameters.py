@@ -14,6 +14,8 @@ from nessie_gc_core.model.options import option, options
 from nessie_gc_core.model.policies import parse_duration, time_before
 from nessie_gc_core.model.table_patterns import TablePatterns, compiled
 from nessie_gc_core.services.finding_parameters import (
+    exclude_option,
+    include_option,
     max_delete_percent_option,
     min_age_option,
     no_age_floor_option,
@@ -59,20 +61,8 @@ class ExpireSnapshotsParameters(DeletionParameters):
         whole=True,
         help="What holds for tables of a pattern instead: 'sales[.].*=older-than P30D retain-last 5 max-ref-age P90D'.",
     )
-    include: Sequence[str] = option(
-        (),
-        section=EXPIRY,
-        metavar="PATTERN",
-        whole=True,
-        help="Only tables whose whole name NAMESPACE.TABLE matches a regular expression.",
-    )
-    exclude: Sequence[str] = option(
-        (),
-        section=EXPIRY,
-        metavar="PATTERN",
-        whole=True,
-        help="No tables whose whole name matches, whatever is included.",
-    )
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
     clean_expired_metadata: bool = option(
         False, section=EXPIRY, help="Take out schemas and partition specs that nothing names any more, too."
     )

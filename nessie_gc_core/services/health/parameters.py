@@ -11,8 +11,8 @@ from datetime import timedelta
 
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.services.finding_parameters import TABLES, exclude_option, include_option
 
-TABLES = "Tables"
 DUE = "When something is due"
 
 
@@ -20,20 +20,8 @@ DUE = "When something is due"
 class HealthParameters(ConnectorOptions):
     """Which tables are looked at, and from when on something is due."""
 
-    include: Sequence[str] = option(
-        (),
-        section=TABLES,
-        metavar="PATTERN",
-        whole=True,
-        help="Only tables whose whole name NAMESPACE.TABLE matches a regular expression.",
-    )
-    exclude: Sequence[str] = option(
-        (),
-        section=TABLES,
-        metavar="PATTERN",
-        whole=True,
-        help="No tables whose whole name matches, whatever is included.",
-    )
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
     reference: Sequence[str] = option(
         (),
         section=TABLES,
