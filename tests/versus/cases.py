@@ -54,6 +54,8 @@ class Asked:
     """Whether ours writes the names of what a dry run would delete; without them it only counts."""
     only_plan: str = ""
     """Why ours is not to delete, only to name; the procedure does."""
+    allow: Sequence[str] = ()
+    """What ours is allowed by name."""
     known: Known | None = None
     left_out: Callable[[str], bool] = field(default=lambda path: False)
     """Files that are not compared."""

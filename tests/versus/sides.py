@@ -157,6 +157,7 @@ def _expire(services: LakeServices, asked: Asked, outcomes: str) -> ExpiryReport
         older_than=None if asked.older_than is None else asked.older_than.isoformat(),
         retain_last=asked.retain_last,
         snapshot_ids=tuple(map(str, asked.snapshot_ids)),
+        allow=tuple(asked.allow),
         include=tuple(f"{NAMESPACE}.{table}" for table in asked.tables),
         min_age=timedelta(),
         no_age_floor=True,
