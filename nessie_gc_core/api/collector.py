@@ -204,7 +204,7 @@ class Collector(Closing):
             parameters: those of ``nessie-gc sweep``.
         """
         given = {**told(parameters), "live_set_id": str(live_set)}
-        return SweepService(self._deleting(SweepParameters, given, delete=delete)).run(self.new_run())
+        return SweepService(self.deleting(SweepParameters, given, delete=delete)).run(self.new_run())
 
     def collect(self, *, delete: bool, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Marks and sweeps in one go.
@@ -215,7 +215,7 @@ class Collector(Closing):
             parameters: those of ``nessie-gc gc``.
         """
         given = told(parameters, cutoffs)
-        return GcService(self._deleting(GcParameters, given, delete=delete)).run(self.new_run())
+        return GcService(self.deleting(GcParameters, given, delete=delete)).run(self.new_run())
 
     def delete_deferred(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
         """Deletes what a sweep with ``defer_deletes`` recorded, as far as it is still dead.
@@ -226,7 +226,7 @@ class Collector(Closing):
             parameters: those of ``nessie-gc deferred-deletes``.
         """
         given = {**told(parameters), "live_set_id": str(live_set)}
-        found = self._deleting(DeferredDeletionParameters, given, delete=delete)
+        found = self.deleting(DeferredDeletionParameters, given, delete=delete)
         return DeferredDeletionService(found).run(self.new_run())
 
     def expire_snapshots(self, *, delete: bool, **parameters: Any) -> ExpiryReport:
@@ -236,7 +236,7 @@ class Collector(Closing):
             delete: whether anything is committed and deleted; else it is a dry run.
             parameters: those of ``nessie-gc expire-snapshots``, such as ``older_than``, ``retain_last`` or ``include``.
         """
-        found = self._deleting(ExpireSnapshotsParameters, parameters, delete=delete)
+        found = self.deleting(ExpireSnapshotsParameters, parameters, delete=delete)
         return ExpireSnapshotsService(found).run(self.new_run())
 
     def health(self, **parameters: Any) -> HealthReport:
@@ -326,7 +326,8 @@ class Collector(Closing):
             raise ConfigurationError("the collector was closed, and its plans with it; plan again")
         return self.new_run()
 
-    def _deleting(self, wanted: type[P], given: Mapping[str, Any], *, delete: bool) -> P:
+    def deleting(self, wanted: type[P], given: Mapping[str, Any], *, delete: bool) -> P:
+        """The same of a call that deletes, which the settings may forbid."""
         if not isinstance(delete, bool):
             raise ConfigurationError(f"`delete` is True or False, not {delete!r}")
         if delete:

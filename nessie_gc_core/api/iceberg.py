@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from nessie_gc_core.api.collector import Collector
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, SafetyError
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.files import FileKind
-from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
 from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
@@ -70,7 +69,9 @@ def expire_snapshots(
         One row with six ``bigint`` columns: a DataFrame, or the local engine's frame.
 
     Raises:
-        ConfigurationError: a setting makes no sense.
+        ConfigurationError: a setting makes no sense, or there is no such table.
+        SafetyError: nothing, or not all, of the table may expire; the message says why.
+        IncompleteError: a commit or a deletion failed, or something stayed unknown; the rest is done.
         NessieGcError: something that is needed to decide could not be read.
     """
     del max_concurrent_deletes, stream_results
@@ -81,8 +82,14 @@ def expire_snapshots(
         older_than=_text(older_than),
         retain_last=retain_last,
         snapshot_ids=[str(id_) for id_ in snapshot_ids],
-        clean_expired_metadata=clean_expired_metadata,
+        clean_expired_metadata=clean_expired_metadata or None,
     )
+    if not report.looked_at:
+        raise ConfigurationError(f"the repository has no table {table!r} that can be read; give its whole dotted name")
+    report.raise_for_status()
+    for each in report.tables:
+        if each.reason is not None:
+            raise SafetyError(f"{each.table}: {each.reason}")
     files = report.files_by_kind
     counts = tuple(sum(files[kind].files for kind in kinds if kind in files) for kinds in _COUNTED.values())
     return _frame(collector.new_run().engine.dataset(to_batches([counts], _COUNTS), _COUNTS), collector)
@@ -99,7 +106,7 @@ def remove_orphan_files(
     file_list: Sequence[str] = (),
     equal_schemes: Mapping[str, str] | None = None,
     equal_authorities: Mapping[str, str] | None = None,
-    prefix_mismatch_mode: str = "ERROR",
+    prefix_mismatch_mode: str | None = None,
     prefix_listing: bool | None = None,
     stream_results: bool | None = None,
     **settings: Any,
@@ -116,7 +123,7 @@ def remove_orphan_files(
         file_list: files with a list of what is stored, in place of a listing: what ``file_list_view`` is there.
         equal_schemes: schemes that mean the same.
         equal_authorities: authorities that mean the same.
-        prefix_mismatch_mode: ``ERROR`` or ``IGNORE``; ``DELETE`` is refused.
+        prefix_mismatch_mode: ``ERROR``, as where nothing is said, or ``IGNORE``; ``DELETE`` is refused.
         prefix_listing: accepted; every listing is one of prefixes.
         stream_results: accepted; results are always streamed.
         settings: those of the collector and of ``remove-orphan-files``, such as ``repository``, ``uri`` or ``allow``.
@@ -127,6 +134,7 @@ def remove_orphan_files(
     Raises:
         ConfigurationError: a setting makes no sense.
         SafetyError: metadata names the path of such a file with another scheme or authority.
+        IncompleteError: a deletion failed, or something stayed unknown; the rest is done.
         NessieGcError: something that is needed to decide could not be read.
     """
     del max_concurrent_deletes, stream_results, prefix_listing
@@ -134,7 +142,6 @@ def remove_orphan_files(
         "table": table,
         "older_than": _text(older_than),
         "location": location,
-        "dry_run": dry_run,
         "file_list": list(file_list) or None,
         "equal_schemes": equal_schemes,
         "equal_authorities": equal_authorities,
@@ -142,10 +149,10 @@ def remove_orphan_files(
     }
     collector = Collector(spark=spark, **settings)
     run = collector.new_run()
-    parameters = collector.parameters_of(RemoveOrphanFilesParameters, given)
+    parameters = collector.deleting(RemoveOrphanFilesParameters, given, delete=not dry_run)
     outcomes = RemoveOrphanFilesService(parameters).outcomes(run)
-    found = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
-    return _frame(_orphans(found), collector)
+    run.report.raise_for_status()
+    return _frame(_orphans(outcomes), collector)
 
 
 def _frame(rows: Dataset, collector: Collector) -> object:

@@ -107,11 +107,11 @@ class ConnectorChoice:
                 registry.connector_class(contract, preferred)
 
     def with_aliases(self, *, schemes: Mapping[str, str], authorities: Mapping[str, str]) -> ConnectorChoice:
-        """The same, and more schemes and authorities that mean the same as others."""
+        """The same, and more schemes and authorities that mean the same as others; commas part several in a key."""
         return replace(
             self,
-            scheme_aliases={**self.scheme_aliases, **schemes},
-            authority_aliases={**self.authority_aliases, **authorities},
+            scheme_aliases={**self.scheme_aliases, **_one_by_one(schemes)},
+            authority_aliases={**self.authority_aliases, **_one_by_one(authorities)},
         )
 
     def rules(self) -> LocationRules:
@@ -147,6 +147,10 @@ class ConnectorChoice:
         """
         connector = self.registry().connector_class(contract, name)
         return connector.from_options(self.spec(connector).options)
+
+
+def _one_by_one(aliases: Mapping[str, str]) -> dict[str, str]:
+    return {alias.strip(): same for names, same in aliases.items() for alias in names.split(",") if alias.strip()}
 
 
 def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str, str]:

@@ -17,9 +17,10 @@ class SupportsSnapshotExpiry(Protocol):
     """
 
     def tables(self, reference: Reference) -> Iterator[TableMetadata]:
-        """The Iceberg tables at ``reference.commit_id``; whatever is none, or cannot be read, is left out.
+        """The Iceberg tables at ``reference.commit_id``; whatever is none is left out.
 
         Raises:
+            UnreadableFileError: the metadata of one makes no sense, or cannot be read.
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for
                 :meth:`nessie_gc_core.connectors.RepositoryConnector.references`.
         """

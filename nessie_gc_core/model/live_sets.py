@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+EXPECTED = "~expired"
+"""Ends the ids of commits that are not made yet. No commit has it, so that every re-check walks the real ones (S9)."""
+
 
 class LiveSetStatus(StrEnum):
     """Status machine of a live set.
@@ -87,6 +90,11 @@ class LiveSet:
     """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them."""
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks what moved since (S9)."""
+
+    @property
+    def is_of_expiry(self) -> bool:
+        """Whether it shows tables as they will be when snapshots have expired; only an expiry sweeps it."""
+        return any((head.commit_id or "").endswith(EXPECTED) for head in self.heads)
 
 
 def wrong_status(live_set: LiveSet, expected: Iterable[LiveSetStatus]) -> str:

@@ -222,8 +222,10 @@ def _refs(fields: Mapping[str, Any], snapshot_id: int | None) -> dict[str, Snaps
     """The refs; metadata of early writers has none, and then the current snapshot is that of ``main``."""
     refs = {str(name): _ref(ref) for name, ref in (fields.get("refs") or {}).items()}
     current = fields.get("current-snapshot-id")
-    if MAIN not in refs and current is not None and int(current) != -1:
-        refs[MAIN] = SnapshotRef(snapshot_id=int(current), type=RefType.BRANCH)
+    if current is not None and int(current) != -1:
+        main = refs.setdefault(MAIN, SnapshotRef(snapshot_id=int(current), type=RefType.BRANCH))
+        if main.snapshot_id != int(current):
+            raise ValueError(f"its current snapshot is {current}, and main is at {main.snapshot_id}")
     if snapshot_id is not None:
         main = refs.get(MAIN, SnapshotRef(snapshot_id=snapshot_id, type=RefType.BRANCH))
         refs[MAIN] = replace(main, snapshot_id=snapshot_id)

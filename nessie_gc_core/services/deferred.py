@@ -15,9 +15,10 @@ from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
@@ -59,9 +60,23 @@ class DeferredDeletionService(Service[Run]):
             LiveSetStateError, LeaseHeldError: it was not swept to its end, or somebody else is sweeping.
             NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
         """
-        with work_on_live_set(run, self.parameters, check_swept) as sweep_run:
+        with work_on_live_set(run, self.parameters, _check_deferred) as sweep_run:
             _DeferredDeletion(sweep_run).run()
         return run.report
+
+
+def _check_deferred(live_set: LiveSet) -> None:
+    """Refuses a live set that was not swept to its end, or whose records are those of an expiry.
+
+    Raises:
+        LiveSetStateError: the message says what to do.
+    """
+    check_swept(live_set)
+    if live_set.is_of_expiry:
+        raise LiveSetStateError(
+            f"live set {live_set.id} is of an expiry, and has no deferred deletions; the next `expire_snapshots` looks "
+            "after what it left"
+        )
 
 
 class _DeferredDeletion:

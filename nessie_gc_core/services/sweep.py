@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +19,7 @@ from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Beside, Dataset
+from nessie_gc_core.errors import LiveSetStateError
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import LocationRules, with_slash
@@ -52,15 +53,12 @@ class Purpose:
         """Those of some verdicts (:data:`VERDICTS`) that are meant; of the others nothing is said."""
         return verdicts
 
-    def before_deletion(
-        self, verdicts: Dataset, scope: Scope, stored_by_unit: Mapping[str, int], run: SweepRun
-    ) -> Mapping[str, str]:
-        """Told what is about to go, before the references are looked at again; not where nothing is deleted.
+    def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
+        """Does what has to be done before anything goes; gives the verdicts (:data:`VERDICTS`) as they are then.
 
-        Returns:
-            Units of which nothing may go after all, with the reasons.
+        Not called where nothing is deleted. The references are looked at again after it.
         """
-        return {}
+        return verdicts
 
     def left_open(self) -> str | None:
         """Why the live set is not done with when all else of the sweep is; ``None``: it is."""
@@ -116,6 +114,10 @@ class SweepService(Service[Run]):
 
     def _check_status(self, live_set: LiveSet) -> None:
         check_marked(live_set, resume=self.parameters.resume)
+        if live_set.is_of_expiry and type(self.directions.purpose) is Purpose:
+            raise LiveSetStateError(
+                f"live set {live_set.id} is of an expiry, which a sweep cannot finish: run `expire_snapshots` again"
+            )
 
     def _sweep(self, run: SweepRun) -> Swept:
         """Sweeps under the lease; a dry run leaves the live set as it is."""
@@ -181,10 +183,9 @@ class _Sweep:
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
-        spared: Mapping[str, str] = {}
         if run.parameters.mode is DeleteMode.DELETE:
-            spared = self._purpose.before_deletion(verdicts, needed.scope, counts.files_by_unit, run)
-        deletion = Deletion(run, needed.scope, spared_units=spared, on_outcomes=self._on_outcomes)
+            verdicts = self._purpose.before_deletion(verdicts, needed, run)
+        deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         run.report.dropped = self._dropped(located, needed)
         return Swept(

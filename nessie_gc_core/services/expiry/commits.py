@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from nessie_gc_core.connectors import SupportsSnapshotExpiry
@@ -88,7 +88,7 @@ class Committer:
         """Commits what of a part may still go; gives what was taken out."""
         for attempt in range(self.retries + 1):
             table = self._now(planned)
-            removal = self.decide(table).within(part)
+            removal = _without_held(self.decide(table).within(part), table)
             if not removal:
                 return removal
             try:
@@ -99,8 +99,12 @@ class Committer:
                 log.info("%s; trying again", error)
                 self.wait(_SECONDS * 2**attempt)
                 continue
-            except CommitUnknownError:
-                if not self._is_made(planned, removal):
+            except CommitUnknownError as error:
+                try:
+                    is_made = self._is_made(planned, removal)
+                except NessieGcError as also:  # the catalog that lost the answer does not tell now either
+                    raise error from also
+                if not is_made:
                     raise
             return removal
         raise AssertionError("the last attempt returns or raises")
@@ -115,4 +119,11 @@ class Committer:
         """Whether the table shows that the commit was made after all."""
         table = self._now(planned)
         listed = {snapshot.snapshot_id for snapshot in table.snapshots}
-        return not listed & removal.snapshot_ids and not removal.refs & set(table.refs)
+        left = (listed & removal.snapshot_ids, set(table.refs) & removal.refs)
+        return not any((*left, table.schemas & removal.schemas, table.partition_specs & removal.partition_specs))
+
+
+def _without_held(removal: Removal, table: TableMetadata) -> Removal:
+    """The removal without snapshots that a branch or tag holds which stays: one that came since it was planned."""
+    held = {ref.snapshot_id for name, ref in table.refs.items() if name not in removal.refs}
+    return replace(removal, snapshot_ids=removal.snapshot_ids - held)

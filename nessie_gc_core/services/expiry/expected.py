@@ -16,7 +16,8 @@ from nessie_gc_core.connectors import (
     SupportsSharedClock,
     SupportsSnapshotExpiry,
 )
-from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.live_sets import EXPECTED
 from nessie_gc_core.model.repository import (
     ICEBERG_SNAPSHOT,
     ICEBERG_TABLE,
@@ -28,9 +29,6 @@ from nessie_gc_core.model.repository import (
 from nessie_gc_core.model.table_metadata import Removal, TableMetadata
 
 log = logging.getLogger(__name__)
-
-_EXPECTED = "~expired"
-"""Ends the ids of commits that are not made yet. No commit has it, so that every re-check walks the real ones (S9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +64,8 @@ class ExpectedRepository(RepositoryConnector):
         self._lock = threading.Lock()
         self._planned: dict[str, PlannedTable] = {}
         self._looked_at: set[str] = set()
+        self.unreadable: dict[str, str] = {}
+        """Tables whose metadata makes no sense, with the reason."""
 
     @property
     def planned(self) -> Sequence[PlannedTable]:
@@ -114,11 +114,11 @@ class ExpectedRepository(RepositoryConnector):
             planned = self._plan(reference)
         if planned is None or planned.table.commit_id != reference.commit_id:
             return reference
-        return replace(reference, commit_id=f"{reference.commit_id}{_EXPECTED}")
+        return replace(reference, commit_id=_expected_id(reference.commit_id, reference.name))
 
     def _plan(self, reference: Reference) -> PlannedTable | None:
         assert isinstance(self._repository, SupportsSnapshotExpiry)
-        for table in self._repository.tables(reference):
+        for table in self._tables(reference):
             removal = self._decide(table)
             if removal:
                 bare = replace(table, snapshots=(), metadata_log=())
@@ -128,6 +128,15 @@ class ExpectedRepository(RepositoryConnector):
                 return planned
         return None
 
+    def _tables(self, reference: Reference) -> list[TableMetadata]:
+        assert isinstance(self._repository, SupportsSnapshotExpiry)
+        try:
+            return list(self._repository.tables(reference))
+        except UnreadableFileError as error:
+            with self._lock:
+                self.unreadable[reference.name] = error.reason
+            return []
+
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """That of the repository, without what is to be taken out."""
         planned = self._planned_at(reference)
@@ -136,8 +145,8 @@ class ExpectedRepository(RepositoryConnector):
             return
         for entry in self._repository.commit_log(replace(reference, commit_id=planned.table.commit_id)):
             operations = tuple(_expected_operations(entry.operations or (), planned))
-            parent = None if entry.parent_id is None else f"{entry.parent_id}{_EXPECTED}"
-            commit_id = f"{entry.commit_id}{_EXPECTED}"
+            parent = None if entry.parent_id is None else _expected_id(entry.parent_id, reference.name)
+            commit_id = _expected_id(entry.commit_id, reference.name)
             yield replace(entry, commit_id=commit_id, parent_id=parent, operations=operations)
 
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
@@ -152,10 +161,15 @@ class ExpectedRepository(RepositoryConnector):
                 yield expected
 
     def _planned_at(self, reference: Reference) -> PlannedTable | None:
-        if not (reference.commit_id or "").endswith(_EXPECTED):
+        if not (reference.commit_id or "").endswith(EXPECTED):
             return None
         with self._lock:
             return self._planned[reference.name]
+
+
+def _expected_id(commit_id: str | None, reference: str) -> str:
+    """The id of a commit that is not made yet; two tables on one metadata file may have rules of their own (S16)."""
+    return f"{commit_id}~{reference}{EXPECTED}"
 
 
 def _expected_operations(operations: Sequence[Operation], planned: PlannedTable) -> Iterator[Operation]:
@@ -176,8 +190,3 @@ def _expected_version(version: ContentVersion, planned: PlannedTable) -> Content
     if version.snapshot_id in removal.snapshot_ids:
         return None
     return replace(version, content_type=ICEBERG_SNAPSHOT)
-
-
-def is_of_expiry(live_set: LiveSet) -> bool:
-    """Whether a live set shows tables as they will be; its sweep looks for what these give up, and for nothing else."""
-    return any((head.commit_id or "").endswith(_EXPECTED) for head in live_set.heads)

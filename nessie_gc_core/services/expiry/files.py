@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 import pyarrow as pa
@@ -14,7 +14,6 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros, version_rows
 from nessie_gc_core.model.files import FileKind
-from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM, UNKNOWN_TIME, VERSION_FILES
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ContentVersion
 from nessie_gc_core.model.verdicts import Outcome
@@ -24,7 +23,6 @@ from nessie_gc_core.services.needed import Needed
 from nessie_gc_core.services.report import MAX_NAMES
 from nessie_gc_core.services.run import Run, SweepRun
 
-_UNFINISHED = (LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
 GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
 """The outcomes of files that are not there any more."""
 KINDS = pa.schema([*FILE_KEYS, pa.field("kind", pa.string())])
@@ -45,15 +43,16 @@ def expired_files(planned: Sequence[PlannedTable], needed: Needed, run: SweepRun
     run.report.files_expanded += expansion.files_read
     _warn_of_unreadable(version_files.where("kind", [PROBLEM]), run)
     _warn_of_unreadable(expansion.problems(), run)
-    _warn_of_outside(expansion, needed.expansion, run)
+    _warn_of_outside(expansion, needed, run)
     files = expansion.files.where("kind", [PROBLEM], negate=True).present("unit").select(KINDS)
     return files.distinct(list(FILE_KEYS.names)).checkpoint()
 
 
-def _warn_of_outside(expired: Expansion, live: Expansion, run: SweepRun) -> None:
+def _warn_of_outside(expired: Expansion, needed: Needed, run: SweepRun) -> None:
     """Says how many files only expired snapshots name that lie in no location of a table, where nothing is swept."""
     named = expired.files.where("kind", [PROBLEM], negate=True).distinct(["path"])
-    outside = named.anti_join(expired.files.present("unit"), ["path"]).anti_join(live.files, ["path"])
+    swept = expired.files.where("unit", needed.scope.plan.roots)
+    outside = named.anti_join(swept, ["path"]).anti_join(needed.expansion.files, ["path"])
     if count := outside.count():
         example = outside.head(1).to_pylist()[0]["path"]
         run.report.warn(
@@ -98,15 +97,27 @@ class Unfinished:
     """Files that earlier runs were about to delete when they were stopped."""
 
     def __init__(self, run: Run) -> None:
-        """Finds the live sets of those runs."""
-        identity, mine = run.repository.identity(), run.report.live_set_id
+        """Finds the live sets of earlier expiries that have records.
+
+        Of a table that is gone since, its commit may never have been made: what it recorded is left alone (S20).
+        """
         self._run = run
-        self._live_sets = [
-            each.id
-            for each in run.store.live_sets()
-            if each.repository == identity and each.status in _UNFINISHED and str(each.id) != mine
-        ]
+        mine, live = run.report.live_set_id, frozenset(run.store.content_ids(UUID(run.report.live_set_id)))
+        identity = run.repository.identity()
+        others = (each.id for each in run.store.live_sets() if each.repository == identity and str(each.id) != mine)
+        with_records = (id_ for id_ in others if next(iter(run.store.file_deletions(id_)), None) is not None)
+        of_expiries = (id_ for id_ in with_records if run.store.get(id_).is_of_expiry)
+        self._live_sets = [id_ for id_ in of_expiries if self._has_all_tables(id_, live)]
         self._found: dict[UUID, Dataset] = {}
+
+    def _has_all_tables(self, live_set_id: UUID, live: Collection[str]) -> bool:
+        versions = self._run.store.content_versions(live_set_id)
+        gone = {each.content_key for each in versions if each.content_id not in live}
+        if gone:
+            self._run.report.warn(
+                f"what the expiry of live set {live_set_id} recorded stays: {min(gone)} is gone since"
+            )
+        return not gone
 
     def locations(self) -> set[str]:
         """The raw locations in which they lie."""
@@ -122,10 +133,16 @@ class Unfinished:
             keys = keys.union(files.select(FILE_KEYS))
         return keys
 
-    def forget(self, units: Sequence[str]) -> None:
-        """Takes the records out of what :meth:`keys` gave in some units; this run has them in its own plan."""
+    def forget_needed(self, verdicts: Dataset, units: Sequence[str]) -> None:
+        """Takes out the records of files in some units that are needed by now, or are not there any more."""
         for id_, files in self._found.items():
-            for batch in files.where("unit", units).batches():
+            for batch in files.where("unit", units).anti_join(verdicts, FILE_KEYS.names).batches():
+                self._run.store.remove_file_deletions(id_, file_deletions(batch))
+
+    def forget_gone(self, outcomes: Dataset) -> None:
+        """Takes out the records of files that are gone."""
+        for id_ in self._found:
+            for batch in outcomes.where("outcome", GONE).batches():
                 self._run.store.remove_file_deletions(id_, file_deletions(batch))
 
     def _rows(self, live_set_id: UUID, index: UnitIndex) -> Iterator[Row]:
@@ -144,12 +161,6 @@ def record_plan(verdicts: Dataset, run: SweepRun) -> None:
     """Records the files that some verdicts (:data:`VERDICTS`) let go, before anything is committed."""
     files = verdicts.flat_map(PlanFiles())
     record_deletions(files.flat_map(NameOutcome(Outcome.DEFERRED, "")), run)
-
-
-def forget_plan(verdicts: Dataset, units: Iterable[str], run: SweepRun) -> None:
-    """Takes the files of some units out again, to which nothing was committed."""
-    files = verdicts.where("unit", sorted(units)).flat_map(PlanFiles())
-    forget_deletions(files.flat_map(NameOutcome(Outcome.SPARED, "")), run)
 
 
 def forget_gone(outcomes: Dataset, run: SweepRun) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -126,6 +127,11 @@ class Retentions:
     overall: Retention
     by_pattern: Sequence[tuple[TablePatterns, Retention]]
 
+    @property
+    def patterns(self) -> list[re.Pattern[str]]:
+        """The patterns of those others."""
+        return [pattern for patterns, _ in self.by_pattern for pattern in patterns.include]
+
     def of(self, table: str) -> Retention:
         """Those of a table; of several patterns that match it the first decides."""
         return next((found for patterns, found in self.by_pattern if patterns.matches(table)), self.overall)
@@ -143,10 +149,17 @@ def _by_pattern(text: str, overall: Retention, now: datetime) -> tuple[TablePatt
     retention = Retention(
         older_than=overall.older_than if older_than is None else time_before(older_than, now, "older_than"),
         retain_last=overall.retain_last if retain_last is None else _positive(retain_last, text),
-        max_ref_age=overall.max_ref_age if max_ref_age is None else parse_duration(max_ref_age),
+        max_ref_age=overall.max_ref_age if max_ref_age is None else _age(max_ref_age, text),
         snapshot_ids=overall.snapshot_ids,
     )
     return TablePatterns(include=compiled("retention", [pattern.strip()])), retention
+
+
+def _age(text: str, whole: str) -> timedelta:
+    age = parse_duration(text)
+    if age < timedelta(0):
+        raise ConfigurationError(f"`retention` {whole!r}: max-ref-age {text!r} is negative")
+    return age
 
 
 def _positive(text: str, whole: str) -> int:

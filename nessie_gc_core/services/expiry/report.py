@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.report import GcReport, Tally
 from nessie_gc_core.services.shown import ShownAsText
@@ -69,6 +70,8 @@ class ExpiryReport(ShownAsText):
     """Whether nothing was committed and nothing deleted."""
     tables: Sequence[ExpiredTable]
     """The tables of which something was to expire, and those that were left alone for a reason."""
+    looked_at: int
+    """How many tables were meant and could be read."""
     files_by_kind: Mapping[str, Tally]
     """The files that were deleted, or would be, by what they are, such as ``DATA`` or ``MANIFEST``."""
     collection: GcReport
@@ -84,11 +87,23 @@ class ExpiryReport(ShownAsText):
         """1 where a commit failed, a deletion failed, or something stayed unknown, else 0."""
         return 1 if any(table.outcome in _FAILED for table in self.tables) else self.collection.exit_code
 
+    def raise_for_status(self) -> None:
+        """Does nothing where everything that should be done is done.
+
+        Raises:
+            IncompleteError: a commit or a deletion failed, or something stayed unknown.
+        """
+        self.collection.raise_for_status()
+        for table in self.tables:
+            if table.outcome in _FAILED:
+                raise IncompleteError(f"{table}; see the report, and run again")
+
     def to_dict(self) -> dict[str, Any]:
         """The report as one JSON object."""
         return {
             "dry_run": self.dry_run,
             "snapshots": self.snapshots,
+            "looked_at": self.looked_at,
             "files_by_kind": {kind: tally.to_dict() for kind, tally in self.files_by_kind.items()},
             "tables": [table.to_dict() for table in self.tables],
             "collection": self.collection.to_dict(),

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.assets import TableIndex
+from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.retention import expired
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import Service, SupportsSnapshotExpiry
@@ -38,7 +39,6 @@ from nessie_gc_core.services.expiry.files import (
     Unfinished,
     expired_files,
     forget_gone,
-    forget_plan,
     record_plan,
 )
 from nessie_gc_core.services.expiry.freed import Freed
@@ -47,9 +47,10 @@ from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.needed import Located, Needed
 from nessie_gc_core.services.run import Run, SweepRun
-from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep import Directions, Purpose, SweepService
+
+_NOT_COMMITTED = "an expired snapshot of a table needs it to which nothing was committed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,24 @@ class _Decision:
         self.asked = self._retentions.overall.snapshot_ids
         self.seen: set[int] = set()
         """Which of the snapshots that were asked for some table has."""
+        self.names: set[str] = set()
+        """All tables, meant or not."""
+        self.looked_at: set[str] = set()
+        """The tables that are meant."""
+
+    def is_meant(self, name: str) -> bool:
+        """Whether a table is meant."""
+        return self._patterns.matches(name)
+
+    def unmatched(self) -> list[str]:
+        """Patterns that no table matches."""
+        given = (*self._patterns.include, *self._patterns.exclude, *self._retentions.patterns)
+        return [each.pattern for each in given if not any(each.fullmatch(name) for name in self.names)]
 
     def __call__(self, table: TableMetadata) -> Removal:
         name = table.content_key
-        if not self._patterns.matches(name):
+        self.names.add(name)
+        if not self.is_meant(name):
             return Removal()
         reason = None if table.manager is None else f"{table.manager} collects it"
         if reason is None:
@@ -121,6 +136,7 @@ class _Decision:
             except NessieGcError as error:
                 reason = one_line(error)
         with self._lock:
+            self.looked_at.add(name)
             if self.asked:
                 self.seen |= self.asked & {snapshot.snapshot_id for snapshot in table.snapshots}
             if reason is not None:
@@ -161,24 +177,30 @@ class _Expiry(Purpose):
             run.report.live_set_id = None
         run.report.dry_run = dry_run
         return ExpiryReport(
-            dry_run=dry_run, tables=self._tables(), files_by_kind=self._freed.by_kind(), collection=run.report
+            dry_run=dry_run,
+            tables=self._tables(),
+            looked_at=len(self._decision.looked_at),
+            files_by_kind=self._freed.by_kind(),
+            collection=run.report,
         )
 
     def _sweep(self, live_set_id: uuid.UUID, run: Run) -> None:
         parameters = replace(self._parameters.sweep, live_set_id=str(live_set_id))
-        directions = Directions(purpose=self, remember=False, on_outcomes=self._count)
+        remember = not self._parameters.dry_run  # other runs have to know what this repository has, and where
+        directions = Directions(purpose=self, remember=remember, on_outcomes=self._count)
         SweepService(parameters, directions).run(run)
 
     def _warn_of_unknown_ids(self) -> None:
         for asked in sorted(self._decision.asked - self._decision.seen):
             self._run.report.warn(f"no table that is meant has a snapshot {asked}")
+        for pattern in self._decision.unmatched():
+            self._run.report.warn(f"the pattern {pattern!r} matches no table")
 
     # ---- what the sweep asks --------------------------------------------------------------------------
     def restrict(self, located: Located) -> None:
         """Leaves the locations of the tables from which something goes, and those where earlier runs were stopped."""
         assert self._unfinished is not None
-        tables = [each.table for each in self._expected.planned]
-        mine = (place for table in tables for place in (table.location, *write_paths(table.properties)))
+        mine = (place for each in self._expected.planned for place in _raw_places(each.table))
         locations = {*mine, *self._unfinished.locations()}
         plan = located.plan
         self._places = {location: place for location in locations if (place := _place(location, plan)) is not None}
@@ -195,7 +217,9 @@ class _Expiry(Purpose):
             self._freed = Freed(kinds, index, TableIndex(tables, run.choice.rules()))
             self._leave_alone_frozen(needed.scope.plan)
             files = kinds.select(FILE_KEYS).union(self._unfinished.keys(index))
-            return verdicts.semi_join(files, keys).checkpoint()
+            mine = verdicts.semi_join(files, keys).checkpoint()
+            self._leave_alone_over_caps(mine, run)
+            return mine
 
     def _leave_alone_frozen(self, plan: SweepPlan) -> None:
         for each in self._expected.planned:
@@ -204,35 +228,32 @@ class _Expiry(Purpose):
                 reason = plan.refused.get(location) or "its location is left alone: see what is unknown or unread"
                 self._leave_alone(each, reason)
 
-    def before_deletion(
-        self, verdicts: Dataset, scope: Scope, stored_by_unit: Mapping[str, int], run: SweepRun
-    ) -> Mapping[str, str]:
-        """Records what is to go, and commits; of a table that was not changed nothing goes."""
+    def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
+        """Records what is to go, and commits; what a table names goes only where its commit was made (S19, S20)."""
         assert self._unfinished is not None
+        plan, planned = needed.scope.plan, self._expected.planned
+        with run.report.phase("commit"):
+            if planned:
+                record_plan(verdicts, run)
+            self._unfinished.forget_needed(verdicts, plan.roots)
+            self._commit([each for each in planned if each.table.content_key not in self._results])
+            others = self._with(*(outcome for outcome in Committed if outcome is not Committed.EXPIRED))
+            if not others:
+                return verdicts
+            kept = expired_files(others, needed, run).select(FILE_KEYS).checkpoint()
+            return spare(verdicts, kept, _NOT_COMMITTED).checkpoint()
+
+    def _leave_alone_over_caps(self, verdicts: Dataset, run: SweepRun) -> None:
+        """Commits nothing to tables at whose places more would go than the caps allow."""
         doomed = {unit: files for (unit, verdict), (files, _) in judged(verdicts).items() if verdict == DEAD}
-        over = run.parameters.caps.exceeded(doomed, stored_by_unit)
+        over = run.parameters.caps.exceeded(doomed, run.report.files_in)
+        if not over:
+            return
         for each in self._expected.planned:
-            reason = over.get(self._root(each, scope.plan) or "")
+            places = (self._places.get(raw, "") for raw in _raw_places(each.table))
+            reason = next((why for unit, why in over.items() for place in places if place.startswith(unit)), None)
             if reason is not None:
                 self._leave_alone(each, reason)
-        with run.report.phase("commit"):
-            record_plan(verdicts, run)
-            self._unfinished.forget(scope.plan.roots)
-            self._commit([each for each in self._expected.planned if each.table.content_key not in self._results])
-            spared = self._not_expired(scope.plan)
-            unknown = (self._root(each, scope.plan) for each in self._with(Committed.UNKNOWN))
-            forget_plan(verdicts, set(spared) - set(unknown), run)
-        return spared
-
-    def _not_expired(self, plan: SweepPlan) -> dict[str, str]:
-        """The units of tables to which nothing was committed, with the reasons: a table that was dropped, too (S20)."""
-        others = (outcome for outcome in Committed if outcome is not Committed.EXPIRED)
-        found = ((self._root(each, plan), each) for each in self._with(*others))
-        return {
-            root: f"{each.table.content_key}: {self._results[each.table.content_key].reason}"
-            for root, each in found
-            if root is not None
-        }
 
     def _with(self, *outcomes: Committed) -> list[PlannedTable]:
         results = self._results
@@ -267,13 +288,16 @@ class _Expiry(Purpose):
         """Counts what went, and takes it out of what is recorded."""
         wanted = [Outcome.WOULD_DELETE.value] if self._parameters.dry_run else GONE
         self._freed.add(outcomes.where("outcome", wanted))
-        if not self._parameters.dry_run:
+        if not self._parameters.dry_run and self._unfinished is not None:
             forget_gone(outcomes, self._sweep_run)
+            self._unfinished.forget_gone(outcomes)
 
     # ---- what is said ---------------------------------------------------------------------------------
     def _tables(self) -> list[ExpiredTable]:
         planned = {each.table.content_key for each in self._expected.planned}
-        others = ((name, reason) for name, reason in self._decision.left_alone.items() if name not in planned)
+        unreadable = {n: why for n, why in self._expected.unreadable.items() if self._decision.is_meant(n)}
+        left_alone = {**unreadable, **self._decision.left_alone}
+        others = ((name, reason) for name, reason in left_alone.items() if name not in planned)
         alone = [ExpiredTable(table=name, outcome=Committed.LEFT_ALONE, reason=reason) for name, reason in others]
         return sorted([*map(self._table, self._expected.planned), *alone], key=lambda each: each.table)
 
@@ -283,7 +307,7 @@ class _Expiry(Purpose):
         return ExpiredTable(
             table=name,
             outcome=result.outcome,
-            reason=result.reason,
+            reason=self._decision.left_alone.get(name, result.reason),
             snapshots=planned.snapshots,
             expired=len(result.removal.snapshot_ids),
             refs=sorted(result.removal.refs),
@@ -291,6 +315,11 @@ class _Expiry(Purpose):
             partition_specs=sorted(result.removal.partition_specs),
             files=self._freed.of_table(name),
         )
+
+
+def _raw_places(table: TableMetadata) -> list[str]:
+    """Where a table's files are: its location, and what its properties name for new ones."""
+    return [table.location, *write_paths(table.properties)]
 
 
 def _place(location: str, plan: SweepPlan) -> str | None:

@@ -17,7 +17,6 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import times_now
-from nessie_gc_core.services.expiry.expected import is_of_expiry
 from nessie_gc_core.services.health.examination import examined, sweep_finding, unread_finding
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import HealthReport, TableHealth
@@ -107,6 +106,6 @@ def _last_sweep(run: Run) -> datetime | None:
     identity = run.repository.identity()
     for live_set in run.store.live_sets():
         is_swept = live_set.repository == identity and live_set.status is LiveSetStatus.EXPIRY_SUCCESS
-        if is_swept and not is_of_expiry(run.store.get(live_set.id)):
+        if is_swept and not run.store.get(live_set.id).is_of_expiry:
             return live_set.expiry_completed
     return None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import groupby
 
 from nessie_gc_core.connectors import RepositoryConnector, SupportsDefaultReference, SupportsTableMetadata
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.repository import ContentVersion, Reference
 from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.heads import contents_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def visible_tables(
 
 
 def _visible_at(reference: Reference, repository: RepositoryConnector, registry: PluginRegistry) -> Iterator[Visible]:
-    by_name = groupby(_versions(repository, reference), key=lambda version: version.content_key)
+    by_name = groupby(contents_at(repository, reference), key=lambda version: version.content_key)
     for name, versions in by_name:
         readable, unread = None, dict[str, None]()
         for version in versions:
@@ -69,21 +70,3 @@ def _visible_at(reference: Reference, repository: RepositoryConnector, registry:
                 readable = version
         if readable is not None or unread:
             yield Visible(reference=reference.name, table=name, version=readable, unread=tuple(unread))
-
-
-def _versions(repository: RepositoryConnector, reference: Reference) -> Iterator[ContentVersion]:
-    """The contents at a reference; of a catalog whose log names every state, what its head puts, the newest first."""
-    contents = repository.contents(reference)
-    first = next(contents, None)
-    if first is not None:
-        yield from chain([first], contents)
-        return
-    log = repository.commit_log(reference)
-    try:
-        head = next(log, None)
-    finally:
-        if isinstance(log, Generator):
-            log.close()
-    for operation in (head.operations if head is not None else None) or ():
-        if operation.content is not None:
-            yield operation.content

@@ -13,8 +13,9 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, SafetyError, UnknownLocationError
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import CONTENT_VERSIONS, EXPANDED_FILES, FILE_KEYS, PROBLEM, VERDICTS
+from nessie_gc_core.model.relations import EXPANDED_FILES, FILE_KEYS, PROBLEM, VERDICTS
 from nessie_gc_core.model.verdicts import Verdict
+from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.needed import Located, Needed
 from nessie_gc_core.services.orphans.parameters import PrefixMismatchMode, RemoveOrphanFilesParameters
 from nessie_gc_core.services.run import Run, SweepRun
@@ -24,7 +25,6 @@ _AUTHORITY = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?")
 """Scheme and authority of a location."""
 _HIDDEN_PARTITION = re.compile(r"(^|/)[_.][^/=]*=")
 _MISMATCH = "metadata names its path with another scheme or authority"
-_CONTENT_IDS = pa.schema([CONTENT_VERSIONS.field("content_id")])
 _PLAIN = pa.schema([pa.field("plain", pa.string(), nullable=False)])
 
 
@@ -59,8 +59,9 @@ class OneTable(Purpose):
     def _locations(self, located: Located) -> list[str]:
         """The raw base locations of the table."""
         name = str(self._parameters.table)
-        mine = located.versions.where("content_key", [name]).select(_CONTENT_IDS).distinct(["content_id"]).summary()
-        ids = set(mine.column("content_id").to_pylist())
+        run, references = self._run, self._run.repository.references()
+        heads = (head for each in references for head in contents_at(run.repository, each))
+        ids = {each.content_id for each in heads if each.content_key == name}
         if not ids:
             raise ConfigurationError(f"the repository has no table {name!r}; give its whole dotted name")
         homes = (row for row in located.homes.to_pylist() if row["content_id"] in ids)
@@ -73,9 +74,9 @@ class OneTable(Purpose):
             SafetyError: metadata names such a path with another scheme or authority, and the mode is ERROR.
         """
         mine = verdicts.flat_map(_Below(self._places)).checkpoint()
-        hidden = mine.flat_map(_Hidden(hidden_partitions=True)).count()
+        hidden = mine.flat_map(_Hidden(self._places, hidden_partitions=True)).count()
         fields = self._partition_fields() if hidden else ()
-        mine = mine.flat_map(_Hidden(fields)).checkpoint()
+        mine = mine.flat_map(_Hidden(self._places, fields)).checkpoint()
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path").flat_map(_PlainPaths())
         named = needed.expansion.files.where("kind", [PROBLEM], negate=True).flat_map(_NamedPaths())
         mismatched = dead.semi_join(named, ["plain"]).checkpoint()
@@ -120,14 +121,22 @@ class _Hidden:
 
     schema = VERDICTS
 
-    def __init__(self, partition_fields: Collection[str] = (), *, hidden_partitions: bool = False) -> None:
+    def __init__(
+        self, places: Collection[str], partition_fields: Collection[str] = (), *, hidden_partitions: bool = False
+    ) -> None:
+        self._places = sorted(places, key=len, reverse=True)
         self._partitions = tuple(f"{field}=" for field in partition_fields)
         self._hidden_partitions = hidden_partitions
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            wanted = [self._is_wanted(str(key)) for (key,) in to_rows(batch, "key")]
+            paths = (f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key"))
+            wanted = [self._is_wanted(self._below(path)) for path in paths]
             yield batch.filter(pa.array(wanted, pa.bool_()))
+
+    def _below(self, path: str) -> str:
+        """The path below the deepest of the places."""
+        return path[next(len(place) for place in self._places if path.startswith(place)) :]
 
     def _is_wanted(self, key: str) -> bool:
         if self._hidden_partitions:

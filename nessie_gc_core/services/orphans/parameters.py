@@ -72,8 +72,10 @@ class RemoveOrphanFilesParameters(DeletionParameters):
 
     def collection(self, now: datetime) -> GcParameters:
         """The mark and the sweep that find them: every listed snapshot is live."""
-        more = {"default_cutoff": "NONE", "cutoff": (), "max_file_modification": self._instant(now)}
-        return part_of(self, GcParameters, min_age=timedelta(0), no_age_floor=True, **more)
+        instant = self._instant(now)
+        more = {"default_cutoff": "NONE", "cutoff": (), "max_file_modification": instant}
+        age = max(timedelta(0), now - instant)  # by the clock of each store, too: ours may be wrong (S8)
+        return part_of(self, GcParameters, min_age=age, no_age_floor=True, **more)
 
     def aliases(self, choice: ConnectorChoice) -> ConnectorChoice:
         """The connectors with the schemes and authorities that are said to be equal."""

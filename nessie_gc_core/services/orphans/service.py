@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
+from uuid import UUID
 
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.orphans.one_table import OneTable
@@ -43,11 +45,20 @@ class RemoveOrphanFilesService(Service[Run]):
         self.outcomes(run)
         return run.report
 
-    def outcomes(self, run: Run) -> Dataset | None:
-        """Removes them, and gives the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
+    def outcomes(self, run: Run) -> Dataset:
+        """Removes them, and gives the outcomes (:data:`OUTCOMES`) of all steps."""
         parameters = self.parameters
         parameters.check(run.choice)
         run = replace(run, choice=parameters.aliases(run.choice))
-        purpose = OneTable(run, parameters)
-        collection = parameters.collection(min(times_now(run)))
-        return GcService(collection, Directions(purpose=purpose)).outcomes(run)
+        found: list[Dataset] = []
+        directions = Directions(purpose=OneTable(run, parameters), on_outcomes=found.append)
+        try:
+            GcService(parameters.collection(min(times_now(run))), directions).run(run)
+        except BaseException:
+            if run.report.live_set_id is not None:  # to resume it would be to sweep the whole repository
+                run.store.delete(UUID(run.report.live_set_id))
+            raise
+        outcomes = run.engine.empty(OUTCOMES)
+        for each in found:
+            outcomes = outcomes.union(each)
+        return outcomes

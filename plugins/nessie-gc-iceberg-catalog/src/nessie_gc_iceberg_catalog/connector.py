@@ -12,7 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from nessie_gc_core.connectors import RepositoryConnector
-from nessie_gc_core.errors import ConfigurationError, NessieGcError, ReferenceNotFoundError, RepositoryError
+from nessie_gc_core.errors import (
+    ConfigurationError,
+    NessieGcError,
+    ReferenceNotFoundError,
+    RepositoryError,
+    ServiceUnavailableError,
+    UnreadableFileError,
+)
 from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceKind, Removal, TableMetadata
 from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
@@ -128,12 +135,12 @@ class IcebergCatalogConnector(RepositoryConnector):
         try:
             what = f"reading {source} of {reference.name}"
             text = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
-            found = None if text is None else table_metadata(text, source, reference, self._selection)
-        except (NessieGcError, ValueError) as error:
-            log.warning("snapshots of %s are not expired: %s", reference.name, one_line(error))
-            return
-        if found is not None:
-            yield found
+        except ServiceUnavailableError:
+            raise
+        except NessieGcError as error:
+            raise UnreadableFileError(source, one_line(error)) from error
+        if text is not None:
+            yield table_metadata(text, source, reference, self._selection)
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""

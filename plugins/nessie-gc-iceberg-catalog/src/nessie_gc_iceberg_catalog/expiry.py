@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -37,11 +39,13 @@ _REFUSALS = frozenset(
         "OAuthError",
         "TooManyRequestsError",
         "UnauthorizedError",
-        "ValidationError",
-        "ValueError",
     }
 )
-"""What is raised where a commit was refused, or never asked for; after anything else it may have been made."""
+"""What is raised where a commit was refused, or never asked for; after anything else it may have been made.
+
+PyIceberg has a ``ValidationError`` of its own, for answers 422; that of pydantic says that an answer makes no sense,
+and comes after a commit that may well have been made.
+"""
 
 
 class SnapshotExpiry:
@@ -50,6 +54,8 @@ class SnapshotExpiry:
     def __init__(self, catalog: Catalog, selection: Selection, redact: Redactor) -> None:
         self._catalog = catalog
         self._selection = selection
+        self._lock = threading.RLock() if type(catalog).__name__ == "HiveCatalog" else nullcontext()
+        """A client of a Hive Metastore is one connection, which threads would share."""
         self._redact = redact
 
     def load(self, table: TableMetadata) -> Table | None:
@@ -57,12 +63,13 @@ class SnapshotExpiry:
         from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchNamespaceError, NoSuchTableError
 
         try:
-            loaded = self._catalog.load_table(_identifier(table))
+            with self._lock:
+                loaded = self._catalog.load_table(_identifier(table))
         except NoSuchIcebergTableError:
             raise
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
-        return loaded if str(loaded.metadata.table_uuid) == table.content_id else None
+        return loaded if str(loaded.metadata.table_uuid) == table.content_id.lower() else None
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """What is listed by now; ``None`` where the table is gone."""
@@ -115,6 +122,7 @@ class SnapshotExpiry:
             self._commit(table, removal, 1, last=True)
 
     def _commit(self, table: TableMetadata, removal: Removal, portion: int, *, last: bool = False) -> None:
+        from pyiceberg.catalog.rest import RestCatalog
         from pyiceberg.exceptions import BadRequestError, CommitFailedException
 
         what = _what(table)
@@ -127,15 +135,16 @@ class SnapshotExpiry:
         if loaded.metadata_location != table.metadata_location:
             raise CommitConflictError(f"{what}: somebody else committed to it")
         try:
-            updates = tuple(_updates(loaded, removal, portion))
-            self._catalog.commit_table(loaded, tuple(self._requirements(table, removal)), updates)
+            by_server = isinstance(self._catalog, RestCatalog)
+            updates = tuple(_updates(loaded, removal, portion, by_server=by_server))
+            with self._lock:
+                self._catalog.commit_table(loaded, tuple(self._requirements(table, removal)), updates)
         except CommitFailedException as error:
             raise CommitConflictError(f"{what}: {self._redact(str(error))}") from error
         except Exception as error:
             if isinstance(error, BadRequestError) and not last:
                 raise
-            names = {class_.__name__ for class_ in type(error).__mro__}
-            if names & _REFUSALS:
+            if _is_refusal(error, by_server=isinstance(self._catalog, RestCatalog)):
                 raise translated(error, what, self._redact) from error
             reason = self._redact(str(error)) or type(error).__name__
             raise CommitUnknownError(f"{what}: nobody can tell whether it was committed ({reason})") from error
@@ -178,6 +187,20 @@ def _same_refs(uuid: UUID, table: TableMetadata) -> TableRequirement:
     return AssertSameRefs(uuid=uuid)
 
 
+def _is_refusal(error: Exception, *, by_server: bool) -> bool:
+    """Whether nothing was committed for certain.
+
+    Where PyIceberg makes the commit itself, it raises a plain ``ValueError`` for a change that makes no sense, before
+    it writes anything.
+    """
+    from pyiceberg.exceptions import ValidationError
+
+    names = {class_.__name__ for class_ in type(error).__mro__}
+    if names & _REFUSALS or isinstance(error, ValidationError):
+        return True
+    return type(error) is ValueError and not by_server
+
+
 def _what(table: TableMetadata) -> str:
     return f"expiring snapshots of {table.content_key}"
 
@@ -189,10 +212,11 @@ def _identifier(table: TableMetadata) -> tuple[str, ...]:
     return identifier
 
 
-def _updates(table: Table, removal: Removal, portion: int) -> Iterator[TableUpdate]:
+def _updates(table: Table, removal: Removal, portion: int, *, by_server: bool) -> Iterator[TableUpdate]:
     """What is taken out, in the order in which PyIceberg can do it.
 
     PyIceberg itself would leave statistics by partition behind, and fails where a snapshot has two files of statistics.
+    It cannot take out a branch or tag whose snapshot is not listed: where it makes the commit, such a ref stays.
     """
     from pyiceberg.table.update import (
         RemovePartitionStatisticsUpdate,
@@ -201,7 +225,9 @@ def _updates(table: Table, removal: Removal, portion: int) -> Iterator[TableUpda
     )
 
     metadata, gone = table.metadata, removal.snapshot_ids
-    yield from (RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in sorted(removal.refs))
+    listed = {snapshot.snapshot_id for snapshot in metadata.snapshots}
+    refs = [name for name in sorted(removal.refs) if by_server or metadata.refs[name].snapshot_id in listed]
+    yield from (RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in refs)
     with_statistics = {file.snapshot_id for file in metadata.statistics} & gone
     yield from (RemoveStatisticsUpdate.model_validate({"snapshot-id": id_}) for id_ in sorted(with_statistics))
     by_partition = {file.snapshot_id for file in metadata.partition_statistics} & gone

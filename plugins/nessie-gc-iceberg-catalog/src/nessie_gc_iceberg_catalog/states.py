@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.errors import RepositoryError, UnreadableFileError
 from nessie_gc_core.model import (
     ICEBERG_TABLE,
     ICEBERG_VIEW,
@@ -172,9 +172,12 @@ def table_metadata(
     """What a table's metadata file lists, for snapshot expiry, and who else manages it.
 
     Raises:
-        UnreadableFileError, ValueError: it is no metadata of an Iceberg table.
+        UnreadableFileError: it is no metadata of an Iceberg table.
     """
-    fields = json.loads(text)
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        raise UnreadableFileError(metadata_location, f"it is no JSON: {error}") from error
     table = TableMetadata.parse(
         fields,
         metadata_location=metadata_location,
