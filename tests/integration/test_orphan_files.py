@@ -17,7 +17,7 @@ from expiry_lakes import ROWS, ExpiryLake, needed, rewrite
 from pyiceberg.table import Table
 
 from nessie_gc_core.api import expire_snapshots, remove_orphan_files
-from nessie_gc_core.errors import ConfigurationError, SafetyError
+from nessie_gc_core.errors import ConfigurationError, IncompleteError, SafetyError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,7 +138,8 @@ def test_a_path_that_metadata_names_with_another_authority_is_an_error_or_stays(
 
     with pytest.raises(SafetyError, match="of 1 files metadata names its path with another scheme or authority"):
         removed(lake)
-    assert set() == removed(lake, prefix_mismatch_mode="IGNORE")
+    with pytest.raises(IncompleteError, match="could not be read"):  # the manifest list on that other file system
+        removed(lake, prefix_mismatch_mode="IGNORE")
     assert Path(orphan).exists()
 
 
@@ -161,6 +162,34 @@ def test_arguments_that_make_no_sense_are_refused(lake: ExpiryLake, arguments: M
     assert before == lake.files("db")
 
 
+def test_all_files_are_named_however_many_steps_there_are(lake: ExpiryLake) -> None:
+    table = lake.table()
+    orphans = {put(table, f"data/{number}.parquet") for number in range(5)}
+
+    assert orphans == removed(lake, files_per_step=2)
+
+
+def test_s27_settings_that_say_dry_run_are_no_default_to_go_over(
+    lake: ExpiryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orphan = put(lake.table(), "data/orphan.parquet")
+    monkeypatch.setenv("NESSIE_GC_DRY_RUN", "true")
+
+    with pytest.raises(ConfigurationError, match="the settings say `dry_run`"):
+        removed(lake)
+    assert Path(orphan).exists()
+
+
+def test_hidden_is_what_is_hidden_below_the_table_itself(lake: ExpiryLake) -> None:
+    outer = lake.table(overwrites=1)
+    inner = lake.catalog.create_table("db._inner", ROWS.schema, location=f"{outer.location()}/_inner")
+    inner.append(ROWS)
+    lake.age()
+    orphan = put(inner, "data/orphan.parquet")
+
+    assert {orphan} == removed(lake, table="db._inner")
+
+
 # ---- expire_snapshots ---------------------------------------------------------------------------------
 def test_the_columns_of_the_procedure_count_what_went(lake: ExpiryLake) -> None:
     lake.table()
@@ -180,6 +209,18 @@ def test_the_columns_of_the_procedure_count_what_went(lake: ExpiryLake) -> None:
     assert (3, 5) == (row["deleted_data_files_count"], row["deleted_manifest_lists_count"])
     assert 2 == len(lake.snapshots())
     assert 7 == len(lake.snapshots("db.u"))
+
+
+def test_a_table_that_is_not_there_or_may_not_expire_is_an_error(lake: ExpiryLake) -> None:
+    table = lake.table()
+    table.manage_snapshots().create_tag(lake.snapshots()[0], "held").commit()
+    lake.age()
+
+    with pytest.raises(ConfigurationError, match="the repository has no table"):
+        expire_snapshots(table="db.tpyo", **settings(lake))
+    with pytest.raises(SafetyError, match="held still holds it"):
+        expire_snapshots(table="db.t", snapshot_ids=[lake.snapshots()[0]], **settings(lake))
+    assert 7 == len(lake.snapshots())
 
 
 @pytest.mark.spark

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from expiry_lakes import ROWS, ExpiryLake, StoppedError, needed, outcomes, overwrite, rewrite, stop
@@ -14,12 +15,14 @@ from nessie_gc_memory import MemoryLake, MemoryRepository
 from pyiceberg.table import Table
 from pyiceberg.types import StringType
 
-from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, RepositoryError
+from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetStateError, RepositoryError
 from nessie_gc_core.model import LiveSetStatus, Outcome, Removal, TableMetadata
+from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 @pytest.fixture
@@ -402,6 +405,50 @@ def test_a_table_that_is_dropped_meanwhile_stops_no_other(lake: ExpiryLake) -> N
     assert before <= lake.files()
 
 
+def test_s20_a_table_that_is_dropped_meanwhile_keeps_its_files_wherever_they_are(lake: ExpiryLake) -> None:
+    shared = f"file://{lake.warehouse}/shared/data"
+    lake.table(write__data__path=shared)
+    lake.table("db.u", write__data__path=shared)
+    location = lake.load().metadata_location
+    before = lake.files("shared") | lake.files()
+
+    def drop(table: TableMetadata, removal: Removal) -> None:
+        if lake.catalog.table_exists("db.t"):
+            lake.catalog.drop_table("db.t")
+
+    lake.repository.before_commit = drop
+    report = lake.expire(include=["db.t"], allow=[f"file://{lake.warehouse}"])
+
+    assert {"db.t": Committed.CONFLICT} == outcomes(report)
+    assert before == lake.files("shared") | lake.files()
+    restored = lake.catalog.register_table("db.t", location)
+    assert [2] * 4 == [
+        restored.scan(snapshot_id=each.snapshot_id).to_arrow().num_rows
+        for each in restored.metadata.snapshots
+        if each.summary is not None and each.summary.additional_properties["total-records"] != "0"
+    ]
+
+
+def test_a_tag_that_came_meanwhile_stays_however_old_its_snapshot_is(lake: ExpiryLake) -> None:
+    lake.table()
+    tagged = lake.snapshots()[1]
+    taggers = [lambda: lake.load().manage_snapshots().create_tag(tagged, "audit").commit()]
+    inner = lake.repository.reload
+
+    def reload(table: TableMetadata) -> TableMetadata | None:
+        if taggers:
+            taggers.pop()()
+        return inner(table)
+
+    lake.repository.reload = reload  # type: ignore[method-assign]
+    time.sleep(0.01)
+    lake.expire(max_ref_age=timedelta(0))
+
+    assert tagged in lake.snapshots()
+    assert "audit" in lake.load().metadata.refs
+    assert lake.needed() <= lake.files()
+
+
 def test_somebody_who_collects_at_the_same_time_keeps_it_from_committing(lake: ExpiryLake) -> None:
     lake.table()
     identity = lake.repository.identity()
@@ -473,6 +520,7 @@ def test_what_a_stopped_run_left_in_a_table_that_is_not_read_now_stays_recorded(
         ({"older_than": "yesterday"}, "`older_than` 'yesterday' is neither a duration"),
         ({"snapshot_ids": ["x"]}, "`snapshot_ids` 'x' is no number"),
         ({"retention": ["db.*=forever"]}, "`retention` 'db.*=forever' is not of the form"),
+        ({"retention": ["db.*=max-ref-age -P1D"]}, "max-ref-age '-P1D' is negative"),
         ({"retention": ["db.*=retain-last 0"]}, "retain-last '0' is no number of at least 1"),
         ({"retain_last": 0}, "retain_last"),
         ({"include": ["db("]}, "is no regular expression"),
@@ -491,3 +539,82 @@ def test_a_repository_that_cannot_expire_says_so(lake: ExpiryLake) -> None:
     memory = MemoryRepository.from_options({"lake": MemoryLake.named("none").name})
     with pytest.raises(ConfigurationError, match="'memory' cannot expire snapshots"):
         ExpireSnapshotsService(ExpireSnapshotsParameters()).run(replace(run, repository=memory).run())
+
+
+# ---- beside other services ----------------------------------------------------------------------------
+def test_what_a_collection_deferred_is_not_deleted(lake: ExpiryLake) -> None:
+    table = lake.table()
+    lake.table("db.u")
+    orphan = Path(table.location().removeprefix("file://"), "data", "orphan.parquet")
+    orphan.write_bytes(b"somebody wants to look at it")
+    lake.age()
+    live_set = lake.services().mark()
+    lake.services().sweep(live_set, SweepParameters(defer_deletes=True))
+    lake.store.start_identify(other := uuid4(), repository=lake.repository.identity(), created=utc_now())
+    lake.store.finish_identify(other, at=utc_now(), references_listed=utc_now())
+    lake.store.start_expire(other, at=utc_now())
+    lake.store.add_file_deletions(other, lake.store.file_deletions(live_set))
+
+    lake.expire(include=["db.u"])
+
+    assert orphan.exists()
+
+
+def test_a_live_set_of_an_expiry_is_no_other_services(lake: ExpiryLake) -> None:
+    lake.table()
+    lake.repository.after_commit = stop
+    with pytest.raises(StoppedError):
+        lake.expire()
+    (live_set,) = lake.store.live_sets()
+
+    with pytest.raises(LiveSetStateError, match="run `expire_snapshots` again"):
+        lake.services().sweep(live_set.id, SweepParameters(resume=True))
+    lake.store.start_expire(live_set.id, at=utc_now(), resume=True)
+    lake.store.finish_expire(live_set.id, at=utc_now())
+    with pytest.raises(LiveSetStateError, match="the next `expire_snapshots` looks after"):
+        lake.services().delete_deferred(live_set.id)
+
+
+def test_s21_caps_say_the_same_in_a_dry_run(lake: ExpiryLake) -> None:
+    lake.table()
+    lake.age()
+
+    dry, real = lake.expire_as_it_is(max_deletes=3, dry_run=True), lake.expire_as_it_is(max_deletes=3)
+
+    assert dry.tables == real.tables
+    assert {"db.t": Committed.LEFT_ALONE} == outcomes(dry)
+
+
+def test_s21_two_names_of_one_metadata_file_have_rules_of_their_own(lake: ExpiryLake) -> None:
+    lake.table()
+    lake.catalog.register_table("db.same", lake.load().metadata_location)
+    lake.age()
+    words = {"retention": ["db[.]same=retain-last 3"]}
+
+    dry, real = lake.expire_as_it_is(**words, dry_run=True), lake.expire_as_it_is(**words)
+
+    assert dry.collection.outcomes[Outcome.WOULD_DELETE].files == deleted(real)
+    assert lake.needed() | lake.needed("db.same") <= lake.files()
+
+
+def test_s27_patterns_that_match_no_table_are_named(lake: ExpiryLake) -> None:
+    lake.table()
+
+    report = lake.expire(exclude=["db.typo"], retention=["db.typpo=retain-last 9"], dry_run=True)
+
+    assert {"the pattern 'db.typo' matches no table", "the pattern 'db.typpo' matches no table"} <= set(
+        report.collection.warnings
+    )
+
+
+def test_metadata_that_contradicts_itself_is_left_alone_with_the_reason(lake: ExpiryLake) -> None:
+    table = lake.table()
+    other = lake.snapshots()[2]
+    rewrite(table, lambda metadata: metadata["refs"]["main"].update({"snapshot-id": other}))
+    before = lake.files()
+
+    report = lake.expire()
+
+    (left,) = report.tables
+    assert (Committed.LEFT_ALONE, before) == (left.outcome, lake.files())
+    assert "and main is at" in str(left.reason)

@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 from expiry_lakes import ExpiryLake, outcomes
 
-from nessie_gc_core.errors import CommitUnknownError
+from nessie_gc_core.errors import CommitUnknownError, ServiceUnavailableError
 from nessie_gc_core.model import LiveSetStatus, Outcome, Removal, TableMetadata
 from nessie_gc_core.services.expiry.commits import Committed
 
@@ -72,3 +72,30 @@ def test_s19_a_commit_that_is_made_after_all_leaks_nothing(lake: ExpiryLake) -> 
     assert lake.needed() == lake.files()
     assert () == tuple(report.tables)
     assert report.collection.outcomes[Outcome.DELETED].files > 0
+
+
+def test_s19_a_catalog_that_is_down_afterwards_tells_nothing_either(lake: ExpiryLake) -> None:
+    lake.table()
+    inner = lake.repository.reload
+    down: list[str] = []
+
+    def reload(table: TableMetadata) -> TableMetadata | None:
+        if down:
+            raise ServiceUnavailableError(down[0])
+        return inner(table)
+
+    def lose(table: TableMetadata, removal: Removal) -> NoReturn:
+        down.append("the catalog does not answer")
+        lose_the_answer(table, removal)
+
+    lake.repository.reload = reload  # type: ignore[method-assign]
+    lake.repository.after_commit = lose
+    report = lake.expire()
+    assert {"db.t": Committed.UNKNOWN} == outcomes(report)
+    assert lake.needed() < lake.files()
+    down.clear()
+    del lake.repository.after_commit
+
+    lake.expire()
+
+    assert lake.needed() == lake.files()

@@ -387,6 +387,7 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
                 location=base,
                 needed=frozenset({metadata, old, old_statistics}),
                 dead=frozenset({dead.path, snapshot, manifest, live.path}),
+                shared=frozenset(paths.values()),
             ),
             WrittenContent(version=version_of(view, 1, ICEBERG_VIEW), location=base, needed=frozenset({view})),
         ]
