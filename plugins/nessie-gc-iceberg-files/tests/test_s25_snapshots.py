@@ -52,6 +52,11 @@ def test_s25_a_version_that_says_that_there_is_none_keeps_what_the_metadata_call
     assert [2, 3] == kept(reader, version_of(odd, snapshot_id))
 
 
+def test_s25_a_version_that_names_a_listed_snapshot_keeps_it_whatever_its_id(reader, put, version_of):
+    path = put("v1.metadata.json", Table("/wh/t", snapshots=[snapshot(-5), snapshot(2)], current=2, extra=LOG).bytes())
+    assert [-5] == kept(reader, version_of(path, -5))
+
+
 @pytest.mark.parametrize("current", [{}, {"current-snapshot-id": None}])
 def test_s25_so_does_one_whose_table_has_no_current_snapshot(reader, put, version_of, current):
     path = put("v1.metadata.json", Table("/wh/t", snapshots=STAGED, extra=current).bytes())

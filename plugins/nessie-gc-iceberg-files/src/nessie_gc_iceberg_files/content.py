@@ -81,7 +81,7 @@ class IcebergContentToFiles(ContentToFiles):
         named = version.snapshot_id
         if version.content_type == ICEBERG_SNAPSHOT:
             return set() if named is None else {named}
-        if named is not None and named != -1:
+        if named is not None and (named >= 0 or named in metadata.snapshots):
             return {named}
         current = metadata.current_snapshot_id()
         kept = set() if current is None else {current}
