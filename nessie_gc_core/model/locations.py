@@ -174,6 +174,13 @@ class LocationRules:
         """:meth:`place` of a raw location, with a slash at its end."""
         return with_slash(self.place(raw))
 
+    def place_prefix_or_none(self, raw: str) -> str | None:
+        """The same; ``None`` where the location cannot be compared."""
+        try:
+            return self.place_prefix(raw)
+        except UnknownLocationError:
+            return None
+
     def exact_prefix(self, raw: str) -> str:
         """:meth:`exact` of a raw location, with a slash at its end."""
         return with_slash(self.exact(raw))

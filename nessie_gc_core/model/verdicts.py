@@ -44,3 +44,7 @@ class DeleteMode(StrEnum):
     """Records its deletion for later."""
     DRY_RUN = "dry_run"
     """Does nothing."""
+
+
+GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
+"""The outcomes of files that are not there any more."""

@@ -21,7 +21,6 @@ from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import FileLister
-from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.live_sets import LiveSet, SeenContent
 from nessie_gc_core.model.locations import scheme_of, store_of
 from nessie_gc_core.model.repository import ContentVersion
@@ -143,7 +142,7 @@ class _Finder:
         for live_set in self._earlier[newest:]:
             known = [location for _, location in self._store.base_locations(live_set.id, seen.content_id)]
             if known:
-                return [location for location in known if self._place(location) == seen.location]
+                return [location for location in known if self._rules.place_prefix_or_none(location) == seen.location]
         return []
 
     # ---- commits --------------------------------------------------------------------------------------
@@ -217,7 +216,7 @@ class _Finder:
         A place that is gone for ever is no reason to fail in every run.
         """
         for location in locations:
-            if self._place(location) is None or not self._is_listed(scheme_of(location)):
+            if self._rules.place_prefix_or_none(location) is None or not self._is_listed(scheme_of(location)):
                 continue
             if self._store_time(location) - since > self._after:
                 yield Dropped(location=location, name=name)
@@ -228,12 +227,6 @@ class _Finder:
             with OpenConnectors(self._run.choice) as connectors:
                 self._store_times[store] = store_time(connectors, location, self._run)
         return self._store_times[store]
-
-    def _place(self, location: str) -> str | None:
-        try:
-            return self._rules.place_prefix(location)
-        except UnknownLocationError:
-            return None
 
     def _is_listed(self, scheme: str) -> bool:
         listed = self._run.registry.for_scheme(FileLister, scheme) is not None

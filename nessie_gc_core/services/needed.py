@@ -268,7 +268,4 @@ def _comparable(shared: pa.Table, rules: LocationRules) -> Iterator[str]:
 
 
 def _canonical_or_raw(rules: LocationRules, location: str) -> str:
-    try:
-        return rules.place_prefix(location)
-    except UnknownLocationError:
-        return location
+    return rules.place_prefix_or_none(location) or location

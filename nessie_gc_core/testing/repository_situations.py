@@ -231,13 +231,11 @@ class RepositorySituationTests(OptionsTests):
     def test_what_is_taken_out_is_not_listed_any_more(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest
     ) -> None:
-        if not isinstance(repository, SupportsSnapshotExpiry):
-            skip_without(repository, SupportsSnapshotExpiry)
-        before = _expirable(repository, request)
+        expiring, before = _expirable(repository, request)
         held = {ref.snapshot_id for ref in before.refs.values()}
         gone = next(each for each in before.snapshots if each.snapshot_id not in held)
-        repository.remove_snapshots(before, Removal(snapshot_ids=frozenset({gone.snapshot_id})))
-        after = repository.reload(before)
+        expiring.remove_snapshots(before, Removal(snapshot_ids=frozenset({gone.snapshot_id})))
+        after = expiring.reload(before)
         assert after is not None
         ids = {each.snapshot_id for each in before.snapshots}
         assert ids - {gone.snapshot_id} == {each.snapshot_id for each in after.snapshots}
@@ -248,16 +246,14 @@ class RepositorySituationTests(OptionsTests):
     def test_nothing_is_taken_out_of_a_table_that_moved_on(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest
     ) -> None:
-        if not isinstance(repository, SupportsSnapshotExpiry):
-            skip_without(repository, SupportsSnapshotExpiry)
-        before = _expirable(repository, request)
+        expiring, before = _expirable(repository, request)
         held = {ref.snapshot_id for ref in before.refs.values()}
         gone, *_ = (each.snapshot_id for each in before.snapshots if each.snapshot_id not in held)
         main = replace(before.refs["main"], snapshot_id=gone)
         earlier = replace(before, refs={**before.refs, "main": main})
         with pytest.raises(CommitConflictError):
-            repository.remove_snapshots(earlier, Removal(snapshot_ids=frozenset({gone})))
-        assert before == repository.reload(before)
+            expiring.remove_snapshots(earlier, Removal(snapshot_ids=frozenset({gone})))
+        assert before == expiring.reload(before)
 
     def _fails_everywhere(
         self,
@@ -291,14 +287,17 @@ def longest(repository: RepositoryConnector) -> tuple[Reference, list[LogEntry]]
     return reference, log
 
 
-def _expirable(repository: RepositoryConnector, request: pytest.FixtureRequest) -> TableMetadata:
-    """The table of the fixture ``expirable``."""
+def _expirable(
+    repository: RepositoryConnector, request: pytest.FixtureRequest
+) -> tuple[SupportsSnapshotExpiry, TableMetadata]:
+    """The repository as one that expires snapshots, and the table of the fixture ``expirable``."""
+    if not isinstance(repository, SupportsSnapshotExpiry):
+        skip_without(repository, SupportsSnapshotExpiry)
     name = possible(request.getfixturevalue("expirable"), "expirable", repository)
-    assert isinstance(repository, SupportsSnapshotExpiry)
     (reference,) = (each for each in repository.references() if each.name == name)
     (table,) = repository.tables(reference)
     assert len(table.snapshots) > 1, "the table of `expirable` needs more than one snapshot"
-    return table
+    return repository, table
 
 
 def _states_or_error(repository: RepositoryConnector, name: str) -> bool:

@@ -34,6 +34,21 @@ def deleted(report: ExpiryReport) -> int:
     return report.collection.outcomes[Outcome.DELETED].files
 
 
+def tag_before_the_commit(lake: ExpiryLake, name: str) -> int:
+    """Somebody gives a tag to the second snapshot when the table is looked at for its commit; gives the snapshot."""
+    tagged = lake.snapshots()[1]
+    taggers = [lambda: lake.load().manage_snapshots().create_tag(tagged, name).commit()]
+    inner = lake.repository.reload
+
+    def reload(table: TableMetadata) -> TableMetadata | None:
+        if taggers:
+            taggers.pop()()
+        return inner(table)
+
+    lake.repository.reload = reload  # type: ignore[method-assign]
+    return tagged
+
+
 # ---- what goes, and what stays ------------------------------------------------------------------------
 def test_what_only_expired_snapshots_need_goes_and_the_rest_stays(lake: ExpiryLake) -> None:
     table, other = lake.table(), lake.table("db.u")
@@ -359,16 +374,7 @@ def test_a_writer_that_was_faster_is_not_overwritten(lake: ExpiryLake) -> None:
 
 def test_a_snapshot_that_got_a_tag_meanwhile_stays(lake: ExpiryLake) -> None:
     lake.table()
-    tagged = lake.snapshots()[1]
-    taggers = [lambda: lake.load().manage_snapshots().create_tag(tagged, "just-in-time").commit()]
-    inner = lake.repository.reload
-
-    def reload(table: TableMetadata) -> TableMetadata | None:
-        if taggers:
-            taggers.pop()()
-        return inner(table)
-
-    lake.repository.reload = reload  # type: ignore[method-assign]
+    tagged = tag_before_the_commit(lake, "just-in-time")
     report = lake.expire()
 
     assert {"db.t": Committed.EXPIRED} == outcomes(report)
@@ -431,16 +437,7 @@ def test_s20_a_table_that_is_dropped_meanwhile_keeps_its_files_wherever_they_are
 
 def test_a_tag_that_came_meanwhile_stays_however_old_its_snapshot_is(lake: ExpiryLake) -> None:
     lake.table()
-    tagged = lake.snapshots()[1]
-    taggers = [lambda: lake.load().manage_snapshots().create_tag(tagged, "audit").commit()]
-    inner = lake.repository.reload
-
-    def reload(table: TableMetadata) -> TableMetadata | None:
-        if taggers:
-            taggers.pop()()
-        return inner(table)
-
-    lake.repository.reload = reload  # type: ignore[method-assign]
+    tagged = tag_before_the_commit(lake, "audit")
     time.sleep(0.01)
     lake.expire(max_ref_age=timedelta(0))
 

@@ -17,7 +17,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.assets import ASSETS, AssetType
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.verdicts import GONE, Outcome
 from nessie_gc_core.services.assets.agreed import enough, latest_rows, times_seen
 from nessie_gc_core.services.assets.directories import remove_directories
 from nessie_gc_core.services.assets.identify import check_repository, existing_table, open_cache
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 
 _ASSET = pa.schema([ASSETS.field("asset")])
 _TRIED = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value, Outcome.FAILED.value)
-_GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ class _Purging:
         if self._parameters.report_table is not None:
             self._table.append_report(own_name(self._parameters.report_table, "report_table"), found)
         if self._parameters.delete_on_purge:
-            self._table.forget(found.where("outcome", _GONE))
+            self._table.forget(found.where("outcome", GONE))
 
     def _collection(self) -> GcParameters:
         """The collection that judges them: with the settings of the latest run, and the limits of this deletion."""

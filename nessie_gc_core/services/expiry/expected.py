@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +26,6 @@ from nessie_gc_core.model.repository import (
     Reference,
 )
 from nessie_gc_core.model.table_metadata import Removal, TableMetadata
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

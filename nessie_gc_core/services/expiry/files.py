@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from uuid import UUID
 
 import pyarrow as pa
@@ -16,15 +17,13 @@ from nessie_gc_core.model.batches import Row, to_batches, to_micros, version_row
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM, UNKNOWN_TIME, VERSION_FILES
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ContentVersion
-from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.verdicts import GONE, Outcome
 from nessie_gc_core.services.expiry.expected import PlannedTable
 from nessie_gc_core.services.file_deletions import file_deletions, forget_deletions, record_deletions
 from nessie_gc_core.services.needed import Needed
 from nessie_gc_core.services.report import MAX_NAMES
 from nessie_gc_core.services.run import Run, SweepRun
 
-GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
-"""The outcomes of files that are not there any more."""
 KINDS = pa.schema([*FILE_KEYS, pa.field("kind", pa.string())])
 """Files with what they are to a table, such as ``DATA`` or ``MANIFEST``."""
 
@@ -119,9 +118,10 @@ class Unfinished:
             )
         return not gone
 
-    def locations(self) -> set[str]:
+    @cached_property
+    def locations(self) -> frozenset[str]:
         """The raw locations in which they lie."""
-        return {file.location for id_ in self._live_sets for file in self._run.store.file_deletions(id_)}
+        return frozenset(file.location for id_ in self._live_sets for file in self._run.store.file_deletions(id_))
 
     def keys(self, index: UnitIndex) -> Dataset:
         """Those of them that lie in the units of this run (:data:`FILE_KEYS`)."""

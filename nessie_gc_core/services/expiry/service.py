@@ -22,20 +22,19 @@ from nessie_gc_core.algorithms.retention import expired
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import Service, SupportsSnapshotExpiry
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT
 from nessie_gc_core.model.table_metadata import Removal, TableMetadata
 from nessie_gc_core.model.table_properties import write_paths
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.verdicts import GONE, Outcome
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.deletion import DEAD
 from nessie_gc_core.services.expiry.commits import CommitResult, Committed, Committer
 from nessie_gc_core.services.expiry.expected import ExpectedRepository, PlannedTable
 from nessie_gc_core.services.expiry.files import (
-    GONE,
     Unfinished,
     expired_files,
     forget_gone,
@@ -166,7 +165,7 @@ class _Expiry(Purpose):
         self._warn_of_unknown_ids()
         id_ = uuid.UUID(run.report.live_set_id)
         self._unfinished = Unfinished(run)
-        is_needed = bool(self._expected.planned or self._unfinished.locations())
+        is_needed = bool(self._expected.planned or self._unfinished.locations)
         try:
             if is_needed:
                 self._sweep(id_, looking if dry_run else run)
@@ -201,9 +200,10 @@ class _Expiry(Purpose):
         """Leaves the locations of the tables from which something goes, and those where earlier runs were stopped."""
         assert self._unfinished is not None
         mine = (place for each in self._expected.planned for place in _raw_places(each.table))
-        locations = {*mine, *self._unfinished.locations()}
+        locations = {*mine, *self._unfinished.locations}
         plan = located.plan
-        self._places = {location: place for location in locations if (place := _place(location, plan)) is not None}
+        places = ((location, plan.rules.place_prefix_or_none(location)) for location in locations)
+        self._places = {location: place for location, place in places if place is not None}
         plan.keep(self._places.values())
 
     def chosen(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
@@ -320,10 +320,3 @@ class _Expiry(Purpose):
 def _raw_places(table: TableMetadata) -> list[str]:
     """Where a table's files are: its location, and what its properties name for new ones."""
     return [table.location, *write_paths(table.properties)]
-
-
-def _place(location: str, plan: SweepPlan) -> str | None:
-    try:
-        return plan.rules.place_prefix(location)
-    except UnknownLocationError:
-        return None

@@ -10,9 +10,8 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.connectors import SupportsSnapshotExpiry
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import ConfigurationError, SafetyError, UnknownLocationError
+from nessie_gc_core.errors import ConfigurationError, SafetyError
 from nessie_gc_core.model.batches import to_batches, to_rows
-from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES, FILE_KEYS, PROBLEM, VERDICTS
 from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.services.heads import contents_at
@@ -45,10 +44,10 @@ class OneTable(Purpose):
         """
         rules = located.plan.rules
         raw = self._locations(located)
-        places = {place for location in raw if (place := _place(location, rules)) is not None}
+        places = {place for location in raw if (place := rules.place_prefix_or_none(location)) is not None}
         asked = self._parameters.location
         if asked is not None:
-            place = _place(asked, rules)
+            place = rules.place_prefix_or_none(asked)
             if place is None or not place.startswith(tuple(places)):
                 name = self._parameters.table
                 raise ConfigurationError(f"`location` {asked!r} does not lie where {name} does: {', '.join(raw)}")
@@ -168,10 +167,3 @@ class _NamedPaths:
 
 def _plain(path: str) -> str:
     return re.sub(r"/{2,}", "/", _AUTHORITY.sub("", path))
-
-
-def _place(location: str, rules: LocationRules) -> str | None:
-    try:
-        return rules.place_prefix(location)
-    except UnknownLocationError:
-        return None

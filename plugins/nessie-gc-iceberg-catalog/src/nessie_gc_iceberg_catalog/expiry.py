@@ -52,7 +52,11 @@ class SnapshotExpiry:
     """Commits to the tables of a catalog."""
 
     def __init__(self, catalog: Catalog, selection: Selection, redact: Redactor) -> None:
+        from pyiceberg.catalog.rest import RestCatalog
+
         self._catalog = catalog
+        self._by_server = isinstance(catalog, RestCatalog)
+        """Whether a server makes the commits; else PyIceberg does."""
         self._selection = selection
         self._lock = threading.RLock() if type(catalog).__name__ == "HiveCatalog" else nullcontext()
         """A client of a Hive Metastore is one connection, which threads would share."""
@@ -122,7 +126,6 @@ class SnapshotExpiry:
             self._commit(table, removal, 1, last=True)
 
     def _commit(self, table: TableMetadata, removal: Removal, portion: int, *, last: bool = False) -> None:
-        from pyiceberg.catalog.rest import RestCatalog
         from pyiceberg.exceptions import BadRequestError, CommitFailedException
 
         what = _what(table)
@@ -135,8 +138,7 @@ class SnapshotExpiry:
         if loaded.metadata_location != table.metadata_location:
             raise CommitConflictError(f"{what}: somebody else committed to it")
         try:
-            by_server = isinstance(self._catalog, RestCatalog)
-            updates = tuple(_updates(loaded, removal, portion, by_server=by_server))
+            updates = tuple(_updates(loaded, removal, portion, by_server=self._by_server))
             with self._lock:
                 self._catalog.commit_table(loaded, tuple(self._requirements(table, removal)), updates)
         except CommitFailedException as error:
@@ -144,7 +146,7 @@ class SnapshotExpiry:
         except Exception as error:
             if isinstance(error, BadRequestError) and not last:
                 raise
-            if _is_refusal(error, by_server=isinstance(self._catalog, RestCatalog)):
+            if _is_refusal(error, by_server=self._by_server):
                 raise translated(error, what, self._redact) from error
             reason = self._redact(str(error)) or type(error).__name__
             raise CommitUnknownError(f"{what}: nobody can tell whether it was committed ({reason})") from error
@@ -154,7 +156,6 @@ class SnapshotExpiry:
 
         Where PyIceberg makes the commit itself, there is no new one among them either; a server cannot be asked that.
         """
-        from pyiceberg.catalog.rest import RestCatalog
         from pyiceberg.table.update import (
             AssertCurrentSchemaId,
             AssertDefaultSpecId,
@@ -163,7 +164,7 @@ class SnapshotExpiry:
         )
 
         uuid = UUID(table.content_id)
-        yield AssertTableUUID(uuid=uuid) if isinstance(self._catalog, RestCatalog) else _same_refs(uuid, table)
+        yield AssertTableUUID(uuid=uuid) if self._by_server else _same_refs(uuid, table)
         for name, ref in table.refs.items():
             yield AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
         if removal.schemas:
