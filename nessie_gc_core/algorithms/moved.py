@@ -80,20 +80,20 @@ class NewlyLive:
 
 def expand_moved(
     engine: Engine,
-    moved: HeadsMoved,
+    moved: Sequence[ContentVersion],
     index: UnitIndex,
     choice: ConnectorChoice,
     readers: Sequence[type[ContentToFiles]],
     known: Dataset,
     on_unread: Callable[[ContentVersion], None],
 ) -> NewlyLive:
-    """Expands what moved heads reach, but for the files that were expanded before."""
+    """Expands the content versions that moved heads reach, but for the files that were expanded before."""
     read_types = {content_type for reader in readers for content_type in reader.content_types}
-    read_types |= {version.content_type for version in moved.versions if unknown_type(version.content_type)}
-    for version in moved.versions:
+    read_types |= {version.content_type for version in moved if unknown_type(version.content_type)}
+    for version in moved:
         if version.content_type not in read_types:
             on_unread(version)
-    readable = (version for version in moved.versions if version.content_type in read_types)
+    readable = (version for version in moved if version.content_type in read_types)
     versions = engine.dataset(version_rows(readable), CONTENT_VERSIONS)
     version_files = versions.spread(["metadata_location"]).flat_map(ReadVersions(choice)).checkpoint()
     return NewlyLive(version_files=version_files, expansion=expand(version_files, index, choice, readers, known=known))

@@ -56,7 +56,8 @@ class TouchedFinder:
     """Finds what contents touch: by their readable versions, the register, their metadata's text and its folder."""
 
     engine: Engine
-    remembered: Remembered
+    remembered: Sequence[Remembered]
+    """What is known of the contents of each repository."""
     choice: ConnectorChoice
     readers: Sequence[type[ContentToFiles]]
 
@@ -74,8 +75,9 @@ class TouchedFinder:
         for row in homes.summary().to_pylist():
             if row["location"] is not None:
                 touched.add(row["content_id"], row["location"], index)
-        for content_id, location in self.remembered.locations_of(ids):
-            touched.add(content_id, location, index)
+        for remembered in self.remembered:
+            for content_id, location in remembered.locations_of(ids):
+                touched.add(content_id, location, index)
         for row in self._named(ids, index).summary().to_pylist():
             touched.placed.add(row["content_id"])
             if row["unit"] is not None:
@@ -89,7 +91,7 @@ class TouchedFinder:
     def _named(self, content_ids: Collection[str], index: UnitIndex) -> Dataset:
         """The units that the text of the contents' metadata names."""
         read_types = {type_ for reader in self.readers for type_ in reader.content_types}
-        found = self.remembered.versions_of(content_ids)
+        found = self._versions_of(content_ids)
         versions = (replace(version, content_type=original_type(version.content_type)) for version in found)
         readable = (version for version in versions if version.content_type in read_types)
         dataset = self.engine.dataset(version_rows(readable), CONTENT_VERSIONS)
@@ -98,13 +100,16 @@ class TouchedFinder:
 
     def _folders(self, content_ids: Collection[str], index: UnitIndex) -> Iterator[str]:
         """The places above the metadata files: likely ones, and no proof that there are no others."""
-        for version in self.remembered.versions_of(content_ids):
+        for version in self._versions_of(content_ids):
             if version.metadata_location is None or "/" not in version.metadata_location:
                 continue  # a name without a folder says nothing
             try:
                 yield index.rules.canonical_prefix(home_of_metadata(version.metadata_location))
             except UnknownLocationError as error:
                 log.warning("%s", error)
+
+    def _versions_of(self, content_ids: Collection[str]) -> Iterator[ContentVersion]:
+        return (version for remembered in self.remembered for version in remembered.versions_of(content_ids))
 
 
 class _NamedUnits:

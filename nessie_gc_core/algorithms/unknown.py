@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.read_ahead import read_ahead
-from nessie_gc_core.algorithms.remembered import Remembered
+from nessie_gc_core.algorithms.remembered import Remembered, Tolerance
 from nessie_gc_core.algorithms.touched import TouchedFinder
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
@@ -69,14 +68,16 @@ class UnknownFinder:
     """Finds what is unknown in one expansion of a live set."""
 
     engine: Engine
-    remembered: Remembered
+    remembered: Sequence[Remembered]
+    """What is known of the contents of each repository."""
     rules: LocationRules
     choice: ConnectorChoice
     readers: Sequence[type[ContentToFiles]]
 
-    def with_versions(self, versions: Sequence[ContentVersion]) -> UnknownFinder:
-        """The same, knowing more live versions."""
-        return replace(self, remembered=self.remembered.with_versions(versions))
+    def with_versions(self, versions: Iterable[Sequence[ContentVersion]]) -> UnknownFinder:
+        """The same, knowing more live versions of each repository."""
+        known = zip(self.remembered, versions, strict=True)
+        return replace(self, remembered=[remembered.with_versions(more) for remembered, more in known])
 
     def find(self, version_files: Dataset, expansion: Expansion) -> Problems:
         """All problems of an expansion, with the contents that hang on them."""
@@ -128,42 +129,18 @@ class UnknownFinder:
             for batch in version_files.where("kind", [PROBLEM]).batches()
             for row in to_rows(batch, "path", "content_id", "problem", "missing")
         )
-        newest: dict[str, set[str]] = {}
+        tolerance = Tolerance(self.remembered, self._comparable)
         while portion := list(itertools.islice(rows, 1000)):
-            deleted = self._deleted_earlier([str(path) for path, _, _, missing in portion if missing])
-            newest.update(self._newest({str(id_) for path, id_, _, _ in portion if path in deleted} - newest.keys()))
+            tolerated = tolerance.of((str(path), str(id_)) for path, id_, _, missing in portion if missing)
             for path, content_id, problem, _ in portion:
                 assert isinstance(path, str) and isinstance(content_id, str)
-                if path in deleted and newest.get(content_id) and self._comparable(path) not in newest[content_id]:
+                if (path, content_id) in tolerated:
                     problems.tolerated += 1
                     continue
                 problems.reasons[path] = str(problem)
                 problems.content_ids.add(content_id)
                 if problems.too_many:
                     return
-
-    def _deleted_earlier(self, paths: Sequence[str]) -> set[str]:
-        """Which raw paths have a tombstone: an earlier run deleted them."""
-        canonical = {path: self._comparable(path) for path in paths}
-        found = self.remembered.tombstones(canonical.values())
-        return {path for path, key in canonical.items() if key in found}
-
-    def _newest(self, content_ids: Collection[str]) -> dict[str, set[str]]:
-        """By content, the canonical metadata locations of its newest live version (of all, where none has a time).
-
-        Of a content without any nothing is known, and no missing metadata of it is tolerated.
-        """
-        newest: dict[str, tuple[datetime | None, set[str]]] = {}
-        for version in self.remembered.versions_of(content_ids):
-            time, id_ = version.commit_time, version.content_id
-            latest = newest[id_][0] if id_ in newest else None
-            if id_ not in newest or (time is not None and (latest is None or time > latest)):
-                newest[id_] = (time, set())
-            elif time != latest:
-                continue
-            if version.metadata_location is not None:
-                newest[id_][1].add(self._comparable(version.metadata_location))
-        return {id_: locations for id_, (_, locations) in newest.items()}
 
     def _comparable(self, path: str) -> str:
         """What a path is, or the raw one where that is not known: a reader may spell a path differently (S3)."""

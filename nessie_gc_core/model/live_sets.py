@@ -49,6 +49,11 @@ def next_step(live_set_id: uuid.UUID, status: LiveSetStatus) -> str:
     return steps[status]
 
 
+def marked_with(first: uuid.UUID, repository: str) -> uuid.UUID:
+    """The id of the live set of a repository that is marked together with a live set of another one."""
+    return uuid.uuid5(first, repository)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceHead:
     """A reference as the mark saw it."""

@@ -1,31 +1,34 @@
-"""The beginning of every deletion: what has to be so is checked, and the repository's lease is taken."""
+"""The beginning of every deletion: what has to be so is checked, and the lease of every repository is taken."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import chosen_live_set
+from nessie_gc_core.services.members import members
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
-from nessie_gc_core.services.preconditions import check_live_set
-from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.preconditions import check_age
+from nessie_gc_core.services.report import MarkedRepository
+from nessie_gc_core.services.run import Member, Run, SweepRun
 from nessie_gc_core.services.watch import traffic_reported
 
 
 @contextmanager
 def work_on_live_set(
-    run: Run, parameters: SweepParameters | DeferredDeletionParameters, check_status: Callable[[LiveSet], None]
+    run: Run, parameters: SweepParameters | DeferredDeletionParameters, check_status: Callable[[SweepRun], None]
 ) -> Iterator[SweepRun]:
-    """Gives the run at work on the live set that the parameters name, and says in the report when it is done.
+    """Gives the run at work on the live set that the parameters name and on those that were marked together with it.
+
+    It says in the report when it is done.
 
     Args:
         run: the run.
         parameters: what is observed.
-        check_status: refuses a live set whose status does not fit; asked under the lease.
+        check_status: refuses live sets whose status does not fit; asked under the lease.
 
     Raises:
         ConfigurationError: a parameter makes no sense, or the engine's workers cannot run.
@@ -36,12 +39,25 @@ def work_on_live_set(
     run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
     parameters.check(run.choice)
     run.engine.check()
-    identity = run.repository.identity()
-    live_set = run.store.get(live_set_id)
-    check_live_set(live_set, identity, max(times_now(run)), parameters.max_live_set_age)
-    run.report.begin(identity, run.repository.address(), live_set_id, run.engine.name, run.clock())
+    found = list(members(run, run.store.get(live_set_id)))
+    now = max(times_now(run))
+    for member in found:
+        if member.unread is None:
+            check_age(member.live_set, now, parameters.max_live_set_age)
+    run.report.begin(map(_named, found), run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
-    with hold_lease(run.store, identity, parameters.lease, elapsed=run.elapsed) as lease, traffic_reported(run):
-        check_status(live_set)
-        yield run.of(live_set, lease, parameters)
+    leases = [member.live_set.repository for member in found]
+    with hold_lease(run.store, leases, parameters.lease, elapsed=run.elapsed) as lease, traffic_reported(run):
+        sweep_run = run.of(found, lease, parameters)
+        check_status(sweep_run)
+        yield sweep_run
     run.report.finished = run.clock()
+
+
+def _named(member: Member) -> MarkedRepository:
+    return MarkedRepository(
+        repository=member.live_set.repository,
+        address=member.repository.address(),
+        live_set_id=str(member.live_set.id),
+        unread=member.unread,
+    )

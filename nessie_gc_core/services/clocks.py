@@ -24,7 +24,8 @@ from nessie_gc_core.services.run import Run
 def times_now(run: Run) -> tuple[datetime, ...]:
     """The time now by every clock that may be right: ours, the repository's and the live-set store's, if they tell."""
     times, report = [run.clock()], run.report
-    for name, source in (("repository", run.repository), ("live-set store", run.store)):
+    repositories = (("repository", repository) for repository in run.repositories)
+    for name, source in (*repositories, ("live-set store", run.store)):
         if not isinstance(source, SupportsSharedClock):
             continue
         try:

@@ -18,7 +18,6 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
@@ -32,8 +31,9 @@ from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_executors, check_swept
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
-from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
+from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder, versions_of_all
 from nessie_gc_core.services.steps import Step
+from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
 from nessie_gc_core.services.versioning import warn_of_versions
 
 
@@ -65,18 +65,19 @@ class DeferredDeletionService(Service[Run]):
         return run.report
 
 
-def _check_deferred(live_set: LiveSet) -> None:
-    """Refuses a live set that was not swept to its end, or whose records are those of an expiry.
+def _check_deferred(run: SweepRun) -> None:
+    """Refuses live sets that were not swept to their end, or whose records are those of an expiry.
 
     Raises:
         LiveSetStateError: the message says what to do.
     """
-    check_swept(live_set)
-    if live_set.is_of_expiry:
-        raise LiveSetStateError(
-            f"live set {live_set.id} is of an expiry, and has no deferred deletions; the next `expire_snapshots` looks "
-            "after what it left"
-        )
+    for live_set in (member.live_set for member in run.read):
+        check_swept(live_set)
+        if live_set.is_of_expiry:
+            raise LiveSetStateError(
+                f"live set {live_set.id} is of an expiry, and has no deferred deletions; the next `expire_snapshots` "
+                "looks after what it left"
+            )
 
 
 class _DeferredDeletion:
@@ -88,9 +89,10 @@ class _DeferredDeletion:
     def run(self) -> None:
         """Reads what was recorded, and takes it to its outcome."""
         run = self._run
-        types = {version.content_type for version in run.store.content_versions(run.live_set.id)}
+        types = {version.content_type for version in versions_of_all(run)}
         readers = readers_of(types, run)
         plan = self._plan()
+        freeze_unread_repositories(plan, run)
         scope = Scope(
             plan=plan,
             index=UnitIndex.of(plan),

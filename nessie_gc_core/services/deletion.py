@@ -139,4 +139,5 @@ class Deletion:
         dead = rows.where("verdict", [DEAD]).where("unit", sorted(self._recheck.spared_units), negate=True)
         for batch in may_be_roots(dead, self._scope.readers, run.choice).batches():
             paths = [f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key")]
-            run.store.add_tombstones(run.live_set.repository, paths, at=run.clock())
+            for member in run.read:
+                run.store.add_tombstones(member.live_set.repository, paths, at=run.clock())

@@ -59,22 +59,47 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
         homes: raw base locations of what is live.
         all_are_read: whether some plugin reads every live content.
     """
-    finder = _Finder(run, rule)
-    found = {*finder.by_live_sets(), *finder.by_commits()}
+    finders = [_Finder(each, rule) for each in run.each()]
+    found = {dropped for finder in finders for dropped in (*finder.by_live_sets(), *finder.by_commits())}
     if rule.under:
         known = [*homes, *(dropped.location for dropped in found)]
-        found.update(finder.by_listing(known, all_are_read=all_are_read))
+        found.update(_by_listing(run, rule, finders, known, all_are_read=all_are_read))
     log.info("%d locations of dropped contents are looked at", len(found))
     return sorted(found, key=lambda dropped: (dropped.location, dropped.name))
 
 
 def gone_for_long(run: SweepRun, rule: DroppedRule, register: Sequence[SeenContent]) -> set[str]:
-    """The contents of some entries of the register, none of them live, that have been gone for longer than a time."""
+    """The contents of some entries of the register, none of them live, that have been gone for longer than a time.
+
+    Args:
+        run: the run, of one repository.
+        rule: how long they have to be gone.
+        register: entries of that repository.
+    """
     return _Finder(run, rule).gone_for_long(register)
 
 
+def _by_listing(
+    run: SweepRun, rule: DroppedRule, finders: Sequence[_Finder], known: Iterable[str], *, all_are_read: bool
+) -> list[Dropped]:
+    """Tables below the warehouses of the rule that nobody knows, nor anything of the raw locations given."""
+    try:
+        if not all_are_read:
+            raise InDoubtError("no plugin reads some of the live contents, which may need anything")
+        for member in run.members:
+            if member.unread is not None:
+                raise InDoubtError(f"{member.live_set.repository} cannot be read")
+        witness = min((finder.witness() for finder in finders), key=lambda witness: witness.created)
+        young = [version for finder in finders for version in finder.young]
+        places = (place for version in young for place in said_places(version))
+        return ForgottenTables(run, rule, witness).find(itertools.chain(known, places, readable_homes(young, run)))
+    except InDoubtError as error:
+        run.report.warn(f"no tables are looked for below {', '.join(rule.under)}: {error}")
+        return []
+
+
 class _Finder:
-    """Asks the witnesses of one run."""
+    """Asks the witnesses of one repository."""
 
     def __init__(self, run: SweepRun, rule: DroppedRule) -> None:
         self._run, self._store, self._rule, self._after = run, run.store, rule, rule.after
@@ -83,7 +108,7 @@ class _Finder:
         """By the clock that is furthest behind: none can make a content gone for longer (S8)."""
         self._live = frozenset(run.store.content_ids(live_set.id))
         self._earlier = _earlier(run)
-        self._young: list[ContentVersion] = []
+        self.young: list[ContentVersion] = []
         """Contents that the commits say are gone, but not for long enough."""
         self._commits_tell = False
         self._rules = run.choice.rules()
@@ -170,7 +195,7 @@ class _Finder:
             if self._is_old(each.created, since):
                 yield each.version, since
             else:
-                self._young.append(each.version)
+                self.young.append(each.version)
 
     def _seen_after(self, times: Mapping[str, datetime]) -> set[str]:
         """Which contents a live set saw at or after a time of each."""
@@ -189,25 +214,18 @@ class _Finder:
             yield from self._usable([location], names[content_id], times[content_id])
 
     # ---- listing --------------------------------------------------------------------------------------
-    def by_listing(self, known: Iterable[str], *, all_are_read: bool) -> list[Dropped]:
-        """Tables below the warehouses of the rule that nobody knows, nor anything of the raw locations given."""
-        try:
-            if not all_are_read:
-                raise InDoubtError("no plugin reads some of the live contents, which may need anything")
-            return self._forgotten(known)
-        except InDoubtError as error:
-            self._run.report.warn(f"no tables are looked for below {', '.join(self._rule.under)}: {error}")
-            return []
+    def witness(self) -> LiveSet:
+        """The newest earlier live set that was marked long enough ago; after :meth:`by_commits`.
 
-    def _forgotten(self, known: Iterable[str]) -> list[Dropped]:
+        Raises:
+            InDoubtError: there is none, or the commits cannot tell what was dropped since.
+        """
         witness = next((earlier for earlier in self._earlier if self._is_old(earlier.created)), None)
         if witness is None:
             raise InDoubtError("no earlier mark is older than `dropped_after`")
         if not self._commits_tell:
             raise InDoubtError("the commits cannot tell which tables were dropped lately")
-        young = (place for version in self._young for place in said_places(version))
-        homes = readable_homes(self._young, self._run)
-        return ForgottenTables(self._run, self._rule, witness).find(itertools.chain(known, young, homes))
+        return witness
 
     # ---- locations ------------------------------------------------------------------------------------
     def _usable(self, locations: Iterable[str], name: str, since: datetime) -> Iterator[Dropped]:

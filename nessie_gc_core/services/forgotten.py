@@ -54,7 +54,7 @@ class ForgottenTables:
     """Looks for them below the warehouses of a rule."""
 
     def __init__(self, run: SweepRun, rule: DroppedRule, witness: LiveSet) -> None:
-        """Takes an earlier live set of the same repository, which was marked to its end for long enough before."""
+        """Takes an earlier live set of a repository of the run, which was marked to its end for long enough before."""
         self._run, self._rule, self._witness = run, rule, witness
         rules = run.choice.rules()
         self._plan = plan_warehouses(rule.under, rules, run.parameters.allowed(rules))
@@ -159,14 +159,16 @@ class ForgottenTables:
     def _in_live_sets(self) -> Iterator[str]:
         """Raw places that the live sets since the witness have, whatever their repository."""
         run = self._run
-        live = frozenset(run.store.content_ids(run.live_set.id))
+        live = {
+            member.live_set.repository: frozenset(run.store.content_ids(member.live_set.id)) for member in run.members
+        }
         gone: dict[tuple[str, ...], ContentVersion] = {}
         for live_set in self._asked():
-            mine = live_set.repository == run.live_set.repository
+            mine = live.get(live_set.repository, frozenset())
             for version in run.store.content_versions(live_set.id):
                 places = tuple(said_places(version))
                 yield from places
-                if not mine or version.content_id not in live:
+                if version.content_id not in mine:
                     gone[live_set.repository, version.content_id, *places] = version
             yield from (location for _, location in run.store.base_locations(live_set.id))
         yield from readable_homes(list(gone.values()), run)
@@ -176,10 +178,10 @@ class ForgottenTables:
 
     def _registered(self) -> Iterator[str]:
         """Locations of contents that were seen since the witness; of other repositories ever."""
-        mine = self._run.live_set.repository
+        mine = {member.live_set.repository for member in self._run.members}
         for repository in self._run.store.repositories():
             for seen in self._run.store.seen_contents(repository):
-                if repository != mine or seen.last_seen >= self._witness.created:
+                if repository not in mine or seen.last_seen >= self._witness.created:
                     yield seen.location
 
     def _place_or_none(self, raw: str) -> str | None:

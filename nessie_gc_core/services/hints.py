@@ -26,9 +26,10 @@ def warn_of_missing_metadata(problems: Problems, version_files: Dataset, run: Sw
     missing = version_files.where("kind", [PROBLEM]).where("missing", [True])
     if missing.head(1).num_rows == 0:
         return
-    live_set = run.live_set
-    others = (other for other in run.store.live_sets() if other.id != live_set.id)
-    if not any(other.repository == live_set.repository for other in others):
+    mine = {member.live_set.id for member in run.members}
+    repositories = {member.live_set.repository for member in run.members}
+    others = (other for other in run.store.live_sets() if other.id not in mine)
+    if not any(other.repository in repositories for other in others):
         run.report.warn(MISSING_METADATA)
 
 

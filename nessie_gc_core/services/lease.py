@@ -1,4 +1,4 @@
-"""One collector at a time per repository and store."""
+"""One collector at a time per repository and store; one that sweeps several repositories holds the lease of each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -57,31 +57,40 @@ class Lease:
 
 @contextmanager
 def hold_lease(
-    store: LiveSetStore, repository: str, duration: timedelta, *, elapsed: Elapsed = elapsed_seconds
+    store: LiveSetStore, repositories: Collection[str], duration: timedelta, *, elapsed: Elapsed = elapsed_seconds
 ) -> Iterator[Lease]:
-    """Holds the lease of a repository and renews it in the background.
+    """Holds the leases of some repositories, by their identities, and renews them in the background, all or none.
 
     Raises:
-        LeaseHeldError: another process holds it.
+        LeaseHeldError: another process holds one of them.
     """
     owner, host, process = str(uuid.uuid4()), socket.gethostname(), os.getpid()
     lease, done = Lease(elapsed), threading.Event()
 
     def renew() -> None:
         asked = elapsed()
-        store.acquire_lease(repository, owner, host=host, process=process, duration=duration)
+        for repository in repositories:
+            store.acquire_lease(repository, owner, host=host, process=process, duration=duration)
         lease.hold(asked + duration.total_seconds())
+
+    def release() -> None:
+        for repository in repositories:
+            store.release_lease(repository, owner)
 
     def beat() -> None:
         while not done.wait(duration.total_seconds() / 3):
             try:
                 renew()
             except Exception as error:  # noqa: BLE001 - whatever a store raises, the lease is not renewed
-                log.error("cannot renew the lease on %s: %s", repository, error)
+                log.error("cannot renew the lease on %s: %s", " and ".join(repositories), error)
                 lease.lose(str(error))
                 return
 
-    renew()
+    try:
+        renew()
+    except BaseException:
+        release()  # those that were free
+        raise
     thread = threading.Thread(target=beat, name="lease", daemon=True)
     thread.start()
     try:
@@ -89,4 +98,4 @@ def hold_lease(
     finally:
         done.set()
         thread.join()
-        store.release_lease(repository, owner)
+        release()

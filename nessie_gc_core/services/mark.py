@@ -1,23 +1,29 @@
-"""The mark service: makes a live set of a repository."""
+"""The mark service: makes a live set of a repository, or of each of several."""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import failure_text
-from nessie_gc_core.connectors import Service, VisitedDeduplicator
+from nessie_gc_core.connectors import RepositoryConnector, Service, VisitedDeduplicator
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.live_sets import marked_with
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.live_set_ids import write_id
 from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.members import READ_ERRORS, identities, newest
 from nessie_gc_core.services.records import left_behind
-from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.report import GcReport, MarkedRepository
 from nessie_gc_core.services.run import Run
 
 log = logging.getLogger(__name__)
@@ -40,6 +46,9 @@ class MarkService(Service[Run]):
     def run(self, run: Run) -> GcReport:
         """Marks; the report names the live set, which is then IDENTIFY_SUCCESS.
 
+        Of several repositories each has a live set of its own. One that cannot be read does not stop the others: what
+        it ever had is left alone by the sweep.
+
         Raises:
             NessieGcError: a reference could not be read; the live set is then IDENTIFY_FAILED.
         """
@@ -47,55 +56,105 @@ class MarkService(Service[Run]):
         self.parameters.check(run.choice)
         report, created = run.report, run.clock()
         policies = self.parameters.policies(created)
-        id_, repository, store = uuid.uuid4(), run.repository, run.store
         # Only now, when all options are known to be right: the file may hold an id that somebody needs.
         write_id(self.parameters.write_live_set_id_to, None)
-        report.repository, report.live_set_id = repository.identity(), str(id_)
-        report.address = repository.address()
-        warning = left_behind(repository, report.repository, store)
-        if warning is not None:
-            report.warn(warning)
         report.started = report.started or created
-        store.start_identify(id_, repository=report.repository, created=created, policies=policies.to_texts())
+        names = _Marking(self.parameters, policies, created, run).run()
+        for warning in unmatched_patterns(policies, names):
+            report.warn(warning)
+        report.finished = run.clock()
+        write_id(self.parameters.write_live_set_id_to, uuid.UUID(report.live_set_id))
+        return report
+
+
+class _Marking:
+    """One mark of all repositories of a run."""
+
+    def __init__(self, parameters: MarkParameters, policies: ReferencePolicies, created: datetime, run: Run) -> None:
+        self._parameters, self._policies, self._created, self._run = parameters, policies, created, run
+        self._names: list[str] = []
+
+    def run(self) -> Collection[str]:
+        """Marks them, each in a live set of its own; gives the names of all references.
+
+        Raises:
+            NessieGcError: the only repository, or each of them, cannot be read, or nothing is known of one that cannot.
+        """
+        run, report = self._run, self._run.report
+        repositories = dict(zip(identities(run), run.repositories, strict=True))
+        listed = min(times_now(run))
+        report.repositories, first = [], None
+        for number, (identity, repository) in enumerate(repositories.items(), 1):
+            id_ = uuid.uuid4() if first is None else marked_with(first, identity)
+            named = MarkedRepository(repository=identity, address=repository.address(), live_set_id=str(id_))
+            report.repositories.append(named)
+            report.live_set_id = str(first or id_)
+            try:
+                self._mark(id_, identity, repository, listed)
+            except READ_ERRORS as error:
+                if number == len(repositories) and first is None:
+                    raise
+                report.repositories[-1] = self._passed_over(named, error)
+                continue
+            first = first or id_
+        return self._names
+
+    def _passed_over(self, named: MarkedRepository, error: NessieGcError) -> MarkedRepository:
+        """A repository that cannot be read, as the report names it.
+
+        Raises:
+            SafetyError: nothing is known of it.
+        """
+        known, reason = newest(self._run, named.repository), one_line(error)
+        self._run.report.unreadable[named.address] = reason
+        self._run.report.warn(
+            f"{named.address} cannot be read, so all that it had up to {known.created:%Y-%m-%d %H:%M} UTC is left alone"
+        )
+        return replace(named, live_set_id=str(known.id), unread=reason)
+
+    def _mark(self, id_: uuid.UUID, identity: str, repository: RepositoryConnector, listed: datetime) -> None:
+        """Marks one repository; its live set says how that ended."""
+        run, store = self._run, self._run.store
+        warning = left_behind(repository, identity, store)
+        if warning is not None:
+            run.report.warn(warning)
+        store.start_identify(id_, repository=identity, created=self._created, policies=self._policies.to_texts())
         try:
-            with report.phase("mark"):
-                self._mark(id_, policies, run)
+            with run.report.phase("mark"):
+                self._walk(id_, repository, listed)
         except BaseException as error:
             store.finish_identify(id_, at=run.clock(), failure=failure_text(error))
             raise
-        report.finished = run.clock()
-        write_id(self.parameters.write_live_set_id_to, id_)
-        return report
 
-    def _mark(self, id_: uuid.UUID, policies: ReferencePolicies, run: Run) -> None:
-        report, store = run.report, run.store
-        listed = min(times_now(run))
-        references = list(run.repository.references())
-        report.references = len(references)
-        for warning in unmatched_patterns(policies, [reference.name for reference in references]):
-            report.warn(warning)
+    def _walk(self, id_: uuid.UUID, repository: RepositoryConnector, listed: datetime) -> None:
+        run, report, store = self._run, self._run.report, self._run.store
+        references = list(repository.references())
         batches = BatchingContents(lambda versions: _ignore(store.add_content_versions(id_, versions)))
-        with run.choice.open(VisitedDeduplicator, self.parameters.visited) as deduplicator:
+        with run.choice.open(VisitedDeduplicator, self._parameters.visited) as deduplicator:
             result = mark(
-                run.repository,
-                policies,
+                repository,
+                self._policies,
                 deduplicator,
                 batches,
                 references=references,
-                parallelism=self.parameters.identify_parallelism,
+                parallelism=self._parameters.identify_parallelism,
                 progress=lambda done: run.tell("mark", done, len(references)),
             )
         batches.flush()
-        report.commits = result.commits
-        report.content_versions, report.contents = store.count_content_versions(id_)
+        versions, contents = store.count_content_versions(id_)
         store.finish_identify(id_, at=run.clock(), references_listed=listed, heads=result.heads)
+        self._names.extend(reference.name for reference in references)
+        report.references += len(references)
+        report.commits += result.commits
+        report.content_versions += versions
+        report.contents += contents
         log.info(
             "live set %s: %d references, %d live commits, %d versions of %d contents",
             id_,
-            report.references,
-            report.commits,
-            report.content_versions,
-            report.contents,
+            len(references),
+            result.commits,
+            versions,
+            contents,
         )
 
 

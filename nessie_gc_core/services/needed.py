@@ -32,8 +32,9 @@ from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
-from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
+from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder, versions_of_all
 from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
+from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
 from nessie_gc_core.services.watch import watched
 
 _REMEMBERED_AT_ONCE = 10_000
@@ -91,6 +92,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         gone = dropped_contents(run, dropped, known, all_are_read=not unread)
     plan = _plan(homes, shared, [each.location for each in gone], unread, run)
     freeze_for_unread(plan, unread, version_files)
+    freeze_unread_repositories(plan, run, homes, shared)
     refuse_places_of_others(plan, run, dropped)
     if remember:
         _remember(homes, shared, plan.rules, run)
@@ -171,17 +173,18 @@ class _Progress:
 
 
 def _versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:
-    """The live set as the first relation, and the content types in it."""
+    """The live sets as the first relation, and the content types in them."""
     types: set[str] = set()
 
     def seen() -> Iterator[ContentVersion]:
-        for version in run.store.content_versions(run.live_set.id):
+        for version in versions_of_all(run):
             types.add(version.content_type)
             yield version
 
     versions = run.engine.dataset(version_rows(seen()), CONTENT_VERSIONS)
-    run.report.content_versions, run.report.contents = run.store.count_content_versions(run.live_set.id)
-    run.report.references = len(run.live_set.heads)
+    counts = [run.store.count_content_versions(member.live_set.id) for member in run.read]
+    run.report.content_versions, run.report.contents = (sum(column) for column in zip(*counts, strict=True))
+    run.report.references = sum(len(member.live_set.heads) for member in run.read)
     return versions, frozenset(types)
 
 
@@ -225,7 +228,18 @@ def _freeze_unusable(plan: SweepPlan, run: SweepRun) -> None:
 
 
 def _remember(homes: pa.Table, shared: pa.Table, rules: LocationRules, run: SweepRun) -> None:
-    """Records base locations in the live set, and contents in the register that outlives it, shared places as well."""
+    """Records base locations in the live sets, and contents in the register that outlives them, shared places too."""
+    if len(run.members) == 1:
+        _remember_in(run, homes, shared, rules)
+        return
+    for each in run.each():
+        ids = pa.array(sorted(run.store.content_ids(each.live_set.id)), pa.string())
+        mine, mine_shared = (table.filter(pc.is_in(table.column("content_id"), ids)) for table in (homes, shared))
+        _remember_in(each, mine, mine_shared, rules)
+
+
+def _remember_in(run: SweepRun, homes: pa.Table, shared: pa.Table, rules: LocationRules) -> None:
+    """The same for one live set."""
     now, usable = run.clock(), frozenset(_comparable(shared, rules))
     for batch in itertools.chain(*(table.to_batches(max_chunksize=_REMEMBERED_AT_ONCE) for table in (homes, shared))):
         seen, found = [], []

@@ -13,7 +13,7 @@ from nessie_gc_core.model.batches import to_rows, version_rows
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import readers_of
 
 _HOMES = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("location")])
@@ -84,6 +84,6 @@ def said_places(version: ContentVersion) -> Iterator[str]:
         yield version.location
 
 
-def marked_live_sets(run: SweepRun) -> Iterator[LiveSet]:
+def marked_live_sets(run: Run) -> Iterator[LiveSet]:
     """All live sets of the store that were marked to their end, whatever their repository."""
     return (live_set for live_set in run.store.live_sets() if live_set.status not in _NOT_MARKED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from nessie_gc_core.dataset import Engine
@@ -12,17 +13,25 @@ TOLERANCE = timedelta(minutes=1)
 """Clocks that differ by more are named in the report."""
 
 
-def check_live_set(live_set: LiveSet, repository: str, now: datetime, max_age: timedelta) -> None:
-    """Refuses a live set of another repository, one that is too old (S10), and one from the future (S8).
+def check_made_from(live_set: LiveSet, repositories: Collection[str]) -> None:
+    """Refuses a live set of another repository than these.
 
     Raises:
         SafetyError: the message names what was found and what was expected.
     """
-    if live_set.repository != repository:
+    if live_set.repository not in repositories:
         raise SafetyError(
-            f"live set {live_set.id} was made from {live_set.repository}, not from {repository}; give that repository, "
-            "or bring the records along with 'move-records' if it is this one"
+            f"live set {live_set.id} was made from {live_set.repository}, not from {' or '.join(repositories)}; give "
+            "that repository, or bring the records along with 'move-records' if it is this one"
         )
+
+
+def check_age(live_set: LiveSet, now: datetime, max_age: timedelta) -> None:
+    """Refuses a live set that is too old (S10), and one from the future (S8).
+
+    Raises:
+        SafetyError: the message names both times.
+    """
     newest = max(live_set.created, live_set.references_listed or live_set.created)
     if newest - now > TOLERANCE:
         raise SafetyError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 
 from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.moved import HeadsMoved, expand_moved, find_moved
@@ -13,7 +14,8 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS
-from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.shared_places import freeze_for_unread
 
@@ -29,7 +31,8 @@ class Recheck:
         """Units of which nothing may go any more, with the reason."""
         self._run = run
         self._newly_live: Dataset | None = None
-        self._heads: tuple[ReferenceHead, ...] | None = None
+        self._heads = [member.live_set.heads for member in run.members]
+        """Of each repository the references as they were at the last look."""
         self._checked: float | None = None
 
     def run_if_due(self) -> None:
@@ -40,12 +43,12 @@ class Recheck:
         if self._checked is not None and now - self._checked < self._run.parameters.recheck_interval.total_seconds():
             return
         with self._run.report.phase("recheck"):
-            moved = self._moved()
+            moved = [self._moved(*known) for known in zip(self._run.members, self._heads, strict=True)]
             self._checked = now
-            self._heads = moved.heads
-            self._run.report.references_moved += moved.references
-            if moved.versions:
-                self._spare(moved)
+            self._heads = [each.heads for each in moved]
+            self._run.report.references_moved += sum(each.references for each in moved)
+            if any(each.versions for each in moved):
+                self._spare([each.versions for each in moved])
 
     def _warn_of_broken_plugins(self) -> None:
         """Says that a plugin that cannot be loaded cannot object to a deletion either."""
@@ -61,25 +64,28 @@ class Recheck:
             return verdicts
         return spare(verdicts, self._newly_live, _BECAME_LIVE)
 
-    def _moved(self) -> HeadsMoved:
-        live_set, parameters = self._run.live_set, self._run.parameters
+    def _moved(self, member: Member, before: tuple[ReferenceHead, ...]) -> HeadsMoved:
+        """What moved in one repository; nothing is asked of one that cannot be read, whose files all stay."""
+        if member.unread is not None:
+            return HeadsMoved(references=0, versions=(), heads=before)
+        live_set, parameters = member.live_set, self._run.parameters
         recorded = {head.name: head.policy for head in live_set.heads}
         policies = ReferencePolicies.from_texts(live_set.policies, recorded)
-        before = live_set.heads if self._heads is None else self._heads
         with self._run.choice.open(VisitedDeduplicator, parameters.visited) as deduplicator:
             return find_moved(
-                self._run.repository, before, policies, deduplicator, parallelism=parameters.identify_parallelism
+                member.repository, before, policies, deduplicator, parallelism=parameters.identify_parallelism
             )
 
-    def _spare(self, moved: HeadsMoved) -> None:
-        """Expands what became live, and remembers its files; what cannot be read freezes its units."""
-        run, scope = self._run, self.scope.with_readers_of(moved.versions, self._run)
+    def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> None:
+        """Expands what became live in each repository, and remembers its files; what cannot be read is frozen."""
+        versions = list(itertools.chain(*moved))
+        run, scope = self._run, self.scope.with_readers_of(versions, self._run)
         plan, index = scope.plan, scope.index
         before = set(plan.roots)
         unread = UnreadContents()
-        newly = expand_moved(run.engine, moved, index, run.choice, scope.readers, scope.known, unread.add)
+        newly = expand_moved(run.engine, versions, index, run.choice, scope.readers, scope.known, unread.add)
         unread.freeze(plan)
-        finder = scope.finder.with_versions(moved.versions)
+        finder = scope.finder.with_versions(moved)
         problems = finder.find(newly.version_files, newly.expansion)
         finder.freeze(problems, newly.version_files, index, plan, strict=run.parameters.strict_unknown)
         if problems or unread:

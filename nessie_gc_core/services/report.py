@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.verdicts import Outcome
@@ -54,14 +53,32 @@ class NamedFile:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedRepository:
+    """A repository of which a report is, and its live set."""
+
+    repository: str
+    """Its identity."""
+    address: str
+    """Where it is, for people; never compared."""
+    live_set_id: str | None = None
+    """The live set that was marked or swept; of one that could not be read the newest there is."""
+    unread: str | None = None
+    """Why it could not be read: all that it ever had was left alone (S6)."""
+
+    def to_dict(self) -> dict[str, str | None]:
+        """As JSON shows it."""
+        return {name: getattr(self, name) for name in ("repository", "address", "live_set_id", "unread")}
+
+
 @dataclass(slots=True)
 class GcReport:
     """What a mark, a sweep, or both did. ``unreferenced`` is the sum of all outcomes."""
 
-    repository: str = ""
-    address: str = ""
-    """Where the repository is, for people; never compared."""
+    repositories: list[MarkedRepository] = field(default_factory=list)
+    """The repository, or all that were marked or swept together."""
     live_set_id: str | None = None
+    """The live set; of several that were marked together the one that names them all."""
     engine: str | None = None
     dry_run: bool = False
     started: datetime | None = None
@@ -114,10 +131,21 @@ class GcReport:
     """References that were new or had moved at a re-check (S9)."""
     warnings: list[str] = field(default_factory=list)
 
-    def begin(self, repository: str, address: str, live_set_id: UUID, engine: str, at: datetime) -> None:
+    def begin(self, repositories: Iterable[MarkedRepository], engine: str, at: datetime) -> None:
         """Says what a sweep is of, where it runs, and when the first of its phases began."""
-        self.repository, self.address, self.live_set_id = repository, address, str(live_set_id)
+        self.repositories = list(repositories)
+        self.live_set_id = self.repositories[0].live_set_id
         self.engine, self.started = engine, self.started or at
+
+    @property
+    def repository(self) -> str:
+        """The identity of the repository; of several all of them."""
+        return ", ".join(each.repository for each in self.repositories)
+
+    @property
+    def address(self) -> str:
+        """Where the repository is, or all of them, for people; never compared."""
+        return ", ".join(each.address for each in self.repositories)
 
     @property
     def unreferenced(self) -> Tally:
@@ -156,6 +184,7 @@ class GcReport:
         return {
             "repository": self.repository,
             "address": self.address,
+            "repositories": [each.to_dict() for each in self.repositories],
             "live_set_id": self.live_set_id,
             "engine": self.engine,
             "dry_run": self.dry_run,

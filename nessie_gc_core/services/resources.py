@@ -1,8 +1,8 @@
-"""What runs share and what has to be closed: the repository, the live-set store, the engine."""
+"""What runs share and what has to be closed: the repositories, the live-set store, the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Self, TypeVar
 
@@ -29,8 +29,12 @@ def no_tables(engine: Engine, catalog: str, branch: str | None) -> AbstractConte
     raise ConfigurationError(f"there is no catalog {catalog!r}")
 
 
+def _opened(repository: RepositoryConnector) -> Opening[RepositoryConnector]:
+    return lambda: nullcontext(repository)
+
+
 class Resources(Closing):
-    """A repository, a store and an engine: each is opened on first use, and all that are open are closed together."""
+    """Repositories, a store and an engine: each is opened on first use, and all that are open are closed together."""
 
     def __init__(
         self,
@@ -39,12 +43,22 @@ class Resources(Closing):
         store: Opening[LiveSetStore],
         engine: Opening[Engine],
         tables: OpenTables = no_tables,
+        others: Sequence[Opening[RepositoryConnector]] = (),
     ) -> None:
-        self._open_repository = repository
+        """Takes how each is opened.
+
+        Args:
+            repository: what services work on.
+            store: where live sets are.
+            engine: what does the work.
+            tables: the tables of catalogs.
+            others: more repositories over the same storage, whose files are needed as well (S1).
+        """
+        self._open_repositories = (repository, *others)
         self._open_store = store
         self._open_engine = engine
         self._open_tables = tables
-        self._repository: RepositoryConnector | None = None
+        self._repositories: dict[int, RepositoryConnector] = {}
         self._store: LiveSetStore | None = None
         self._engine: Engine | None = None
         self._stack = ExitStack()
@@ -59,6 +73,7 @@ class Resources(Closing):
         store: LiveSetStore,
         engine: Engine,
         tables: OpenTables = no_tables,
+        others: Sequence[RepositoryConnector] = (),
     ) -> Self:
         """Those that somebody else has opened, and closes."""
         return cls(
@@ -66,14 +81,23 @@ class Resources(Closing):
             store=lambda: nullcontext(store),
             engine=lambda: nullcontext(engine),
             tables=tables,
+            others=[_opened(other) for other in others],
         )
 
     @property
     def repository(self) -> RepositoryConnector:
-        """The repository."""
-        if self._repository is None:
-            self._repository = self._stack.enter_context(self._open_repository())
-        return self._repository
+        """The repository; of several the first."""
+        return self._repository(0)
+
+    @property
+    def repositories(self) -> tuple[RepositoryConnector, ...]:
+        """All repositories; the first is the one that services of one repository work on."""
+        return tuple(map(self._repository, range(len(self._open_repositories))))
+
+    def _repository(self, number: int) -> RepositoryConnector:
+        if number not in self._repositories:
+            self._repositories[number] = self._stack.enter_context(self._open_repositories[number]())
+        return self._repositories[number]
 
     @property
     def store(self) -> LiveSetStore:
@@ -99,7 +123,8 @@ class Resources(Closing):
 
     def close(self) -> None:
         """Closes what is open, and the connectors that were kept; the next use opens it again."""
-        self._repository = self._store = self._engine = None
+        self._repositories.clear()
+        self._store = self._engine = None
         self.opened += 1
         self._stack.close()
         KEPT.close_idle()

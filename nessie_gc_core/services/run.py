@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -30,7 +30,7 @@ class Run:
     """One run: what it works on, by which clocks, and where it says what it found."""
 
     resources: Resources
-    """The repository, the live-set store and the engine; each is opened when a service first asks for it."""
+    """The repositories, the live-set store and the engine; each is opened when a service first asks for it."""
     choice: ConnectorChoice
     """Readers, listers and deleters with their options, and the plugins that bring them."""
     report: GcReport = field(default_factory=GcReport)
@@ -49,8 +49,13 @@ class Run:
 
     @property
     def repository(self) -> RepositoryConnector:
-        """The repository."""
+        """The repository; of several the first."""
         return self.resources.repository
+
+    @property
+    def repositories(self) -> tuple[RepositoryConnector, ...]:
+        """All repositories whose files are needed, the one of the run first (S1)."""
+        return self.resources.repositories
 
     @property
     def store(self) -> LiveSetStore:
@@ -68,21 +73,54 @@ class Run:
         return self.choice.registry()
 
     def seeing(self, repository: RepositoryConnector) -> Run:
-        """The same run over another view of its repository."""
-        resources = Resources.borrowed(repository=repository, store=self.store, engine=self.engine)
+        """The same run over another view of its repository; other repositories stay what they are."""
+        resources = Resources.borrowed(
+            repository=repository, store=self.store, engine=self.engine, others=self.repositories[1:]
+        )
         return replace(self, resources=resources)
 
-    def of(self, live_set: LiveSet, lease: Lease, parameters: DeletionParameters) -> SweepRun:
-        """The same run, at work on a live set."""
+    def of(self, members: Sequence[Member], lease: Lease, parameters: DeletionParameters) -> SweepRun:
+        """The same run, at work on live sets; the first of them is one of a repository that can be read."""
         mine = {field.name: getattr(self, field.name) for field in fields(Run)}
-        return SweepRun(**mine, live_set=live_set, lease=lease, parameters=parameters)
+        return SweepRun(**mine, members=tuple(members), lease=lease, parameters=parameters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One of the repositories that are swept together, and what is known of it."""
+
+    repository: RepositoryConnector
+    live_set: LiveSet
+    """What was marked of it together with the others; where it could not be read, the newest that was ever marked."""
+    unread: str | None = None
+    """Why it could not be read: then all that it ever had is left alone (S6)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRun(Run):
-    """A run that deletes what a live set does not need."""
+    """A run that deletes what no live set needs."""
 
-    live_set: LiveSet
+    members: tuple[Member, ...]
+    """What is swept together: one live set of each repository, the one that keeps the records of the sweep first."""
     lease: Lease
-    """Held; asked before every step that deletes."""
+    """Held for every repository; asked before every step that deletes."""
     parameters: DeletionParameters
+
+    @property
+    def live_set(self) -> LiveSet:
+        """The live set that keeps the records of the sweep."""
+        return self.members[0].live_set
+
+    @property
+    def repository(self) -> RepositoryConnector:
+        """The repository of that live set."""
+        return self.members[0].repository
+
+    @property
+    def read(self) -> tuple[Member, ...]:
+        """The members whose repositories could be read."""
+        return tuple(member for member in self.members if member.unread is None)
+
+    def each(self) -> Iterator[SweepRun]:
+        """The same run for every repository that could be read, as if it were the only one."""
+        return (replace(self, members=(member,)) for member in self.read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.algorithms.read_ahead import in_pieces
@@ -11,8 +11,9 @@ from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.algorithms.unknown import UnknownFinder
-from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
@@ -78,10 +79,20 @@ def readers_of(types: Iterable[str], run: SweepRun) -> list[type[ContentToFiles]
     return readers
 
 
+def versions_of_all(run: SweepRun) -> Iterator[ContentVersion]:
+    """The content versions of all live sets of a run."""
+    return (version for member in run.members for version in run.store.content_versions(member.live_set.id))
+
+
 def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[ContentToFiles]]) -> UnknownFinder:
-    """What finds out which contents of the run's live set are unknown."""
-    store, live_set = run.store, run.live_set
-    remembered = Remembered(
+    """What finds out which contents of the run's live sets are unknown."""
+    remembered = [_remembered(run.store, member.live_set) for member in run.members]
+    return UnknownFinder(engine=run.engine, remembered=remembered, rules=plan.rules, choice=run.choice, readers=readers)
+
+
+def _remembered(store: LiveSetStore, live_set: LiveSet) -> Remembered:
+    """What the store knows of the contents of one live set."""
+    return Remembered(
         versions_of=lambda ids: (
             v for some in in_pieces(ids, ASKED_AT_ONCE) for v in store.content_versions(live_set.id, content_ids=some)
         ),
@@ -92,4 +103,3 @@ def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[Conten
         ),
         tombstones=lambda paths: store.tombstones(live_set.repository, paths),
     )
-    return UnknownFinder(engine=run.engine, remembered=remembered, rules=plan.rules, choice=run.choice, readers=readers)

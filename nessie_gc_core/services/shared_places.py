@@ -7,7 +7,7 @@ Of a base location that would show; here only what was seen earlier does.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.subtract import count_by_unit
@@ -26,7 +26,8 @@ from nessie_gc_core.services.run import SweepRun
 def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule | None) -> None:
     """Takes out the shared places in which contents were seen that are not in this live set.
 
-    Contents of this repository count until they have been gone for as long as the rule says; others always do.
+    Contents of the repositories of this run count until they have been gone for as long as the rule says; those of
+    others always do.
     """
     if not plan.shared:
         return
@@ -34,12 +35,21 @@ def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule
         for place in plan.shared:
             plan.refuse(place, "others may write there, and a deferred deletion would not see it; delete at once")
         return
-    gone: dict[str, list[SeenContent]] = {}
-    for repository, place, seen in _seen(plan, run):
-        if repository == run.live_set.repository:
-            gone.setdefault(place, []).append(seen)
-        else:
+    known = {each.live_set.repository: each for each in run.each()}
+    for repository in run.store.repositories():
+        if repository in known:
+            _refuse_places_of_gone(plan, known[repository], dropped)
+            continue
+        for place, _ in _seen(plan, run, repository, live=frozenset()):
             plan.refuse(place, f"{repository} has, or had, files there, too; what it needs is not known here")
+
+
+def _refuse_places_of_gone(plan: SweepPlan, run: SweepRun, dropped: DroppedRule | None) -> None:
+    """Takes out the places of contents of one repository that are gone, and have not been for long enough."""
+    live = frozenset(run.store.content_ids(run.live_set.id))
+    gone: dict[str, list[SeenContent]] = {}
+    for place, seen in _seen(plan, run, run.live_set.repository, live=live):
+        gone.setdefault(place, []).append(seen)
     old = set() if dropped is None else gone_for_long(run, dropped, [seen for some in gone.values() for seen in some])
     what_to_do = "say with `dropped_after` how long they stay" if dropped is None else "they stay for `dropped_after`"
     for place, found in gone.items():
@@ -47,16 +57,16 @@ def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule
             plan.refuse(place, f"a table that is gone had files there; {what_to_do}")
 
 
-def _seen(plan: SweepPlan, run: SweepRun) -> Iterator[tuple[str, str, SeenContent]]:
-    """Contents that were seen in or around a shared place and are not live: repository, that place, the entry."""
-    live = frozenset(run.store.content_ids(run.live_set.id))
+def _seen(
+    plan: SweepPlan, run: SweepRun, repository: str, *, live: Collection[str]
+) -> Iterator[tuple[str, SeenContent]]:
+    """Contents of a repository that were seen in or around a shared place and are not live: that place, the entry."""
     index = UnitIndex(plan.shared, plan.rules)
-    for repository in run.store.repositories():
-        for seen in run.store.seen_contents(repository):
-            if repository == run.live_set.repository and seen.content_id in live:
-                continue
-            with contextlib.suppress(UnknownLocationError):  # under such a name nothing is swept
-                yield from ((repository, place, seen) for place in set(index.around(seen.location)))
+    for seen in run.store.seen_contents(repository):
+        if seen.content_id in live:
+            continue
+        with contextlib.suppress(UnknownLocationError):  # under such a name nothing is swept
+            yield from ((place, seen) for place in set(index.around(seen.location)))
 
 
 def freeze_for_unread(plan: SweepPlan, unread: UnreadContents, version_files: Dataset) -> None:

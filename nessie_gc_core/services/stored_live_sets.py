@@ -134,7 +134,7 @@ class LiveSetService:
     def _alone(self, live_set: LiveSet) -> Iterator[None]:
         """Keeps every sweep and every deferred deletion of the repository from running meanwhile."""
         try:
-            with hold_lease(self.store, live_set.repository, self.lease):
+            with hold_lease(self.store, [live_set.repository], self.lease):
                 yield
         except LeaseHeldError as error:
             raise LeaseHeldError(

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
+from uuid import UUID
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.count import StoredCounts
@@ -21,7 +22,7 @@ from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Beside, Dataset
 from nessie_gc_core.errors import LiveSetStateError
 from nessie_gc_core.model.batches import to_batches
-from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
@@ -112,29 +113,42 @@ class SweepService(Service[Run]):
         with work_on_live_set(run, self.parameters, self._check_status) as sweep_run:
             return self._sweep(sweep_run)
 
-    def _check_status(self, live_set: LiveSet) -> None:
-        check_marked(live_set, resume=self.parameters.resume)
-        if live_set.is_of_expiry and type(self.directions.purpose) is Purpose:
-            raise LiveSetStateError(
-                f"live set {live_set.id} is of an expiry, which a sweep cannot finish: run `expire_snapshots` again"
-            )
+    def _check_status(self, run: SweepRun) -> None:
+        for live_set in self._to_sweep(run):
+            check_marked(live_set, resume=self.parameters.resume)
+            if live_set.is_of_expiry and type(self.directions.purpose) is Purpose:
+                raise LiveSetStateError(
+                    f"live set {live_set.id} is of an expiry, which a sweep cannot finish: run `expire_snapshots` again"
+                )
+
+    def _to_sweep(self, run: SweepRun) -> list[LiveSet]:
+        """The live sets whose sweep this is; the one with the records is the last of which a sweep says it is done."""
+        first, *others = (member.live_set for member in run.read)
+        done = LiveSetStatus.EXPIRY_SUCCESS if self.parameters.resume else None
+        return [*(live_set for live_set in others if live_set.status is not done), first]
 
     def _sweep(self, run: SweepRun) -> Swept:
-        """Sweeps under the lease; a dry run leaves the live set as it is."""
+        """Sweeps under the lease; a dry run leaves the live sets as they are."""
         sweep = _Sweep(run, self.parameters, self.directions)
         if run.parameters.mode is DeleteMode.DRY_RUN:
             return sweep.run()
-        id_ = run.live_set.id
-        run.store.start_expire(id_, at=run.clock(), resume=self.parameters.resume)
+        ids = [live_set.id for live_set in self._to_sweep(run)]
+        for id_ in ids:
+            run.store.start_expire(id_, at=run.clock(), resume=self.parameters.resume)
         try:
             swept = sweep.run()
             run.lease.check()
         except BaseException as error:
-            if run.lease.is_held:  # else the live set may be somebody else's by now
-                run.store.finish_expire(id_, at=run.clock(), failure=failure_text(error))
+            if run.lease.is_held:  # else the live sets may be somebody else's by now
+                _finish(run, ids, failure_text(error))
             raise
-        run.store.finish_expire(id_, at=run.clock(), failure=self.directions.purpose.left_open())
+        _finish(run, ids, self.directions.purpose.left_open())
         return swept
+
+
+def _finish(run: SweepRun, live_set_ids: Sequence[UUID], failure: str | None) -> None:
+    for id_ in live_set_ids:
+        run.store.finish_expire(id_, at=run.clock(), failure=failure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,9 +273,10 @@ class _Sweep:
 
     def _ages(self, plan: SweepPlan) -> dict[str, StoreAges]:
         """What the clock of every store says about ages (S8)."""
-        live_set = self._run.live_set
+        live_sets = (member.live_set for member in self._run.read)
+        listed = min(each.references_listed or each.created for each in live_sets)
         locations = (location for unit in plan.units for location in unit.locations)
-        return store_ages(locations, self._parameters.age, live_set.references_listed or live_set.created, self._run)
+        return store_ages(locations, self._parameters.age, listed, self._run)
 
     def _candidates(self, stored: Dataset, reachable: Dataset, with_sidecars: Collection[str]) -> Dataset:
         not_reachable = subtract.exact(reachable)

@@ -27,7 +27,7 @@ from nessie_gc_core.cli.main import cli
 from nessie_gc_core.cli.screen import show_report
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.text import json_text, shown
-from nessie_gc_core.services.report import GcReport, NamedFile
+from nessie_gc_core.services.report import GcReport, MarkedRepository, NamedFile
 
 EVIL = "\x1b[2Ka\x9b31m\x7f\r\n\u202egpj.\u2028\u2066\U000e0041\ud800x"
 SHOWN = r"\x1b[2Ka\x9b31m\x7f\r\n\u202egpj.\u2028\u2066\U000e0041\ud800x"
@@ -111,7 +111,7 @@ def test_s28_names_of_a_lake_reach_no_terminal_unescaped(lake: MemoryLake, as_js
 
 
 def test_s28_a_report_shows_reasons_and_warnings_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    report = GcReport(live_set_id="x", engine="local", repository=EVIL)
+    report = GcReport(live_set_id="x", engine="local", repositories=[MarkedRepository(repository=EVIL, address="")])
     for reasons in (report.unknown, report.unread, report.refused):
         reasons[f"s3://{EVIL}/"] = EVIL
     report.lost.files, report.lost_files = 1, [NamedFile(EVIL, EVIL)]

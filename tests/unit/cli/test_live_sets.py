@@ -97,7 +97,7 @@ def test_a_live_set_is_not_deleted_while_its_repository_is_collected(run: Run, l
     url = f"sqlite:///{os.environ['XDG_DATA_HOME']}/nessie-gc/live-sets.db"
     spec = ConnectorSpec(kind="live-set-store", name="jdbc", options={"url": url})
     minute = timedelta(minutes=1)
-    with installed().open(LiveSetStore, spec) as store, hold_lease(store, "memory:default", minute):
+    with installed().open(LiveSetStore, spec) as store, hold_lease(store, ["memory:default"], minute):
         result = run("delete", "-l", id_)
         assert (1, True) == (result.exit_code, f"live set {id_} (IDENTIFY_SUCCESS) may be" in one_line(result))
     assert 0 == run("delete", "-l", id_).exit_code

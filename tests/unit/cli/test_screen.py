@@ -14,14 +14,14 @@ from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_report
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
-from nessie_gc_core.services.report import GcReport, NamedFile, Tally
+from nessie_gc_core.services.report import GcReport, MarkedRepository, NamedFile, Tally
 from nessie_gc_core.services.watch import ShowsTraffic
 
 
 @pytest.fixture
 def report() -> GcReport:
     report = GcReport(
-        repository="http://lake",
+        repositories=[MarkedRepository(repository="http://lake", address="http://lake")],
         live_set_id="an-id",
         engine="local",
         started=datetime(2026, 1, 1, tzinfo=UTC),

@@ -40,19 +40,19 @@ class Failing(MemoryLiveSetStore):
 
 def test_only_one_holds_a_lease_and_gives_it_back() -> None:
     store = MemoryLiveSetStore.from_options({})
-    with hold_lease(store, "r", MINUTE) as lease:
+    with hold_lease(store, ["r"], MINUTE) as lease:
         lease.check()
-        with pytest.raises(LeaseHeldError), hold_lease(store, "r", MINUTE):
+        with pytest.raises(LeaseHeldError), hold_lease(store, ["r"], MINUTE):
             pass
-        with hold_lease(store, "another", MINUTE):
+        with hold_lease(store, ["another"], MINUTE):
             pass
-    with hold_lease(store, "r", MINUTE):
+    with hold_lease(store, ["r"], MINUTE):
         pass
 
 
 def test_the_holder_is_named_by_host_and_process() -> None:
     store = MemoryLiveSetStore.from_options({})
-    with hold_lease(store, "r", MINUTE), pytest.raises(LeaseHeldError) as caught, hold_lease(store, "r", MINUTE):
+    with hold_lease(store, ["r"], MINUTE), pytest.raises(LeaseHeldError) as caught, hold_lease(store, ["r"], MINUTE):
         pass
     assert f"process {os.getpid()} on {socket.gethostname()}" in str(caught.value)
     assert "since 2" in str(caught.value)
@@ -61,9 +61,9 @@ def test_the_holder_is_named_by_host_and_process() -> None:
 def test_a_lease_that_ran_out_may_be_taken_over_and_its_holder_stops() -> None:
     store, clocks = MemoryLiveSetStore.from_options({}), Clocks()
     store.clock = clocks.now
-    with hold_lease(store, "r", MINUTE, elapsed=clocks.elapsed) as first:
+    with hold_lease(store, ["r"], MINUTE, elapsed=clocks.elapsed) as first:
         clocks.seconds += 60
-        with hold_lease(store, "r", MINUTE, elapsed=clocks.elapsed) as second:
+        with hold_lease(store, ["r"], MINUTE, elapsed=clocks.elapsed) as second:
             second.check()
             with pytest.raises(SafetyError, match="stood still"):
                 first.check()
@@ -73,17 +73,17 @@ def test_a_lease_that_ran_out_may_be_taken_over_and_its_holder_stops() -> None:
 def test_the_clock_of_the_store_may_be_set_wherever_it_likes(hours: int) -> None:
     store = MemoryLiveSetStore.from_options({})
     store.clock = lambda: datetime.now(UTC) + timedelta(hours=hours)
-    with hold_lease(store, "r", MINUTE) as lease:
+    with hold_lease(store, ["r"], MINUTE) as lease:
         lease.check()
         assert store.lease("r") is not None
-        with pytest.raises(LeaseHeldError), hold_lease(store, "r", MINUTE):
+        with pytest.raises(LeaseHeldError), hold_lease(store, ["r"], MINUTE):
             pass
 
 
 @pytest.mark.parametrize("error", [OSError("no disk"), RuntimeError("a defect")])
 def test_a_lease_that_cannot_be_renewed_is_lost_whatever_the_store_raises(error: Exception) -> None:
     store = Failing.from_options({})
-    with hold_lease(store, "r", timedelta(seconds=0.3)) as lease:
+    with hold_lease(store, ["r"], timedelta(seconds=0.3)) as lease:
         lease.check()
         store.failing = error
         deadline = time.monotonic() + 20
@@ -95,6 +95,6 @@ def test_a_lease_that_cannot_be_renewed_is_lost_whatever_the_store_raises(error:
 
 def test_a_lease_is_renewed_while_it_is_held() -> None:
     store = MemoryLiveSetStore.from_options({})
-    with hold_lease(store, "r", timedelta(seconds=3)) as lease:
+    with hold_lease(store, ["r"], timedelta(seconds=3)) as lease:
         time.sleep(3.5)
         lease.check()

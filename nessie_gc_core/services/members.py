@@ -1,0 +1,123 @@
+"""Several repositories in one run: which live sets belong together, and what is known of one that cannot be read (S1).
+
+Live sets that were marked together are known by their ids: that of every repository but the first follows from the id
+of the first one and the identity of the repository. So nobody has to name more than one, and no sweep of it can leave
+out the others by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from uuid import UUID
+
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
+from nessie_gc_core.errors import (
+    AccessDeniedError,
+    ConfigurationError,
+    LiveSetNotFoundError,
+    RepositoryError,
+    SafetyError,
+    ServiceUnavailableError,
+)
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.places import marked_live_sets
+from nessie_gc_core.services.preconditions import check_made_from
+from nessie_gc_core.services.run import Member, Run
+
+READ_ERRORS = (ServiceUnavailableError, AccessDeniedError, RepositoryError)
+"""What a repository raises that cannot be read; it says nothing about the others."""
+
+
+def identities(run: Run) -> tuple[str, ...]:
+    """The identities of the repositories of a run, in their order.
+
+    Raises:
+        ConfigurationError: two of them are one.
+        ServiceUnavailableError, AccessDeniedError, RepositoryError: one does not answer, and nothing else names it.
+    """
+    found: list[str] = []
+    for repository in run.repositories:
+        found.append(_identity(repository, alone=len(run.repositories) == 1))
+        if found[-1] in found[:-1]:
+            raise ConfigurationError(
+                f"two of the [[repositories]] are one: {found[-1]}; leave one out, or give them different `identity`"
+            )
+    return tuple(found)
+
+
+def _identity(repository: RepositoryConnector, *, alone: bool) -> str:
+    try:
+        return repository.identity()
+    except READ_ERRORS as error:
+        if alone:
+            raise
+        raise type(error)(
+            f"{one_line(error)}; who it is says only {repository.address()} itself, so nothing is known of what it "
+            "has, and nothing is swept: with `identity` in its entry of [[repositories]] only its own tables would stay"
+        ) from error
+
+
+def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
+    """The live sets that are swept together with one, which comes first; others as far as they are known.
+
+    Raises:
+        SafetyError: it is of none of the repositories, or was marked together with one that is not there, or nothing
+            is known of one of them.
+        ConfigurationError: two of the repositories are one.
+    """
+    repositories = dict(zip(identities(run), run.repositories, strict=True))
+    check_made_from(live_set, repositories)
+    _check_together(run.store, live_set, repositories)
+    yield Member(repository=repositories.pop(live_set.repository), live_set=live_set)
+    for identity, repository in repositories.items():
+        found = _stored(run.store, marked_with(live_set.id, identity))
+        if found is not None and found.status is not LiveSetStatus.IDENTIFY_FAILED:
+            yield Member(repository=repository, live_set=found)
+            continue
+        why = "it was not marked with the others" if found is None else f"its mark failed: {found.error_message}"
+        yield Member(repository=repository, live_set=newest(run, identity), unread=why)
+
+
+def newest(run: Run, identity: str) -> LiveSet:
+    """The newest live set of a repository that was marked to its end.
+
+    Raises:
+        SafetyError: there is none, so that nothing is known of what it has.
+    """
+    of_it = [each for each in marked_live_sets(run) if each.repository == identity]
+    for each in sorted(of_it, key=lambda each: each.created, reverse=True):
+        found = run.store.get(each.id)  # with its heads
+        if not found.is_of_expiry:
+            return found
+    raise SafetyError(
+        f"{identity} was never marked with this live-set store, so nothing is known of what it has: make it readable "
+        "and run again, or leave it out if nothing of it lies where the others have their tables"
+    )
+
+
+def together(store: LiveSetStore, live_set: LiveSet) -> list[LiveSet]:
+    """All live sets that were marked together with one, that one included."""
+    stored = list(store.live_sets())
+    first = next((each for each in stored if marked_with(each.id, live_set.repository) == live_set.id), live_set)
+    others = (each for each in stored if marked_with(first.id, each.repository) == each.id)
+    return [first, *others]
+
+
+def _check_together(store: LiveSetStore, live_set: LiveSet, repositories: Iterable[str]) -> None:
+    """Refuses a live set that is not the first of those that were marked together, or without one of the others."""
+    group = together(store, live_set)
+    if group[0].id != live_set.id:
+        raise SafetyError(f"live set {live_set.id} was marked together with others: give the first, {group[0].id}")
+    missing = sorted({each.repository for each in group}.difference(repositories))
+    if missing:
+        raise SafetyError(
+            f"live set {live_set.id} was marked together with {' and '.join(missing)}: give that as well, or mark again"
+        )
+
+
+def _stored(store: LiveSetStore, live_set_id: UUID) -> LiveSet | None:
+    try:
+        return store.get(live_set_id)
+    except LiveSetNotFoundError:
+        return None
