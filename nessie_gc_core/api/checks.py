@@ -74,4 +74,6 @@ def _check_repository(run: Run, parameters: Callable[[], GcParameters]) -> str |
         policies = parameters().policies(utc_now())
     except NessieGcError:  # the check of the configuration says it
         policies = None
-    return check_repository(run.repository, policies)
+    found = [check_repository(repository, policies) for repository in run.repositories]
+    said = "; ".join(each.detail if isinstance(each, Doubtful) else each for each in found)
+    return Doubtful(said) if any(isinstance(each, Doubtful) for each in found) else said

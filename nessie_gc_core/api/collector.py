@@ -93,8 +93,8 @@ class Collector(Closing):
         self._plugins = plugins if plugins is not None else installed()
         groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services.by_name().values())]
         known = {field.name for group in groups for field in fields(group)} | COMMAND_LINE_ONLY
-        check_settings_in(os.environ, known, self._plugins)
         file = ConfigFile() if config is None else ConfigFile.read(Path(config), keys_of(known))
+        check_settings_in(os.environ, known, self._plugins, labels=[entry.label for entry in file.repositories])
         given = Given.read(groups, settings, file=file, environment=os.environ)
         self._set_up(given, spark, progress)
         _ = self._choice  # what is wrong with it is said at once

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.settings import EngineName, EngineSettings
-from nessie_gc_core.config.specs import connector_choice, repository_spec, store_spec
+from nessie_gc_core.config.specs import chosen_repository, connector_choice, repository_specs, store_spec
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, TableCatalog
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError
@@ -35,19 +35,27 @@ def open_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
 
 
 def open_resources(given: Given, registry: PluginRegistry, spark: SparkSession | None = None) -> Resources:
-    """The repository, the store and the engine that the settings name; each is opened on first use.
+    """The repositories, the store and the engine that the settings name; each is opened on first use.
 
     Args:
         given: the settings.
         registry: the plugins that are not disabled.
         spark: a session to run on, which stays open.
     """
+    count = len(given.file.repositories) or 1
+    first, *others = (partial(_open_repository, given, registry, number) for number in range(count))
     return Resources(
-        repository=lambda: registry.open(RepositoryConnector, repository_spec(given, registry)),
+        repository=first,
+        others=others,
+        chosen=count == 1 or chosen_repository(given) is not None,
         store=lambda: registry.open(LiveSetStore, store_spec(given, registry)),
         engine=lambda: open_engine(given, spark),
         tables=partial(open_tables, given, registry),
     )
+
+
+def _open_repository(given: Given, registry: PluginRegistry, number: int) -> RepositoryConnector:
+    return registry.open(RepositoryConnector, repository_specs(given, registry)[number])
 
 
 def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:

@@ -37,13 +37,21 @@ def connector_options(section: str, names: Collection[str], environment: Mapping
     return {name: environment[variable] for name, variable in variables.items() if variable in environment}
 
 
-def check_settings_in(environment: Mapping[str, str], names: Iterable[str], plugins: PluginRegistry) -> None:
+def section_of(label: str) -> str:
+    """What stands for one of several ``[[repositories]]`` in :func:`connector_variable`."""
+    return "repositories_" + label.replace("-", "_")
+
+
+def check_settings_in(
+    environment: Mapping[str, str], names: Iterable[str], plugins: PluginRegistry, *, labels: Iterable[str] = ()
+) -> None:
     """Refuses variables that no setting and no installed repository or store reads.
 
     Args:
         environment: for instance ``os.environ``.
         names: the names of all settings.
         plugins: all plugins.
+        labels: those of several ``[[repositories]]``.
 
     Raises:
         ConfigurationError: the message names the variable, and never its value.
@@ -51,16 +59,16 @@ def check_settings_in(environment: Mapping[str, str], names: Iterable[str], plug
     check_environment(
         environment,
         options={variable_of(name) for name in names},
-        connector_variables=set(_connector_variables(plugins)),
+        connector_variables=set(_connector_variables(plugins, labels)),
     )
 
 
-def _connector_variables(plugins: PluginRegistry) -> Iterator[str]:
-    for section, connectors in (
-        ("repository", plugins.connectors(RepositoryConnector)),
-        ("store", plugins.connectors(LiveSetStore)),
-    ):
-        for connector in connectors.values():
+def _connector_variables(plugins: PluginRegistry, labels: Iterable[str]) -> Iterator[str]:
+    repositories = plugins.connectors(RepositoryConnector).values()
+    stores = plugins.connectors(LiveSetStore).values()
+    sections = ["repository", *map(section_of, labels)]
+    for section, connectors in (*((section, repositories) for section in sections), ("store", stores)):
+        for connector in connectors:
             yield from (connector_variable(section, field.name) for field in dataclasses.fields(connector.Options))
 
 

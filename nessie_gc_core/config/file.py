@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -12,10 +13,25 @@ from typing import Any, cast
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import OptionValue
 
+DEFAULT_REPOSITORY = "nessie"
+"""The repository connector where nothing is said."""
 DEFAULT_FILE = "nessie-gc.toml"
 """Read from the working directory where it exists and no other file is named."""
 SECTIONS = ("repository", "store", "connectors")
 """Tables of connectors' options."""
+_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryEntry:
+    """One of several ``[[repositories]]``."""
+
+    label: str
+    """Its ``label``, by which other settings name it; the connector's name where it has none."""
+    name: str
+    """The connector's ``name``; ``nessie`` where nothing is said."""
+    options: Mapping[str, OptionValue] = field(repr=False)
+    """The connector's options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +44,8 @@ class ConfigFile:
     """Option name, as on the command line without its dashes in front, to its value."""
     repository: Mapping[str, OptionValue] = field(default_factory=dict, repr=False)
     """``[repository]``: the connector's ``name`` and its options."""
+    repositories: Sequence[RepositoryEntry] = ()
+    """``[[repositories]]``: several over the same storage, which are marked and swept together."""
     store: Mapping[str, OptionValue] = field(default_factory=dict, repr=False)
     """``[store]``: the connector's ``name`` and its options."""
     connectors: Mapping[tuple[str, str], Mapping[str, OptionValue]] = field(default_factory=dict, repr=False)
@@ -50,14 +68,16 @@ class ConfigFile:
             raise ConfigurationError(f"{path} is no TOML file: {_where(error)}") from error
         except OSError as error:
             raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror or error}") from error
-        if "repositories" in data:
-            raise ConfigurationError(f"{path}: several [[repositories]] in one run are not supported yet; give one")
+        entries = _entries(path, data.pop("repositories", []))
+        if entries and "repository" in data:
+            raise ConfigurationError(f"{path}: [repository] and [[repositories]] exclude each other")
         sections = {name: data.pop(name) for name in SECTIONS if isinstance(data.get(name), dict)}
         _check_keys(path, data, known)
         return cls(
             name=str(path),
             options=data,
             repository=_flat(path, "repository", sections.get("repository", {})),
+            repositories=entries,
             store=_flat(path, "store", sections.get("store", {})),
             connectors=_by_connector(path, sections.get("connectors", {})),
         )
@@ -94,6 +114,28 @@ def _flat(path: Path, section: str, table: Mapping[str, Any]) -> dict[str, Optio
         if not isinstance(value, (str, int, float, bool, list, dict)):
             raise ConfigurationError(f"{path}: {key!r} in [{section}] is a {type(value).__name__}; write it as text")
     return cast("dict[str, OptionValue]", dict(table))
+
+
+def _entries(path: Path, tables: object) -> tuple[RepositoryEntry, ...]:
+    """The ``[[repositories]]``; each can be told from the others by its label."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ConfigurationError(f"{path}: write [[repositories]], one for each repository")
+    entries = tuple(_entry(path, table) for table in tables)
+    labels = [entry.label for entry in entries]
+    for label in labels:
+        if _LABEL.fullmatch(label) is None:
+            raise ConfigurationError(f"{path}: the label {label!r} has other characters than letters, digits, - and _")
+        if labels.count(label) > 1:
+            raise ConfigurationError(
+                f"{path}: two of the [[repositories]] are {label!r}; give each a `label` of its own"
+            )
+    return entries
+
+
+def _entry(path: Path, table: Mapping[str, Any]) -> RepositoryEntry:
+    options = _flat(path, "repositories", table)
+    name = str(options.pop("name", DEFAULT_REPOSITORY))
+    return RepositoryEntry(label=str(options.pop("label", name)), name=name, options=options)
 
 
 def _by_connector(path: Path, table: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, OptionValue]]:

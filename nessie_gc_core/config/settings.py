@@ -44,7 +44,8 @@ class RepositorySettings(ConnectorOptions):
         None,
         section=_REPOSITORY,
         metavar="NAME",
-        help="Name of the repository connector; 'nessie' where nothing else is said.",
+        help="Name of the repository connector; 'nessie' where nothing else is said. Where the configuration file has "
+        "several [[repositories]], the label of the one to work on; the others are read, and keep what they need.",
     )
     uri: str | None = option(
         None,

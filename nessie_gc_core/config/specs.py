@@ -9,7 +9,8 @@ from datetime import timedelta
 from platformdirs import user_data_path
 
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.config.environment import connector_options
+from nessie_gc_core.config.environment import connector_options, connector_variable, section_of
+from nessie_gc_core.config.file import DEFAULT_REPOSITORY, RepositoryEntry
 from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.settings import FileSettings, PluginSettings, RepositorySettings, StoreSettings
 from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
@@ -45,19 +46,71 @@ DATABASE: Mapping[str, str] = {
 
 
 # ---- repository ---------------------------------------------------------------------------------------
-def repository_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
-    """The repository with its options.
+def repository_specs(given: Given, registry: PluginRegistry) -> list[ConnectorSpec]:
+    """The repository with its options; of several ``[[repositories]]`` all, the one that is chosen first.
 
     Raises:
-        ConfigurationError: there is no such connector, or it has no such option.
+        ConfigurationError: there is no such connector, or it has no such option, or a setting is not that of one of
+            several repositories.
     """
+    entries = given.file.repositories
+    if not entries:
+        return [_repository_spec(given, registry)]
+    _refuse_for_several(given, registry)
+    chosen = chosen_repository(given)
+    in_order = sorted(entries, key=lambda entry: entry.label != chosen)
+    return [_entry_spec(entry, given, registry) for entry in in_order]
+
+
+def chosen_repository(given: Given) -> str | None:
+    """The label of the one of several ``[[repositories]]`` that is worked on; ``None``: all alike, or there is one.
+
+    Raises:
+        ConfigurationError: none has this label.
+    """
+    labels = [entry.label for entry in given.file.repositories]
+    chosen = given.settings(RepositorySettings).repository if labels else None
+    if chosen is not None and chosen not in labels:
+        raise ConfigurationError(f"`repository` {chosen!r} is none of the [[repositories]]: {', '.join(labels)}")
+    return chosen
+
+
+def _refuse_for_several(given: Given, registry: PluginRegistry) -> None:
+    """Refuses settings of a repository that do not say of which of several they are (S27)."""
+    for setting in (*WELL_KNOWN, "repository_option"):
+        if given.rank(setting):
+            raise ConfigurationError(f"`{setting}` does not say which of the [[repositories]] is meant; write it there")
+    for connector in registry.connectors(RepositoryConnector).values():
+        for name in connector_options("repository", _option_names(connector), given.environment):
+            variable = connector_variable("repository", name)
+            raise ConfigurationError(
+                f"the environment variable {variable} does not say which of the [[repositories]] is meant; "
+                f"put its label into it: {connector_variable(section_of('LABEL'), name)}"
+            )
+
+
+def _entry_spec(entry: RepositoryEntry, given: Given, registry: PluginRegistry) -> ConnectorSpec:
+    """One of several repositories, with the options of its entry and of the environment."""
+    connector = registry.connector_class(RepositoryConnector, entry.name)
+    known = _option_names(connector)
+    options: Options = dict(entry.options)
+    options.update(connector_options(section_of(entry.label), known, given.environment))
+    if "token" in options and "authentication" in known:
+        options.setdefault("authentication", "bearer")
+    try:
+        return _checked(ConnectorSpec(kind="repository", name=entry.name, options=options), connector)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"[[repositories]] {entry.label!r}: {error}") from error
+
+
+def _repository_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
     settings, table = given.settings(RepositorySettings), given.file.repository
-    name = settings.repository or str(table.get("name", "nessie"))
+    name = settings.repository or str(table.get("name", DEFAULT_REPOSITORY))
     connector = registry.connector_class(RepositoryConnector, name)
     known = _option_names(connector)
     options: Options = {}
-    in_file = _table(registry, RepositoryConnector, table, "nessie")
-    if settings.repository is None or name == table.get("name", "nessie"):
+    in_file = _table(registry, RepositoryConnector, table, DEFAULT_REPOSITORY)
+    if settings.repository is None or name == table.get("name", DEFAULT_REPOSITORY):
         options.update(in_file)
     options.update(connector_options("repository", known, given.environment))
     for ours, theirs in WELL_KNOWN.items():

@@ -60,9 +60,11 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
         all_are_read: whether some plugin reads every live content.
     """
     finders = [_Finder(each, rule) for each in run.each()]
-    found = {dropped for finder in finders for dropped in (*finder.by_live_sets(), *finder.by_commits())}
+    gone = {finder.repository: (*finder.by_live_sets(), *finder.by_commits()) for finder in finders}
+    worked_on = gone if run.chosen is None else [run.chosen.live_set.repository]
+    found = {dropped for repository in worked_on for dropped in gone[repository]}
     if rule.under:
-        known = [*homes, *(dropped.location for dropped in found)]
+        known = [*homes, *(dropped.location for dropped in itertools.chain(*gone.values()))]
         found.update(_by_listing(run, rule, finders, known, all_are_read=all_are_read))
     log.info("%d locations of dropped contents are looked at", len(found))
     return sorted(found, key=lambda dropped: (dropped.location, dropped.name))
@@ -104,6 +106,7 @@ class _Finder:
     def __init__(self, run: SweepRun, rule: DroppedRule) -> None:
         self._run, self._store, self._rule, self._after = run, run.store, rule, rule.after
         live_set = run.live_set
+        self.repository = live_set.repository
         self._now = min(live_set.references_listed or live_set.created, *times_now(run))
         """By the clock that is furthest behind: none can make a content gone for longer (S8)."""
         self._live = frozenset(run.store.content_ids(live_set.id))

@@ -92,7 +92,8 @@ class _Marking:
             try:
                 self._mark(id_, identity, repository, listed)
             except READ_ERRORS as error:
-                if number == len(repositories) and first is None:
+                is_only = number == len(repositories) or run.resources.chosen
+                if first is None and is_only:
                     raise
                 report.repositories[-1] = self._passed_over(named, error)
                 continue

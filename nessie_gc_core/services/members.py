@@ -76,6 +76,8 @@ def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
             yield Member(repository=repository, live_set=found)
             continue
         why = "it was not marked with the others" if found is None else f"its mark failed: {found.error_message}"
+        if run.resources.chosen and repository is run.repositories[0]:
+            raise SafetyError(f"{identity} is to be worked on, and {why}: mark again")
         yield Member(repository=repository, live_set=newest(run, identity), unread=why)
 
 
@@ -102,6 +104,12 @@ def together(store: LiveSetStore, live_set: LiveSet) -> list[LiveSet]:
     first = next((each for each in stored if marked_with(each.id, live_set.repository) == live_set.id), live_set)
     others = (each for each in stored if marked_with(first.id, each.repository) == each.id)
     return [first, *others]
+
+
+def delete_together(store: LiveSetStore, live_set_id: UUID) -> None:
+    """Deletes a live set, and all that were marked together with it."""
+    for live_set in together(store, store.get(live_set_id)):
+        store.delete(live_set.id)
 
 
 def _check_together(store: LiveSetStore, live_set: LiveSet, repositories: Iterable[str]) -> None:

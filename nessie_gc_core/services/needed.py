@@ -93,6 +93,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     plan = _plan(homes, shared, [each.location for each in gone], unread, run)
     freeze_for_unread(plan, unread, version_files)
     freeze_unread_repositories(plan, run, homes, shared)
+    _keep_to_chosen(plan, run, (homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
     if remember:
         _remember(homes, shared, plan.rules, run)
@@ -260,6 +261,16 @@ def _remember_in(run: SweepRun, homes: pa.Table, shared: pa.Table, rules: Locati
             )
         run.store.add_base_locations(run.live_set.id, found)
         run.store.register_contents(run.live_set.repository, seen)
+
+
+def _keep_to_chosen(plan: SweepPlan, run: SweepRun, homes: Iterable[pa.Table], dropped: Iterable[Dropped]) -> None:
+    """Takes out the places of all repositories but the one that is worked on, where one is chosen."""
+    if run.chosen is None:
+        return
+    ids = pa.array(sorted(run.store.content_ids(run.chosen.live_set.id)), pa.string())
+    mine = itertools.chain(*(_raw_locations(t.filter(pc.is_in(t.column("content_id"), ids))) for t in homes))
+    places = map(plan.rules.place_prefix_or_none, (*mine, *(each.location for each in dropped)))
+    plan.keep(place for place in places if place is not None)
 
 
 def _homes(version_files: Dataset) -> tuple[pa.Table, pa.Table]:

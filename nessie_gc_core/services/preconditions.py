@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, SafetyError
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step, wrong_status
+from nessie_gc_core.services.run import Run
 
 TOLERANCE = timedelta(minutes=1)
 """Clocks that differ by more are named in the report."""
@@ -42,6 +43,15 @@ def check_age(live_set: LiveSet, now: datetime, max_age: timedelta) -> None:
         raise SafetyError(
             f"live set {live_set.id} is {now - live_set.created} old, `max_live_set_age` is {max_age}: mark again"
         )
+
+
+def check_one_repository(run: Run) -> None:
+    """Refuses several repositories of which none is chosen.
+
+    Raises:
+        ConfigurationError: the message says how to choose one.
+    """
+    _ = run.repository
 
 
 def check_marked(live_set: LiveSet, *, resume: bool) -> None:

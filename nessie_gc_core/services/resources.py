@@ -44,6 +44,7 @@ class Resources(Closing):
         engine: Opening[Engine],
         tables: OpenTables = no_tables,
         others: Sequence[Opening[RepositoryConnector]] = (),
+        chosen: bool = True,
     ) -> None:
         """Takes how each is opened.
 
@@ -53,8 +54,11 @@ class Resources(Closing):
             engine: what does the work.
             tables: the tables of catalogs.
             others: more repositories over the same storage, whose files are needed as well (S1).
+            chosen: whether the first is the only one that is worked on; else all are, alike.
         """
         self._open_repositories = (repository, *others)
+        self.chosen = chosen
+        """Whether the first repository is the only one that is worked on."""
         self._open_store = store
         self._open_engine = engine
         self._open_tables = tables
@@ -74,6 +78,7 @@ class Resources(Closing):
         engine: Engine,
         tables: OpenTables = no_tables,
         others: Sequence[RepositoryConnector] = (),
+        chosen: bool = True,
     ) -> Self:
         """Those that somebody else has opened, and closes."""
         return cls(
@@ -82,16 +87,26 @@ class Resources(Closing):
             engine=lambda: nullcontext(engine),
             tables=tables,
             others=[_opened(other) for other in others],
+            chosen=chosen,
         )
 
     @property
     def repository(self) -> RepositoryConnector:
-        """The repository; of several the first."""
+        """The repository that is worked on.
+
+        Raises:
+            ConfigurationError: there are several, and none of them is chosen.
+        """
+        if not self.chosen:
+            raise ConfigurationError(
+                "this works on one repository at a time, and there are several [[repositories]]: name one with "
+                "`repository`, by its label"
+            )
         return self._repository(0)
 
     @property
     def repositories(self) -> tuple[RepositoryConnector, ...]:
-        """All repositories; the first is the one that services of one repository work on."""
+        """All repositories; where one is chosen, it comes first."""
         return tuple(map(self._repository, range(len(self._open_repositories))))
 
     def _repository(self, number: int) -> RepositoryConnector:

@@ -49,12 +49,16 @@ class Run:
 
     @property
     def repository(self) -> RepositoryConnector:
-        """The repository; of several the first."""
+        """The repository that is worked on.
+
+        Raises:
+            ConfigurationError: there are several, and none of them is chosen.
+        """
         return self.resources.repository
 
     @property
     def repositories(self) -> tuple[RepositoryConnector, ...]:
-        """All repositories whose files are needed, the one of the run first (S1)."""
+        """All repositories whose files are needed (S1); where one is chosen, it comes first."""
         return self.resources.repositories
 
     @property
@@ -75,7 +79,10 @@ class Run:
     def seeing(self, repository: RepositoryConnector) -> Run:
         """The same run over another view of its repository; other repositories stay what they are."""
         resources = Resources.borrowed(
-            repository=repository, store=self.store, engine=self.engine, others=self.repositories[1:]
+            repository=repository,
+            store=self.store,
+            engine=self.engine,
+            others=self.repositories[1:],
         )
         return replace(self, resources=resources)
 
@@ -120,6 +127,13 @@ class SweepRun(Run):
     def read(self) -> tuple[Member, ...]:
         """The members whose repositories could be read."""
         return tuple(member for member in self.members if member.unread is None)
+
+    @property
+    def chosen(self) -> Member | None:
+        """The one of several members that is worked on; ``None``: all are, alike."""
+        if len(self.members) == 1 or not self.resources.chosen:
+            return None
+        return next(member for member in self.members if member.repository is self.repositories[0])
 
     def each(self) -> Iterator[SweepRun]:
         """The same run for every repository that could be read, as if it were the only one."""

@@ -22,6 +22,8 @@ from nessie_gc_core.services.assets.finding import named_assets, table_locations
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.members import delete_together
+from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, Tally
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.shown import ShownAsText
@@ -173,11 +175,12 @@ class WhatIfService(Service[Run]):
             NessieGcError: something that is needed could not be read.
         """
         self.parameters.check(run.choice)
+        check_one_repository(run)
         try:
             return self._looked(run)
         finally:
             if run.report.live_set_id:  # nobody should sweep what a policy marked that is not in force
-                run.store.delete(uuid.UUID(run.report.live_set_id))
+                delete_together(run.store, uuid.UUID(run.report.live_set_id))
 
     def _looked(self, run: Run) -> WhatIfReport:
         swept = GcService(self.parameters.finding, Directions(remember=False)).swept(run)

@@ -31,6 +31,7 @@ from nessie_gc_core.services.assets.settings import settings_of
 from nessie_gc_core.services.assets.table import AssetTable
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Directions
 
@@ -73,6 +74,7 @@ class IdentifyService(Service[Run]):
             NessieGcError: something that is needed could not be read.
         """
         self.parameters.check(run.choice)
+        check_one_repository(run)
         table = open_table(run, self.parameters, make_branch=not self.parameters.dry_run)
         earlier = self._earlier(table)
         if earlier is not None:
@@ -119,7 +121,7 @@ class IdentifyService(Service[Run]):
             runid=0,
             run=identity,
             timestamp=at,
-            repository=run.report.repository,
+            repository=run.repository.identity(),
             live_set=str(live_set.id),
             engine=run.engine.name,
             settings=settings_of(self.parameters),

@@ -44,6 +44,7 @@ from nessie_gc_core.services.expiry.freed import Freed
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
 from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.needed import Located, Needed
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.steps import judged
@@ -171,7 +172,7 @@ class _Expiry(Purpose):
                 self._sweep(id_, looking if dry_run else run)
         finally:
             if dry_run or not is_needed:  # nobody should sweep what is not so yet
-                run.store.delete(id_)
+                delete_together(run.store, id_)
         if not is_needed:
             run.report.live_set_id = None
         run.report.dry_run = dry_run

@@ -12,8 +12,10 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.orphans.one_table import OneTable
 from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
+from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Directions
@@ -49,6 +51,7 @@ class RemoveOrphanFilesService(Service[Run]):
         """Removes them, and gives the outcomes (:data:`OUTCOMES`) of all steps."""
         parameters = self.parameters
         parameters.check(run.choice)
+        check_one_repository(run)
         run = replace(run, choice=parameters.aliases(run.choice))
         found: list[Dataset] = []
         directions = Directions(purpose=OneTable(run, parameters), on_outcomes=found.append)
@@ -56,7 +59,7 @@ class RemoveOrphanFilesService(Service[Run]):
             GcService(parameters.collection(min(times_now(run))), directions).run(run)
         except BaseException:
             if run.report.live_set_id is not None:  # to resume it would be to sweep the whole repository
-                run.store.delete(UUID(run.report.live_set_id))
+                delete_together(run.store, UUID(run.report.live_set_id))
             raise
         outcomes = run.engine.empty(OUTCOMES)
         for each in found:
