@@ -41,6 +41,10 @@ class LakeServices:
     clock: Clock
     choice: ConnectorChoice = field(default_factory=ConnectorChoice)
     elapsed: Elapsed = elapsed_seconds
+    others: tuple[RepositoryConnector, ...] = ()
+    """More repositories over the same storage."""
+    chosen: bool = False
+    """Whether only the first is worked on."""
 
     def __enter__(self) -> Self:
         self.engine.__enter__()
@@ -53,9 +57,20 @@ class LakeServices:
         """The same with changes to the choice of connectors."""
         return replace(self, choice=replace(self.choice, **changes))
 
+    def together_with(self, *others: MemoryLake, chosen: bool = False) -> LakeServices:
+        """The same, and more lakes over the same objects."""
+        repositories = tuple(MemoryRepository.from_options({"lake": lake.name}) for lake in others)
+        return replace(self, others=repositories, chosen=chosen)
+
     def run(self, report: GcReport | None = None, progress: Progress = no_progress) -> Run:
         """What a service works with."""
-        resources = Resources.borrowed(repository=self.repository, store=self.store, engine=self.engine)
+        resources = Resources.borrowed(
+            repository=self.repository,
+            store=self.store,
+            engine=self.engine,
+            others=self.others,
+            chosen=self.chosen or not self.others,
+        )
         return Run(
             resources=resources,
             choice=self.choice,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeVar
 
 from hypothesis import strategies as st
+from lakes_by_hand import LakeBeside
 from nessie_gc_memory import MemoryLake, TableState, delete, put
 
 from nessie_gc_core.model.repository import ReferenceKind
@@ -30,12 +31,13 @@ class Choose(Protocol):
 class Author:
     """Writes a history, one random step at a time; steps that make no sense where they come do nothing."""
 
-    def __init__(self, choose: Choose, *, names: Sequence[str] = NAMES) -> None:
+    def __init__(self, choose: Choose, *, names: Sequence[str] = NAMES, beside: Author | None = None) -> None:
         self._choose = choose
         self._names = names
-        self.lake = MemoryLake.named(f"history-{next(_names)}")
-        self.lake.now = START
-        self._states: dict[str, TableState] = {}
+        self._beside = beside
+        self.lake = MemoryLake.named(f"history-{next(_names)}") if beside is None else LakeBeside(beside.lake)
+        self.lake.now = START if beside is None else None
+        self._states: dict[str, TableState] = {} if beside is None else beside._states
         self.lake.commit("main")
 
     def step(self) -> None:
@@ -45,6 +47,8 @@ class Author:
             self._change, self._change, self._change, self._create, self._rename, self._drop_table,
             self._make_reference, self._drop_reference, self._assign, self._merge, self._leave_garbage,
         ]  # fmt: skip
+        if self._beside is not None:
+            happenings.append(self._adopt)
         self._choose(happenings)()
 
     def _branch(self) -> str:
@@ -123,6 +127,12 @@ class Author:
         if source != into:
             self.lake.merge(source, into=into)
 
+    def _adopt(self) -> None:
+        """Registers a state of a table, which may be in another repository as well."""
+        if self._states:
+            state = self._states[self._choose(sorted(self._states))]
+            self._put(self._branch(), state.renamed(f"db.a{self.lake.next_number()}"))
+
     def _leave_garbage(self) -> None:
         location = self._choose(LOCATIONS)
         self.lake.put(f"memory://{location}/data/{self._new_name()}")
@@ -136,6 +146,17 @@ def lakes(draw: st.DrawFn, max_steps: int = 25) -> MemoryLake:
         author.step()
     author.lake.advance(timedelta(hours=draw(st.sampled_from([0, 12, 25, 100]))))
     return author.lake
+
+
+@st.composite
+def lakes_together(draw: st.DrawFn, max_steps: int = 30) -> tuple[MemoryLake, MemoryLake]:
+    """Two lakes with histories of their own over the same objects, some tables in both; their clock stands."""
+    first = Author(lambda options: draw(st.sampled_from(options)))
+    second = Author(lambda options: draw(st.sampled_from(options)), beside=first)
+    for _ in range(draw(st.integers(1, max_steps))):
+        draw(st.sampled_from([first, second])).step()
+    first.lake.advance(timedelta(hours=draw(st.sampled_from([0, 12, 25, 100]))))
+    return first.lake, second.lake
 
 
 policies = st.one_of(

@@ -22,6 +22,28 @@ def lake_at(now: datetime, name: str | None = None) -> Iterator[MemoryLake]:
     MemoryLake.forget(lake.name)
 
 
+class LakeBeside(MemoryLake):
+    """A lake with a history and faults of its own, and the objects and the clock of another."""
+
+    def __init__(self, first: MemoryLake) -> None:
+        self._first = first
+        super().__init__(f"beside-{uuid.uuid4()}")
+        self.objects, self.needed = first.objects, first.needed
+        MemoryLake._lakes[self.name] = self
+
+    @property
+    def now(self) -> datetime | None:
+        return self._first.now
+
+    @now.setter
+    def now(self, now: datetime | None) -> None:
+        if now is not None:
+            self._first.now = now
+
+    def next_number(self) -> int:
+        return self._first.next_number()
+
+
 def commit_and_let_age(lake: MemoryLake, *states: TableState) -> None:
     """Commits the states an hour after each other; days later their files are old enough."""
     for state in states:

@@ -51,10 +51,10 @@ def homes(lake: MemoryLake, version: ContentVersion) -> list[str]:
 
 
 def deletable(
-    lake: MemoryLake, repository: RepositoryConnector, policies: ReferencePolicies, *, newest: datetime
+    lake: MemoryLake, *repositories: RepositoryConnector, policies: ReferencePolicies, newest: datetime
 ) -> set[str]:
     """Stored paths that no live state needs, below a location of a live state, and no younger than ``newest``."""
-    versions = list(live_versions(repository, policies).values())
+    versions = [version for each in repositories for version in live_versions(each, policies).values()]
     needed = lake.needed_files(versions)
     locations = {home for version in versions for home in homes(lake, version)}
     return {

@@ -211,7 +211,7 @@ def test_spark_deletes_exactly_what_the_oracle_allows_over_many_histories(spark:
     policies = ReferencePolicies.parse("NONE", cutoffs, reference_time=NOW)
     MemoryLake._lakes[lake.name] = lake
     expected = deletable(
-        lake, MemoryRepository.from_options({"lake": lake.name}), policies, newest=NOW - timedelta(days=1)
+        lake, MemoryRepository.from_options({"lake": lake.name}), policies=policies, newest=NOW - timedelta(days=1)
     )
     MemoryLake.forget(lake.name)
     folder = (tmp_path / "a" / "lake").resolve()

@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 from collecting import in_memory
-from histories import lakes, policies
+from histories import lakes, lakes_together, policies
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nessie_gc_memory import MemoryLake
-from oracle import deletable, dropped_places, live_versions
+from oracle import deletable, dropped_places, homes, live_versions
 from thoroughness import examples
 
+from nessie_gc_core.errors import ServiceUnavailableError
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.parameters import SweepParameters
@@ -27,7 +28,7 @@ def test_exactly_what_the_oracle_allows_is_deleted(lake: MemoryLake, policy: str
     services = in_memory(lake)
     parsed = ReferencePolicies.parse(policy, cutoffs, reference_time=lake.time)
     before = lake.paths()
-    expected = deletable(lake, services.repository, parsed, newest=lake.time - DAY)
+    expected = deletable(lake, services.repository, policies=parsed, newest=lake.time - DAY)
     needed = lake.needed_files(live_versions(services.repository, parsed).values())
 
     with services.engine:
@@ -39,6 +40,55 @@ def test_exactly_what_the_oracle_allows_is_deleted(lake: MemoryLake, policy: str
     assert (report.unknown, report.lost.files, report.exit_code) == ({}, 0, 0)
 
 
+@given(lakes_together(), policies)
+@slow
+def test_s01_of_two_repositories_exactly_what_neither_needs_is_deleted(
+    both: tuple[MemoryLake, MemoryLake], policy: str
+) -> None:
+    lake, beside = both
+    services = in_memory(lake).together_with(beside)
+    repositories = (services.repository, *services.others)
+    parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
+    before = lake.paths()
+    expected = deletable(lake, *repositories, policies=parsed, newest=lake.time - DAY)
+    needed = lake.needed_files(version for each in repositories for version in live_versions(each, parsed).values())
+
+    with services.engine:
+        report = services.collect(policy)
+        again = services.collect(policy)
+
+    assert expected == before - lake.paths()
+    assert needed <= lake.paths()
+    assert report.outcomes["deleted"].files == len(expected)
+    assert (report.unknown, report.lost.files, report.exit_code) == ({}, 0, 0)
+    assert (again.unknown, again.outcomes["deleted"].files) == ({}, 0)
+
+
+@given(lakes_together(), policies)
+@slow
+def test_s06_beside_a_repository_that_cannot_be_read_all_that_it_had_stays(
+    both: tuple[MemoryLake, MemoryLake], policy: str
+) -> None:
+    lake, beside = both
+    services = in_memory(lake).together_with(beside)
+    repositories = (services.repository, *services.others)
+    parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
+    before = lake.paths()
+    theirs = list(live_versions(services.others[0], parsed).values())
+    places = tuple(home.rstrip("/") + "/" for version in theirs for home in homes(lake, version))
+    garbage = deletable(lake, *repositories, policies=parsed, newest=lake.time - DAY)
+
+    with services.engine:
+        services.mark(policy)
+        beside.faults.references = ServiceUnavailableError("nobody answers")
+        report = services.collect(policy)
+
+    gone = before - lake.paths()
+    assert gone <= garbage
+    assert [] == [path for path in gone if path.startswith(places)]
+    assert report.exit_code == 1
+
+
 @given(lakes(), policies, st.sampled_from([timedelta(0), timedelta(hours=1), 3 * DAY]))
 @slow
 def test_s20_nothing_goes_but_garbage_and_what_was_dropped_for_long_enough(
@@ -47,7 +97,7 @@ def test_s20_nothing_goes_but_garbage_and_what_was_dropped_for_long_enough(
     services = in_memory(lake)
     parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
     before = lake.paths()
-    garbage = deletable(lake, services.repository, parsed, newest=lake.time - DAY)
+    garbage = deletable(lake, services.repository, policies=parsed, newest=lake.time - DAY)
     needed = lake.needed_files(live_versions(services.repository, parsed).values())
     places = dropped_places(lake, services.repository, parsed, changed_before=lake.time - after)
 
@@ -91,7 +141,7 @@ def test_s11_a_bloom_filter_deletes_no_more_than_the_exact_join(
 ) -> None:
     services = in_memory(lake)
     parsed = ReferencePolicies.parse(policy, reference_time=lake.time)
-    allowed = deletable(lake, services.repository, parsed, newest=lake.time - DAY)
+    allowed = deletable(lake, services.repository, policies=parsed, newest=lake.time - DAY)
     before = lake.paths()
     sweep = SweepParameters(membership=Membership.BLOOM, expected_file_count=1, fpp=false_positive_rate)
     with services.engine:

@@ -1,0 +1,404 @@
+"""S1, S6, S20: several repositories over one storage are marked and swept together, or what they need is not known."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from collecting import LakeServices, on_disk
+from lakes_by_hand import LakeBeside
+from nessie_gc_memory import MemoryLake, MemoryRepository, TableState, delete, put
+
+from nessie_gc_core.dataset import Engine
+from nessie_gc_core.errors import (
+    ConfigurationError,
+    LeaseHeldError,
+    SafetyError,
+    ServiceUnavailableError,
+)
+from nessie_gc_core.model.live_sets import LiveSetStatus, marked_with
+from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.what_if import WhatIfService
+
+AGE = timedelta(days=3)
+MINUTE = timedelta(minutes=1)
+DOWN = ServiceUnavailableError("nobody answers")
+
+
+@pytest.fixture
+def beside(lake: MemoryLake) -> MemoryLake:
+    return LakeBeside(lake)
+
+
+@pytest.fixture
+def together(services: LakeServices, beside: MemoryLake) -> LakeServices:
+    return services.together_with(beside)
+
+
+def table(lake: MemoryLake, name: str, *files: str, location: str | None = None) -> TableState:
+    """A committed table with some files; no file of it is garbage."""
+    empty = lake.table(f"db.{name}", location=location or f"memory://wh/db/{name}")
+    lake.objects.delete(empty.metadata_location)
+    state = empty.append(*files or ("a.parquet",))
+    lake.commit("main", put(state.version))
+    return state
+
+
+def garbage(lake: MemoryLake, name: str) -> str:
+    return lake.put(f"memory://wh/db/{name}/data/nobody.parquet")
+
+
+# ---- what another needs stays ---------------------------------------------------------------------------
+@pytest.mark.parametrize("location", ["memory://wh/db/t", "memory://wh/db/t/inner", "memory://wh/db"])
+def test_s01_what_another_repository_needs_stays_where_their_locations_nest(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices, location: str
+) -> None:
+    mine, theirs = table(lake, "t"), table(beside, "theirs", location=location)
+    dead = garbage(lake, "t")
+    lake.advance(AGE)
+    report = together.collect()
+    assert mine.needed | theirs.needed == lake.paths()
+    assert (1, {}, 0) == (report.outcomes["deleted"].files, report.unknown, report.exit_code)
+    assert dead not in lake.paths()
+
+
+def test_s01_one_sweep_is_of_all_repositories_on_both_engines(engine: Engine, lake: MemoryLake, tmp_path: Path) -> None:
+    beside = LakeBeside(lake)
+    mine, theirs = table(lake, "mine"), table(beside, "theirs", location="memory://wh/db/mine/inner")
+    for name in ("mine", "mine/inner", "precious"):
+        garbage(lake, name)
+    lake.advance(AGE)
+    services = on_disk(lake, tmp_path, engine)
+    history = beside.write_to(tmp_path / "beside")
+    text = history.read_text().replace(str(tmp_path / "beside"), str(tmp_path))
+    history.write_text(text)
+    other = MemoryRepository.from_options({"history_file": str(history)})
+    report = replace(services, others=(other,)).collect()
+    here = lambda path: tmp_path / path.removeprefix("memory://")  # noqa: E731 - short
+    assert all(here(path).exists() for path in mine.needed | theirs.needed)
+    assert [False, False, True] == [
+        here(f"memory://wh/db/{name}/data/nobody.parquet").exists() for name in ("mine", "mine/inner", "precious")
+    ]
+    assert (2, {}, 0) == (report.outcomes["deleted"].files, report.unknown, report.exit_code)
+
+
+def test_s01_each_repository_has_a_live_set_of_its_own_and_the_report_names_them(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    lake.advance(AGE)
+    report = together.collect()
+    first = uuid.UUID(report.live_set_id)
+    ids = [first, marked_with(first, f"memory:{beside.name}")]
+    assert [str(id_) for id_ in ids] == [each.live_set_id for each in report.repositories]
+    found = [together.store.get(id_) for id_ in ids]
+    assert [f"memory:{lake.name}", f"memory:{beside.name}"] == [each.repository for each in found]
+    assert [LiveSetStatus.EXPIRY_SUCCESS] * 2 == [each.status for each in found]
+    assert (2, 2, 2) == (report.references, report.contents, report.content_versions)
+
+
+def test_s20_what_one_repository_dropped_stays_while_another_has_it(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    state = table(lake, "t")
+    beside.commit("main", put(state.renamed("db.kept").version))
+    lake.advance(AGE)
+    together.collect()
+    lake.commit("main", delete("db.t"))
+    lake.advance(timedelta(days=30))
+    together.collect()
+    lake.advance(timedelta(days=30))
+    dead = garbage(lake, "t")
+    lake.advance(AGE)
+    together.collect("1", sweep=SweepParameters(dropped_after=timedelta(days=1)))
+    assert state.needed == lake.paths()
+    assert dead not in lake.paths()
+
+
+def test_s20_what_no_repository_has_any_more_goes(lake: MemoryLake, beside: MemoryLake, together: LakeServices) -> None:
+    kept, state = table(lake, "kept"), table(beside, "t")
+    lake.advance(AGE)
+    together.collect()
+    lake.advance(timedelta(hours=1))
+    beside.commit("main", delete("db.t"))
+    lake.advance(timedelta(days=30))
+    together.collect("1", sweep=SweepParameters(dropped_after=timedelta(days=1)))
+    assert not state.needed & lake.paths()
+    assert kept.needed <= lake.paths()
+
+
+def test_s09_what_moves_in_another_repository_is_looked_at_before_anything_goes(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    mine = table(lake, "t")
+    newly = mine.append("newly.parquet")
+    beside.commit("main")
+    dead = garbage(lake, "t")
+    lake.advance(AGE)
+    report = together.collect(between=lambda: beside.commit("main", put(newly.renamed("db.theirs").version)))
+    assert newly.needed <= lake.paths()
+    assert dead not in lake.paths()
+    assert 1 == report.references_moved
+
+
+def test_s07_what_was_deleted_together_is_tolerated_in_every_repository(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    first = table(beside, "t")
+    second = first.overwrite("b.parquet")
+    lake.advance(timedelta(hours=1))
+    beside.commit("main", put(second.version))
+    table(lake, "mine")
+    lake.advance(AGE)
+    together.collect("1")
+    assert first.metadata_location not in lake.paths()
+    report = together.collect("NONE")
+    assert (1, {}, 0) == (report.tolerated_missing, report.unknown, report.exit_code)
+
+
+def test_s07_what_one_repository_deleted_is_lost_to_another_that_needs_it(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices
+) -> None:
+    first = table(lake, "t")
+    lake.advance(timedelta(hours=1))
+    second = first.overwrite("b.parquet")
+    lake.commit("main", put(second.version))
+    beside.commit("main", put(first.version))
+    lake.advance(timedelta(hours=1))
+    beside.commit("main", put(second.version))
+    lake.advance(AGE)
+    services.collect("1")  # knows nothing of the other
+    report = together.collect("NONE")
+    assert 0 == report.tolerated_missing
+    assert {"memory://wh/db/t/"} == set(report.unknown)
+
+
+def test_s10_a_live_set_of_another_repository_grows_old_as_well(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    live_set = together.mark()
+    lake.advance(timedelta(days=8))
+    with pytest.raises(SafetyError, match="mark again"):
+        together.sweep(live_set)
+
+
+# ---- one that cannot be read ----------------------------------------------------------------------------
+def test_s06_one_that_cannot_be_read_keeps_all_that_it_ever_had(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    beside.commit("main", delete("db.theirs"))
+    lake.advance(AGE)
+    together.collect("NONE")
+    together.collect("1")  # by now no live set of it has the table
+    dead = {name: garbage(lake, name) for name in ("mine", "theirs")}
+    lake.commit("main", put(lake.table("db.other", location="memory://wh/db/theirs").append("b.parquet").version))
+    lake.advance(AGE)
+    beside.faults.references = DOWN
+    report = together.collect("1")
+    assert dead["mine"] not in lake.paths()
+    assert dead["theirs"] in lake.paths()
+    assert "nobody answers" in report.unknown["memory://wh/db/theirs/"]
+    reason = "its mark failed: ServiceUnavailableError: nobody answers"
+    assert {f"memory:{beside.name}": reason} == report.unreadable
+    assert [None, reason] == [each.unread for each in report.repositories]
+    assert 1 == report.exit_code
+
+
+def test_s06_one_that_was_only_marked_keeps_what_its_newest_live_set_needs(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    mine = table(lake, "mine")
+    theirs = table(beside, "theirs", "memory://wh/db/mine/added.parquet")
+    together.mark()
+    dead = {name: garbage(lake, name) for name in ("mine", "theirs")}
+    lake.advance(AGE)
+    beside.faults.references = DOWN
+    report = together.collect()
+    assert mine.needed | theirs.needed | {dead["theirs"]} == lake.paths()
+    assert 1 == report.exit_code
+
+
+def test_s06_nothing_goes_beside_one_that_cannot_be_read_and_was_never_marked(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    dead = garbage(lake, "mine")
+    lake.advance(AGE)
+    beside.faults.references = DOWN
+    with pytest.raises(SafetyError, match=f"memory:{beside.name} was never marked"):
+        together.collect()
+    assert dead in lake.paths()
+
+
+def test_s06_the_first_one_that_cannot_be_read_stops_the_others_no_more_than_any_other(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    together.mark()
+    dead = {name: garbage(lake, name) for name in ("mine", "theirs")}
+    lake.advance(AGE)
+    lake.faults.references = DOWN
+    together.collect()
+    assert dead["mine"] in lake.paths()
+    assert dead["theirs"] not in lake.paths()
+
+
+def test_s06_where_none_can_be_read_there_is_nothing_to_sweep(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    together.mark()
+    lake.faults.references = beside.faults.references = DOWN
+    with pytest.raises(ServiceUnavailableError):
+        together.collect()
+
+
+def test_s06_one_that_stops_answering_during_the_sweep_ends_it(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    dead = garbage(lake, "mine")
+    lake.advance(AGE)
+    live_set = together.mark()
+    beside.faults.references = DOWN
+    with pytest.raises(ServiceUnavailableError):
+        together.sweep(live_set)
+    assert dead in lake.paths()
+    beside.faults.references = None
+    together.sweep(live_set, SweepParameters(resume=True))
+    assert dead not in lake.paths()
+
+
+def test_s06_one_that_was_not_marked_with_the_others_is_left_alone(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    together.mark()
+    dead = {name: garbage(lake, name) for name in ("mine", "theirs")}
+    lake.advance(AGE)
+    report = together.sweep(services.mark())
+    assert dead["mine"] not in lake.paths()
+    assert dead["theirs"] in lake.paths()
+    assert {f"memory:{beside.name}": "it was not marked with the others"} == report.unreadable
+
+
+def test_s20_no_forgotten_tables_are_looked_for_beside_one_that_cannot_be_read(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    forgotten = lake.table("db.forgotten", location="memory://wh/db/forgotten").append("a.parquet")
+    lake.advance(AGE)
+    together.collect()
+    lake.advance(timedelta(days=30))
+    rule = SweepParameters(dropped_after=timedelta(days=7), dropped_under=["memory://wh/"], allow=["memory://wh/"])
+    beside.faults.references = DOWN
+    report = together.collect(sweep=rule)
+    assert forgotten.needed <= lake.paths()
+    assert any(f"memory:{beside.name} cannot be read" in warning for warning in report.warnings)
+    beside.faults.references = None
+    together.collect(sweep=rule)
+    assert not (forgotten.needed - {forgotten.metadata_location}) & lake.paths()
+
+
+# ---- belonging together ---------------------------------------------------------------------------------
+def test_s01_a_live_set_that_was_marked_together_is_not_swept_alone(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    live_set = together.mark()
+    with pytest.raises(SafetyError, match=f"together with memory:{beside.name}"):
+        services.sweep(live_set)
+
+
+def test_s01_the_first_of_live_sets_that_were_marked_together_names_them(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    first = together.mark()
+    with pytest.raises(SafetyError, match=f"give the first, {first}"):
+        together.sweep(marked_with(first, f"memory:{beside.name}"))
+
+
+@pytest.mark.parametrize("which", ["mine", "theirs"])
+def test_s15_whoever_collects_one_of_them_keeps_all_from_being_swept(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices, which: str
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    live_set = together.mark()
+    held, other = (f"memory:{each.name}" for each in ((lake, beside) if which == "mine" else (beside, lake)))
+    with hold_lease(together.store, [held], MINUTE), pytest.raises(LeaseHeldError):
+        together.sweep(live_set)
+    assert together.store.lease(other) is None
+    together.sweep(live_set)
+
+
+def test_two_repositories_that_are_one_are_refused(lake: MemoryLake, services: LakeServices) -> None:
+    with pytest.raises(ConfigurationError, match=r"two of the .* are one"):
+        services.together_with(lake).mark()
+
+
+def test_s15_a_killed_sweep_of_several_is_resumed_with_one_id(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    dead = {garbage(lake, "mine"), garbage(lake, "theirs")}
+    lake.advance(AGE)
+    live_set = together.mark()
+    lake.faults.deleting_dies = {min(dead): KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        together.sweep(live_set)
+    lake.faults.deleting_dies = {}
+    report = together.sweep(live_set, SweepParameters(resume=True))
+    assert not dead & lake.paths()
+    assert 2 == report.outcomes["deleted"].files
+
+
+def test_s15_deferred_deletions_of_several_are_checked_in_all(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    mine = table(lake, "t")
+    newly = mine.append("newly.parquet")
+    beside.commit("main")
+    dead = garbage(lake, "t")
+    lake.advance(AGE)
+    live_set = together.mark()
+    together.sweep(live_set, SweepParameters(defer_deletes=True))
+    assert dead in lake.paths()
+    beside.commit("main", put(newly.renamed("db.theirs").version))
+    together.delete_deferred(live_set)
+    assert newly.needed <= lake.paths()
+    assert dead not in lake.paths()
+
+
+# ---- one of them ----------------------------------------------------------------------------------------
+def test_only_the_chosen_one_is_swept_and_what_the_others_need_stays(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices
+) -> None:
+    mine, theirs = table(lake, "mine"), table(beside, "theirs", "memory://wh/db/mine/added.parquet")
+    dead = {name: garbage(lake, name) for name in ("mine", "theirs")}
+    lake.advance(AGE)
+    services.together_with(beside, chosen=True).collect()
+    assert mine.needed | theirs.needed | {dead["theirs"]} == lake.paths()
+
+
+def test_a_chosen_one_that_cannot_be_read_is_an_error(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    chosen = services.together_with(beside, chosen=True)
+    chosen.mark()
+    lake.faults.references = DOWN
+    with pytest.raises(ServiceUnavailableError):
+        chosen.collect()
+
+
+def test_a_service_of_one_repository_asks_which(together: LakeServices) -> None:
+    with pytest.raises(ConfigurationError, match="name one with `repository`"):
+        WhatIfService(WhatIfService.Parameters()).run(together.run())
+    assert [] == list(together.store.live_sets())
