@@ -38,6 +38,8 @@ takes pairs takes a table. A key that is not known is an error that names it.
 """
 _TABLES = {
     "repository": "`name` (else `nessie`), and the [options of that repository connector](connectors.md#repository)",
+    "repositories": "several in place of `[repository]`, each with a `label` (else its `name`); "
+    "[how they are collected together](../how-to/several-repositories.md)",
     "store": "`name` (else `jdbc`), and the [options of that live-set store](connectors.md#live-set-store)",
     "connectors": "`[connectors.KIND.NAME]`: the options of a reader, lister, deleter or deduplicator",
 }
@@ -52,11 +54,15 @@ def page() -> str:
     parts = [
         _INTRO + example + "```\n",
         "## Tables\n",
-        table(("table", "what it holds"), ((code(f"[{name}]"), text) for name, text in _TABLES.items())),
+        table(
+            ("table", "what it holds"),
+            ((code(f"[[{name}]]" if name == "repositories" else f"[{name}]"), text) for name, text in _TABLES.items()),
+        ),
         "\n## Keys and variables\n",
         table(("key", "variable", "value"), ((code(o.key), code(variable_of(o.key)), _value(o)) for o in _options())),
         "\nOptions of the repository and of the store have variables too: `NESSIE_GC_REPOSITORY_TOKEN` is the option",
-        "`token` of the repository connector, `NESSIE_GC_STORE_URL` the option `url` of the store.",
+        "`token` of the repository connector, `NESSIE_GC_STORE_URL` the option `url` of the store. Of several",
+        "`[[repositories]]`, `NESSIE_GC_REPOSITORIES_LAKE_TOKEN` is the option `token` of the one labelled `lake`.",
     ]
     return "\n".join(parts)
 

@@ -88,7 +88,11 @@ def fields_of_report() -> list[tuple[str, str]]:
 
 
 _MORE = {
-    "repository": "Identity of the repository, without credentials; leases and records stand under it.",
+    "repository": "Identity of the repository, without credentials; leases and records stand under it. Of several, all.",
+    "address": "Where it is, for people; never compared. Of several, all.",
+    "repositories": "The repository, or all that were marked or swept together: "
+    '`[{"repository": "...", "address": "...", "live_set_id": "...", "unread": "..."}]`; `unread` says why it could not '
+    "be read.",
     "engine": "`spark` or `local`; none for a mark.",
     "dry_run": "Whether it stopped before the last call.",
     "started": "UTC.",
@@ -104,7 +108,7 @@ _MORE = {
     "spared_files": "Names and reasons.",
     "warnings": "One line each.",
     "exit_code": "The exit code of the command.",
-    "live_set_id": "Id of the live set.",
+    "live_set_id": "Id of the live set; of several repositories the one that names them all.",
     **{name: f"An [outcome](#outcomes): {text}." for name, text in _OUTCOMES.items()},
 }
 

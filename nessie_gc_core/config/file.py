@@ -17,7 +17,7 @@ DEFAULT_REPOSITORY = "nessie"
 """The repository connector where nothing is said."""
 DEFAULT_FILE = "nessie-gc.toml"
 """Read from the working directory where it exists and no other file is named."""
-SECTIONS = ("repository", "store", "connectors")
+SECTIONS = ("repository", "repositories", "store", "connectors")
 """Tables of connectors' options."""
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
