@@ -88,11 +88,11 @@ def fields_of_report() -> list[tuple[str, str]]:
 
 
 _MORE = {
-    "repository": "Identity of the repository, without credentials; leases and records stand under it. Of several, all.",
-    "address": "Where it is, for people; never compared. Of several, all.",
+    "repository": "Identity of the repository, without credentials, under which leases and records stand; of several all.",
+    "address": "Where it is, for people; never compared; of several all.",
     "repositories": "The repository, or all that were marked or swept together: "
-    '`[{"repository": "...", "address": "...", "live_set_id": "...", "unread": "..."}]`; `unread` says why it could not '
-    "be read.",
+    '`[{"repository": "...", "address": "...", "live_set_id": "...", "unread": "..."}]`; `unread` says why it '
+    "could not be read.",
     "engine": "`spark` or `local`; none for a mark.",
     "dry_run": "Whether it stopped before the last call.",
     "started": "UTC.",
