@@ -88,8 +88,8 @@ def fields_of_report() -> list[tuple[str, str]]:
 
 
 _MORE = {
-    "repository": "Identity of the repository, without credentials, under which leases and records stand; of several all.",
-    "address": "Where it is, for people; never compared; of several all.",
+    "repository": "Identity of the repository, without credentials: leases and records stand under it. All of several.",
+    "address": "Where it is, for people; never compared. All of several.",
     "repositories": "The repository, or all that were marked or swept together: "
     '`[{"repository": "...", "address": "...", "live_set_id": "...", "unread": "..."}]`; `unread` says why it '
     "could not be read.",

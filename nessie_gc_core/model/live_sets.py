@@ -54,6 +54,11 @@ def marked_with(first: uuid.UUID, repository: str) -> uuid.UUID:
     return uuid.uuid5(first, repository)
 
 
+def is_of_several(live_set_id: uuid.UUID) -> bool:
+    """Whether a live set was marked together with one of another repository, which comes first and names it."""
+    return live_set_id.version == 5
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceHead:
     """A reference as the mark saw it."""

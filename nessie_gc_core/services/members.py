@@ -19,7 +19,7 @@ from nessie_gc_core.errors import (
     SafetyError,
     ServiceUnavailableError,
 )
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, is_of_several, marked_with
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.places import marked_live_sets
 from nessie_gc_core.services.preconditions import check_made_from
@@ -72,13 +72,22 @@ def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
     yield Member(repository=repositories.pop(live_set.repository), live_set=live_set)
     for identity, repository in repositories.items():
         found = _stored(run.store, marked_with(live_set.id, identity))
-        if found is not None and found.status is not LiveSetStatus.IDENTIFY_FAILED:
+        why = _why_unread(found)
+        if why is None and found is not None:
             yield Member(repository=repository, live_set=found)
             continue
-        why = "it was not marked with the others" if found is None else f"its mark failed: {found.error_message}"
         if run.resources.chosen and repository is run.repositories[0]:
             raise SafetyError(f"{identity} is to be worked on, and {why}: mark again")
         yield Member(repository=repository, live_set=newest(run, identity), unread=why)
+
+
+def _why_unread(live_set: LiveSet | None) -> str | None:
+    """Why nothing that was marked together with others tells what a repository needs."""
+    if live_set is None:
+        return "it was not marked with the others"
+    if live_set.status is LiveSetStatus.IDENTIFY_FAILED:
+        return f"its mark failed: {live_set.error_message}"
+    return "its mark did not end" if live_set.status is LiveSetStatus.IDENTIFY_IN_PROGRESS else None
 
 
 def newest(run: Run, identity: str) -> LiveSet:
@@ -117,6 +126,8 @@ def _check_together(store: LiveSetStore, live_set: LiveSet, repositories: Iterab
     group = together(store, live_set)
     if group[0].id != live_set.id:
         raise SafetyError(f"live set {live_set.id} was marked together with others: give the first, {group[0].id}")
+    if is_of_several(live_set.id):
+        raise SafetyError(f"live set {live_set.id} was marked together with others, whose first is gone: mark again")
     missing = sorted({each.repository for each in group}.difference(repositories))
     if missing:
         raise SafetyError(

@@ -122,7 +122,12 @@ class SweepService(Service[Run]):
                 )
 
     def _to_sweep(self, run: SweepRun) -> list[LiveSet]:
-        """The live sets whose sweep this is; the one with the records is the last of which a sweep says it is done."""
+        """The live sets whose sweep this is; the one with the records is the last of which a sweep says it is done.
+
+        Where one repository is chosen, the others are not swept: their live sets only say what is needed.
+        """
+        if run.chosen is not None:
+            return [run.chosen.live_set]
         first, *others = (member.live_set for member in run.read)
         done = LiveSetStatus.EXPIRY_SUCCESS if self.parameters.resume else None
         return [*(live_set for live_set in others if live_set.status is not done), first]

@@ -325,6 +325,38 @@ def test_s01_the_first_of_live_sets_that_were_marked_together_names_them(
         together.sweep(marked_with(first, f"memory:{beside.name}"))
 
 
+def test_s01_nor_is_one_whose_first_was_deleted(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    first = together.mark()
+    together.store.delete(first)
+    theirs = replace(services, repository=together.others[0])
+    with pytest.raises(SafetyError, match="whose first is gone"):
+        theirs.sweep(marked_with(first, f"memory:{beside.name}"))
+
+
+def test_s06_a_mark_that_did_not_end_tells_nothing(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    together.mark()
+    beside.faults.references = KeyboardInterrupt()
+    killed = LiveSetStatus.IDENTIFY_IN_PROGRESS
+    together.store.finish_identify = lambda id_, **more: None if "failure" in more else finish(id_, **more)
+    finish = type(together.store).finish_identify.__get__(together.store)
+    with pytest.raises(KeyboardInterrupt):
+        together.mark()
+    newest = max(together.store.live_sets(), key=lambda each: (each.status is killed, each.created))
+    assert killed is newest.status
+    first = next(
+        each.id for each in together.store.live_sets() if marked_with(each.id, f"memory:{beside.name}") == newest.id
+    )
+    beside.faults.references = None
+    report = together.sweep(first)
+    assert {f"memory:{beside.name}": "its mark did not end"} == report.unreadable
+
+
 @pytest.mark.parametrize("which", ["mine", "theirs"])
 def test_s15_whoever_collects_one_of_them_keeps_all_from_being_swept(
     lake: MemoryLake, beside: MemoryLake, together: LakeServices, which: str
@@ -383,8 +415,10 @@ def test_only_the_chosen_one_is_swept_and_what_the_others_need_stays(
     mine, theirs = table(lake, "mine"), table(beside, "theirs", "memory://wh/db/mine/added.parquet")
     dead = {name: garbage(lake, name) for name in ("mine", "theirs")}
     lake.advance(AGE)
-    services.together_with(beside, chosen=True).collect()
+    report = services.together_with(beside, chosen=True).collect()
     assert mine.needed | theirs.needed | {dead["theirs"]} == lake.paths()
+    statuses = [services.store.get(uuid.UUID(each.live_set_id)).status for each in report.repositories]
+    assert [LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.IDENTIFY_SUCCESS] == statuses
 
 
 def test_a_chosen_one_that_cannot_be_read_is_an_error(
