@@ -195,7 +195,8 @@ def test_s06_one_that_cannot_be_read_keeps_all_that_it_ever_had(
     beside.commit("main", delete("db.theirs"))
     lake.advance(AGE)
     together.collect("NONE")
-    together.collect("1")  # by now no live set of it has the table
+    lake.advance(timedelta(hours=1))
+    together.collect("1")  # its newest live set does not have the table any more
     dead = {name: garbage(lake, name) for name in ("mine", "theirs")}
     lake.commit("main", put(lake.table("db.other", location="memory://wh/db/theirs").append("b.parquet").version))
     lake.advance(AGE)
@@ -286,6 +287,57 @@ def test_s06_one_that_was_not_marked_with_the_others_is_left_alone(
     assert dead["mine"] not in lake.paths()
     assert dead["theirs"] in lake.paths()
     assert {f"memory:{beside.name}": "it was not marked with the others"} == report.unreadable
+
+
+def test_s06_deferred_deletions_leave_one_alone_that_was_not_marked_with_the_others(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(lake, "around", location="memory://wh/db/around")
+    theirs = table(beside, "theirs", location="memory://wh/db/around/inner")
+    dead = garbage(lake, "mine")
+    together.mark()
+    lake.advance(AGE)
+    live_set = services.mark()
+    services.sweep(live_set, SweepParameters(defer_deletes=True))  # knows nothing of the other
+    report = together.delete_deferred(live_set)
+    assert theirs.needed <= lake.paths()
+    assert dead not in lake.paths()
+    assert "memory://wh/db/around/" in report.unknown
+
+
+def test_s20_a_table_that_another_repository_dropped_lately_is_not_forgotten(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    old = lake.table("db.old", location="memory://wh/db/old").append("a.parquet")
+    lake.advance(AGE)
+    together.collect()
+    lake.advance(timedelta(days=20))
+    beside.commit("main", put(old.version))
+    beside.commit("main", delete("db.old"))
+    lake.advance(timedelta(days=1))
+    rule = SweepParameters(dropped_after=timedelta(days=7), dropped_under=["memory://wh/"], allow=["memory://wh/"])
+    together.collect("1", sweep=rule)
+    assert old.needed <= lake.paths()
+    lake.advance(timedelta(days=8))
+    together.collect("1", sweep=rule)
+    assert not (old.needed - {old.metadata_location}) & lake.paths()
+
+
+def test_each_repository_has_a_register_of_its_own_contents(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    table(lake, "mine"), table(beside, "theirs")
+    report = together.collect()
+    found = {
+        each.repository: (
+            [seen.location for seen in together.store.seen_contents(each.repository)],
+            [location for _, location in together.store.base_locations(uuid.UUID(each.live_set_id))],
+        )
+        for each in report.repositories
+    }
+    expected = {lake.name: "memory://wh/db/mine", beside.name: "memory://wh/db/theirs"}
+    assert {f"memory:{name}": ([f"{place}/"], [place]) for name, place in expected.items()} == found
 
 
 def test_s20_no_forgotten_tables_are_looked_for_beside_one_that_cannot_be_read(
