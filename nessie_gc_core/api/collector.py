@@ -94,7 +94,7 @@ class Collector(Closing):
         groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services.by_name().values())]
         known = {field.name for group in groups for field in fields(group)} | COMMAND_LINE_ONLY
         file = ConfigFile() if config is None else ConfigFile.read(Path(config), keys_of(known))
-        check_settings_in(os.environ, known, self._plugins, labels=[entry.label for entry in file.repositories])
+        check_settings_in(os.environ, known, self._plugins, repositories=file.repositories)
         given = Given.read(groups, settings, file=file, environment=os.environ)
         self._set_up(given, spark, progress)
         _ = self._choice  # what is wrong with it is said at once

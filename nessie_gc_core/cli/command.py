@@ -169,8 +169,8 @@ class GcCommand(click.Command):
             stack.enter_context(result_alone() if session.as_json else nullcontext())
             stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))
             try:
-                labels = [entry.label for entry in session.config.repositories]
-                check_settings_in(os.environ, _known_names(ctx.find_root().command), installed(), labels=labels)
+                names, entries = _known_names(ctx.find_root().command), session.config.repositories
+                check_settings_in(os.environ, names, installed(), repositories=entries)
                 return self.function(Call(ctx))
             except click.UsageError as error:
                 error.ctx = error.ctx or ctx

@@ -6,7 +6,8 @@ import dataclasses
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
+from nessie_gc_core.config.file import RepositoryEntry
+from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins import PluginRegistry
 
@@ -43,7 +44,11 @@ def section_of(label: str) -> str:
 
 
 def check_settings_in(
-    environment: Mapping[str, str], names: Iterable[str], plugins: PluginRegistry, *, labels: Iterable[str] = ()
+    environment: Mapping[str, str],
+    names: Iterable[str],
+    plugins: PluginRegistry,
+    *,
+    repositories: Iterable[RepositoryEntry] = (),
 ) -> None:
     """Refuses variables that no setting and no installed repository or store reads.
 
@@ -51,7 +56,7 @@ def check_settings_in(
         environment: for instance ``os.environ``.
         names: the names of all settings.
         plugins: all plugins.
-        labels: those of several ``[[repositories]]``.
+        repositories: several ``[[repositories]]``.
 
     Raises:
         ConfigurationError: the message names the variable, and never its value.
@@ -59,17 +64,19 @@ def check_settings_in(
     check_environment(
         environment,
         options={variable_of(name) for name in names},
-        connector_variables=set(_connector_variables(plugins, labels)),
+        connector_variables=set(_connector_variables(plugins, repositories)),
     )
 
 
-def _connector_variables(plugins: PluginRegistry, labels: Iterable[str]) -> Iterator[str]:
-    repositories = plugins.connectors(RepositoryConnector).values()
-    stores = plugins.connectors(LiveSetStore).values()
-    sections = ["repository", *map(section_of, labels)]
-    for section, connectors in (*((section, repositories) for section in sections), ("store", stores)):
-        for connector in connectors:
-            yield from (connector_variable(section, field.name) for field in dataclasses.fields(connector.Options))
+def _connector_variables(plugins: PluginRegistry, entries: Iterable[RepositoryEntry]) -> Iterator[str]:
+    repositories, stores = plugins.connectors(RepositoryConnector), plugins.connectors(LiveSetStore)
+    readers: list[tuple[str, type[Connector]]] = [
+        *(("repository", connector) for connector in repositories.values()),
+        *(("store", connector) for connector in stores.values()),
+        *((section_of(entry.label), repositories[entry.name]) for entry in entries if entry.name in repositories),
+    ]
+    for section, connector in readers:
+        yield from (connector_variable(section, field.name) for field in dataclasses.fields(connector.Options))
 
 
 def check_environment(

@@ -68,7 +68,7 @@ class ConfigFile:
             raise ConfigurationError(f"{path} is no TOML file: {_where(error)}") from error
         except OSError as error:
             raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror or error}") from error
-        entries = _entries(path, data.pop("repositories", []))
+        entries = _entries(path, data.pop("repositories")) if "repositories" in data else ()
         if entries and "repository" in data:
             raise ConfigurationError(f"{path}: [repository] and [[repositories]] exclude each other")
         sections = {name: data.pop(name) for name in SECTIONS if isinstance(data.get(name), dict)}
@@ -118,17 +118,20 @@ def _flat(path: Path, section: str, table: Mapping[str, Any]) -> dict[str, Optio
 
 def _entries(path: Path, tables: object) -> tuple[RepositoryEntry, ...]:
     """The ``[[repositories]]``; each can be told from the others by its label."""
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError(f"{path}: write [[repositories]], one for each repository")
     entries = tuple(_entry(path, table) for table in tables)
-    labels = [entry.label for entry in entries]
-    for label in labels:
+    known: dict[str, str] = {}
+    for label in (entry.label for entry in entries):
         if _LABEL.fullmatch(label) is None:
             raise ConfigurationError(f"{path}: the label {label!r} has other characters than letters, digits, - and _")
-        if labels.count(label) > 1:
+        other = known.get(label.upper().replace("-", "_"))
+        if other is not None:
             raise ConfigurationError(
-                f"{path}: two of the [[repositories]] are {label!r}; give each a `label` of its own"
+                f"{path}: two of the [[repositories]] are {label!r} and {other!r}, which variables cannot tell apart; "
+                "give each a `label` of its own"
             )
+        known[label.upper().replace("-", "_")] = label
     return entries
 
 

@@ -42,8 +42,7 @@ def work_on_live_set(
     found = list(members(run, run.store.get(live_set_id)))
     now = max(times_now(run))
     for member in found:
-        if member.unread is None:
-            check_age(member.live_set, now, parameters.max_live_set_age)
+        check_age(member.live_set, now, parameters.max_live_set_age)
     run.report.begin(map(_named, found), run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
     leases = [member.live_set.repository for member in found]

@@ -24,7 +24,8 @@ from nessie_gc_core.services.run import Run
 def times_now(run: Run) -> tuple[datetime, ...]:
     """The time now by every clock that may be right: ours, the repository's and the live-set store's, if they tell."""
     times, report = [run.clock()], run.report
-    repositories = (("repository", repository) for repository in run.repositories)
+    several = len(run.repositories) > 1
+    repositories = ((f"repository {each.address()}" if several else "repository", each) for each in run.repositories)
     for name, source in (*repositories, ("live-set store", run.store)):
         if not isinstance(source, SupportsSharedClock):
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from nessie_gc_core.algorithms import subtract
@@ -71,8 +71,8 @@ def _check_deferred(run: SweepRun) -> None:
     Raises:
         LiveSetStateError: the message says what to do.
     """
-    for live_set in (member.live_set for member in run.read):
-        check_swept(live_set)
+    for live_set in (member.live_set for member in run.worked_on):
+        check_swept(replace(live_set, id=run.live_set.id))  # one id names them all
         if live_set.is_of_expiry:
             raise LiveSetStateError(
                 f"live set {live_set.id} is of an expiry, and has no deferred deletions; the next `expire_snapshots` "

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from nessie_gc_core.algorithms.all_commits import AllCommits
+from nessie_gc_core.algorithms.forgotten import Apart
 from nessie_gc_core.algorithms.past import PastContent, PastContents
 from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.model.live_sets import LiveSet, SeenContent
-from nessie_gc_core.model.locations import scheme_of, store_of
+from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.clocks import store_time, times_now
 from nessie_gc_core.services.finding_parameters import DroppedRule
@@ -63,11 +64,24 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
     gone = {finder.repository: (*finder.by_live_sets(), *finder.by_commits()) for finder in finders}
     worked_on = gone if run.chosen is None else [run.chosen.live_set.repository]
     found = {dropped for repository in worked_on for dropped in gone[repository]}
+    found = _apart_from_young(found, finders, run.choice.rules())
     if rule.under:
         known = [*homes, *(dropped.location for dropped in itertools.chain(*gone.values()))]
         found.update(_by_listing(run, rule, finders, known, all_are_read=all_are_read))
     log.info("%d locations of dropped contents are looked at", len(found))
     return sorted(found, key=lambda dropped: (dropped.location, dropped.name))
+
+
+def _apart_from_young(found: Collection[Dropped], finders: Iterable[_Finder], rules: LocationRules) -> set[Dropped]:
+    """Those that lie apart from every content that is gone, and not for long enough."""
+    places = {dropped: rules.place_prefix_or_none(dropped.location) for dropped in found}
+    apart = Apart(place for place in places.values() if place is not None)
+    for raw in (raw for finder in finders for raw in finder.young_places()) if apart.left else ():
+        place = rules.place_prefix_or_none(raw)
+        if place is not None:
+            apart.take_out(place)
+    left = frozenset(apart.left)
+    return {dropped for dropped, place in places.items() if place in left}
 
 
 def gone_for_long(run: SweepRun, rule: DroppedRule, register: Sequence[SeenContent]) -> set[str]:
@@ -113,6 +127,10 @@ class _Finder:
         self._earlier = _earlier(run)
         self.young: list[ContentVersion] = []
         """Contents that the commits say are gone, but not for long enough."""
+        self._young_seen: dict[str, list[str]] = {}
+        """Contents that live sets say are gone, but not for long enough, and where they were seen."""
+        self._old_ids: set[str] = set()
+        """Contents of which either says that they are gone for long enough."""
         self._commits_tell = False
         self._rules = run.choice.rules()
         self._passed_over: set[str] = set()
@@ -126,17 +144,33 @@ class _Finder:
         """Contents that earlier live sets had, where those have their locations as they are written."""
         register = self._store.seen_contents(self._run.live_set.repository)
         gone = (seen for seen in register if seen.content_id not in self._live)
-        for some in in_pieces((seen for seen in gone if self._is_old(seen.first_seen, seen.last_seen)), ASKED_AT_ONCE):
+        for some in in_pieces(filter(self._seen_long_ago, gone), ASKED_AT_ONCE):
             said = self._gone_since([seen.content_id for seen in some])
             unplaced: list[ContentVersion] = []
             for seen in some:
                 found = said[seen.content_id]
                 if found.version is None or found.unread or not self._is_old(found.since):
+                    self._young_seen.setdefault(seen.content_id, []).append(seen.location)
                     continue
+                self._old_ids.add(seen.content_id)
                 locations = self._raw_locations(seen, found.live_set)
                 unplaced.extend(() if locations else (found.version,))
                 yield from self._usable(locations, found.version.content_key, found.since)
             yield from self._located(unplaced, {id_: found.since for id_, found in said.items()})
+
+    def _seen_long_ago(self, seen: SeenContent) -> bool:
+        if self._is_old(seen.first_seen, seen.last_seen):
+            return True
+        self._young_seen.setdefault(seen.content_id, []).append(seen.location)
+        return False
+
+    def young_places(self) -> Iterator[str]:
+        """Where contents were that are gone, and not for long enough; after both witnesses were asked."""
+        young = [version for version in self.young if version.content_id not in self._old_ids]
+        for content_id, locations in self._young_seen.items():
+            yield from locations if content_id not in self._old_ids else ()
+        yield from (place for version in young for place in said_places(version))
+        yield from (location for _, location in Homes(young, self._run))
 
     def gone_for_long(self, register: Sequence[SeenContent]) -> set[str]:
         """The contents of entries that are gone for long enough, by every entry and by the live sets."""
@@ -190,7 +224,9 @@ class _Finder:
         for some in in_pieces(self._old(past.gone()), ASKED_AT_ONCE):
             times = {version.content_id: since for version, since in some}
             contradicted = self._seen_after(times)
-            yield from self._located([each for each, _ in some if each.content_id not in contradicted], times)
+            old = [each for each, _ in some if each.content_id not in contradicted]
+            self._old_ids.update(each.content_id for each in old)
+            yield from self._located(old, times)
 
     def _old(self, gone: Iterable[tuple[PastContent, datetime]]) -> Iterator[tuple[ContentVersion, datetime]]:
         """Those that are gone for long enough; keeps the others."""

@@ -8,7 +8,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 from nessie_gc_core.connectors import LiveSetStore
@@ -74,8 +74,9 @@ def hold_lease(
         lease.hold(asked + duration.total_seconds())
 
     def release() -> None:
-        for repository in repositories:
-            store.release_lease(repository, owner)
+        with ExitStack() as all_of_them:
+            for repository in repositories:
+                all_of_them.callback(store.release_lease, repository, owner)
 
     def beat() -> None:
         while not done.wait(duration.total_seconds() / 3):

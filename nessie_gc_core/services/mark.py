@@ -60,8 +60,9 @@ class MarkService(Service[Run]):
         write_id(self.parameters.write_live_set_id_to, None)
         report.started = report.started or created
         names = _Marking(self.parameters, policies, created, run).run()
-        for warning in unmatched_patterns(policies, names):
-            report.warn(warning)
+        if not any(each.unread for each in report.repositories):
+            for warning in unmatched_patterns(policies, names):
+                report.warn(warning)
         report.finished = run.clock()
         write_id(self.parameters.write_live_set_id_to, uuid.UUID(report.live_set_id))
         return report
@@ -73,6 +74,8 @@ class _Marking:
     def __init__(self, parameters: MarkParameters, policies: ReferencePolicies, created: datetime, run: Run) -> None:
         self._parameters, self._policies, self._created, self._run = parameters, policies, created, run
         self._names: list[str] = []
+        self._failed: dict[str, uuid.UUID] = {}
+        """By identity the live sets of repositories that cannot be read."""
 
     def run(self) -> Collection[str]:
         """Marks them, each in a live set of its own; gives the names of all references.
@@ -97,8 +100,19 @@ class _Marking:
                     raise
                 report.repositories[-1] = self._passed_over(named, error)
                 continue
-            first = first or id_
+            if first is None:
+                first = id_
+                self._name_after(first)
         return self._names
+
+    def _name_after(self, first: uuid.UUID) -> None:
+        """Puts the failures of repositories that came before the first readable one under ids that follow from its."""
+        store, report = self._run.store, self._run.report
+        for named in report.repositories[:-1]:
+            id_ = marked_with(first, named.repository)
+            store.start_identify(id_, repository=named.repository, created=self._created)
+            store.finish_identify(id_, at=self._run.clock(), failure=named.unread)
+            store.delete(self._failed[named.repository])
 
     def _passed_over(self, named: MarkedRepository, error: NessieGcError) -> MarkedRepository:
         """A repository that cannot be read, as the report names it.
@@ -106,6 +120,7 @@ class _Marking:
         Raises:
             SafetyError: nothing is known of it.
         """
+        self._failed[named.repository] = uuid.UUID(named.live_set_id)
         known, reason = newest(self._run, named.repository), one_line(error)
         self._run.report.unreadable[named.address] = reason
         self._run.report.warn(
@@ -116,11 +131,11 @@ class _Marking:
     def _mark(self, id_: uuid.UUID, identity: str, repository: RepositoryConnector, listed: datetime) -> None:
         """Marks one repository; its live set says how that ended."""
         run, store = self._run, self._run.store
-        warning = left_behind(repository, identity, store)
-        if warning is not None:
-            run.report.warn(warning)
         store.start_identify(id_, repository=identity, created=self._created, policies=self._policies.to_texts())
         try:
+            warning = left_behind(repository, identity, store)
+            if warning is not None:
+                run.report.warn(warning)
             with run.report.phase("mark"):
                 self._walk(id_, repository, listed)
         except BaseException as error:

@@ -69,25 +69,20 @@ def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
     repositories = dict(zip(identities(run), run.repositories, strict=True))
     check_made_from(live_set, repositories)
     _check_together(run.store, live_set, repositories)
+    chosen = next(iter(repositories)) if run.resources.chosen else live_set.repository
+    if chosen != live_set.repository:
+        raise SafetyError(
+            f"live set {live_set.id} is for work on {live_set.repository} or on all: to work on {chosen} alone, mark "
+            "with it as `repository`"
+        )
     yield Member(repository=repositories.pop(live_set.repository), live_set=live_set)
-    for identity, repository in repositories.items():
+    for number, (identity, repository) in enumerate(repositories.items(), 1):
         found = _stored(run.store, marked_with(live_set.id, identity))
-        why = _why_unread(found)
-        if why is None and found is not None:
-            yield Member(repository=repository, live_set=found)
+        if found is not None and found.status is not LiveSetStatus.IDENTIFY_FAILED:
+            yield Member(repository=repository, live_set=found, number=number)
             continue
-        if run.resources.chosen and repository is run.repositories[0]:
-            raise SafetyError(f"{identity} is to be worked on, and {why}: mark again")
-        yield Member(repository=repository, live_set=newest(run, identity), unread=why)
-
-
-def _why_unread(live_set: LiveSet | None) -> str | None:
-    """Why nothing that was marked together with others tells what a repository needs."""
-    if live_set is None:
-        return "it was not marked with the others"
-    if live_set.status is LiveSetStatus.IDENTIFY_FAILED:
-        return f"its mark failed: {live_set.error_message}"
-    return "its mark did not end" if live_set.status is LiveSetStatus.IDENTIFY_IN_PROGRESS else None
+        why = "it was not marked with the others" if found is None else f"its mark failed: {found.error_message}"
+        yield Member(repository=repository, live_set=newest(run, identity), number=number, unread=why)
 
 
 def newest(run: Run, identity: str) -> LiveSet:
@@ -124,6 +119,9 @@ def delete_together(store: LiveSetStore, live_set_id: UUID) -> None:
 def _check_together(store: LiveSetStore, live_set: LiveSet, repositories: Iterable[str]) -> None:
     """Refuses a live set that is not the first of those that were marked together, or without one of the others."""
     group = together(store, live_set)
+    for each in group[1:]:
+        if each.status is LiveSetStatus.IDENTIFY_IN_PROGRESS:
+            raise SafetyError(f"live set {each.id} of {each.repository} is still being marked: wait, or mark again")
     if group[0].id != live_set.id:
         raise SafetyError(f"live set {live_set.id} was marked together with others: give the first, {group[0].id}")
     if is_of_several(live_set.id):

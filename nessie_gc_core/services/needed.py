@@ -234,9 +234,7 @@ def _remember(homes: pa.Table, shared: pa.Table, rules: LocationRules, run: Swee
         _remember_in(run, homes, shared, rules)
         return
     for each in run.each():
-        ids = pa.array(sorted(run.store.content_ids(each.live_set.id)), pa.string())
-        mine, mine_shared = (table.filter(pc.is_in(table.column("content_id"), ids)) for table in (homes, shared))
-        _remember_in(each, mine, mine_shared, rules)
+        _remember_in(each, each.members[0].mine(homes), each.members[0].mine(shared), rules)
 
 
 def _remember_in(run: SweepRun, homes: pa.Table, shared: pa.Table, rules: LocationRules) -> None:
@@ -267,8 +265,7 @@ def _keep_to_chosen(plan: SweepPlan, run: SweepRun, homes: Iterable[pa.Table], d
     """Takes out the places of all repositories but the one that is worked on, where one is chosen."""
     if run.chosen is None:
         return
-    ids = pa.array(sorted(run.store.content_ids(run.chosen.live_set.id)), pa.string())
-    mine = itertools.chain(*(_raw_locations(t.filter(pc.is_in(t.column("content_id"), ids))) for t in homes))
+    mine = itertools.chain(*(_raw_locations(run.chosen.mine(table)) for table in homes))
     places = map(plan.rules.place_prefix_or_none, (*mine, *(each.location for each in dropped)))
     plan.keep(place for place in places if place is not None)
 

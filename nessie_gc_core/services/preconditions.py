@@ -41,7 +41,8 @@ def check_age(live_set: LiveSet, now: datetime, max_age: timedelta) -> None:
         )
     if now - live_set.created > max_age:
         raise SafetyError(
-            f"live set {live_set.id} is {now - live_set.created} old, `max_live_set_age` is {max_age}: mark again"
+            f"live set {live_set.id} of {live_set.repository} is {now - live_set.created} old, `max_live_set_age` is "
+            f"{max_age}: mark again"
         )
 
 

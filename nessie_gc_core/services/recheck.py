@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.moved import HeadsMoved, expand_moved, find_moved
@@ -15,8 +16,9 @@ from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.members import READ_ERRORS
 from nessie_gc_core.services.run import Member, SweepRun
-from nessie_gc_core.services.scope import Scope
+from nessie_gc_core.services.scope import Scope, qualified
 from nessie_gc_core.services.shared_places import freeze_for_unread
 
 _BECAME_LIVE = "a reference that is new or moved reaches it"
@@ -65,16 +67,23 @@ class Recheck:
         return spare(verdicts, self._newly_live, _BECAME_LIVE)
 
     def _moved(self, member: Member, before: tuple[ReferenceHead, ...]) -> HeadsMoved:
-        """What moved in one repository; nothing is asked of one that cannot be read, whose files all stay."""
-        if member.unread is not None:
+        """What moved in one repository since its live set; of one that still cannot be read nothing is known."""
+        try:
+            return self._walked(member, before)
+        except READ_ERRORS:
+            if member.unread is None:
+                raise
             return HeadsMoved(references=0, versions=(), heads=before)
+
+    def _walked(self, member: Member, before: tuple[ReferenceHead, ...]) -> HeadsMoved:
         live_set, parameters = member.live_set, self._run.parameters
         recorded = {head.name: head.policy for head in live_set.heads}
         policies = ReferencePolicies.from_texts(live_set.policies, recorded)
         with self._run.choice.open(VisitedDeduplicator, parameters.visited) as deduplicator:
-            return find_moved(
+            found = find_moved(
                 member.repository, before, policies, deduplicator, parallelism=parameters.identify_parallelism
             )
+        return replace(found, versions=list(qualified(found.versions, member)))
 
     def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> None:
         """Expands what became live in each repository, and remembers its files; what cannot be read is frozen."""

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsFormerIdentities
 from nessie_gc_core.connectors.live_set_store import lease_held
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.live_sets import RepositoryRecords
+from nessie_gc_core.model.live_sets import LiveSetStatus, RepositoryRecords
+from nessie_gc_core.services.members import together
+
+_DONE = frozenset({LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.IDENTIFY_FAILED})
+"""Nobody sweeps a live set of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class RecordsService:
             raise ConfigurationError(
                 f"the store has no records under {source!r}; its live sets say which repository each is of"
             )
+        self._check_together(source)
         if not dry_run:
             return self.store.move_records(source, target)
         for repository in (source, target):
@@ -37,6 +42,17 @@ class RecordsService:
             if holder is not None:
                 raise lease_held(repository, holder)
         return found
+
+    def _check_together(self, source: str) -> None:
+        """Refuses to tear apart live sets that were marked together: their ids follow from the identities."""
+        for live_set in self.store.live_sets():
+            if live_set.repository != source or live_set.status in _DONE:
+                continue
+            if len(together(self.store, live_set)) > 1:
+                raise ConfigurationError(
+                    f"live set {live_set.id} of {source} was marked together with others and is not done with: sweep "
+                    "it, or delete it, first"
+                )
 
 
 def left_behind(repository: RepositoryConnector, identity: str, store: LiveSetStore) -> str | None:

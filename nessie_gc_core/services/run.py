@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+import pyarrow as pa
+
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
@@ -92,6 +94,10 @@ class Run:
         return SweepRun(**mine, members=tuple(members), lease=lease, parameters=parameters)
 
 
+_PARTS = "\x1f"
+"""Parts the number of a repository from the id of a content; no server gives such an id."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
     """One of the repositories that are swept together, and what is known of it."""
@@ -99,8 +105,31 @@ class Member:
     repository: RepositoryConnector
     live_set: LiveSet
     """What was marked of it together with the others; where it could not be read, the newest that was ever marked."""
+    number: int = 0
+    """Tells it from the others of a run; the first is 0."""
     unread: str | None = None
     """Why it could not be read: then all that it ever had is left alone (S6)."""
+
+    def qualified(self, content_id: str) -> str:
+        """A content id of this repository, as relations have it: others may have the same one (S1).
+
+        Those of the first are what they are.
+        """
+        return f"{self.number}{_PARTS}{content_id}" if self.number else content_id
+
+    def own(self, content_id: str) -> str | None:
+        """The same way back; ``None`` for a content of another repository."""
+        number, parts, own = content_id.partition(_PARTS)
+        if not parts or not number.isdigit():
+            return content_id if not self.number else None
+        return own if int(number) == self.number else None
+
+    def mine(self, table: pa.Table) -> pa.Table:
+        """The rows of a table with ``content_id`` that are of this repository, their ids as it has them."""
+        own = [self.own(content_id) for content_id in table.column("content_id").to_pylist()]
+        column = table.schema.get_field_index("content_id")
+        ids = pa.array(own, pa.string())
+        return table.set_column(column, table.schema.field(column), ids.fill_null("")).filter(ids.is_valid())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +163,11 @@ class SweepRun(Run):
         if len(self.members) == 1 or not self.resources.chosen:
             return None
         return next(member for member in self.members if member.repository is self.repositories[0])
+
+    @property
+    def worked_on(self) -> tuple[Member, ...]:
+        """The members of which this is the sweep; the others only say what they need."""
+        return self.read if self.chosen is None else (self.chosen,)
 
     def each(self) -> Iterator[SweepRun]:
         """The same run for every repository that could be read, as if it were the only one."""

@@ -13,11 +13,10 @@ from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.algorithms.unknown import UnknownFinder
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
-from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.run import Member, SweepRun
 
 ASKED_AT_ONCE = 1000
 """Of how many contents the live-set store is asked at once."""
@@ -80,25 +79,43 @@ def readers_of(types: Iterable[str], run: SweepRun) -> list[type[ContentToFiles]
 
 
 def versions_of_all(run: SweepRun) -> Iterator[ContentVersion]:
-    """The content versions of all live sets of a run."""
-    return (version for member in run.members for version in run.store.content_versions(member.live_set.id))
+    """The content versions of all live sets of a run, their ids qualified."""
+    return (
+        version
+        for member in run.members
+        for version in qualified(run.store.content_versions(member.live_set.id), member)
+    )
+
+
+def qualified(versions: Iterable[ContentVersion], member: Member) -> Iterator[ContentVersion]:
+    """The same content versions, their ids qualified."""
+    if not member.number:
+        yield from versions
+        return
+    for version in versions:
+        yield replace(version, content_id=member.qualified(version.content_id))
 
 
 def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[ContentToFiles]]) -> UnknownFinder:
     """What finds out which contents of the run's live sets are unknown."""
-    remembered = [_remembered(run.store, member.live_set) for member in run.members]
+    remembered = [_remembered(run.store, member) for member in run.members]
     return UnknownFinder(engine=run.engine, remembered=remembered, rules=plan.rules, choice=run.choice, readers=readers)
 
 
-def _remembered(store: LiveSetStore, live_set: LiveSet) -> Remembered:
-    """What the store knows of the contents of one live set."""
+def _remembered(store: LiveSetStore, member: Member) -> Remembered:
+    """What the store knows of the contents of one repository; ids are qualified."""
+    live_set = member.live_set
+
+    def own(ids: Iterable[str]) -> Iterator[list[str]]:
+        return in_pieces((id_ for id_ in map(member.own, ids) if id_ is not None), ASKED_AT_ONCE)
+
     return Remembered(
         versions_of=lambda ids: (
-            v for some in in_pieces(ids, ASKED_AT_ONCE) for v in store.content_versions(live_set.id, content_ids=some)
+            v for some in own(ids) for v in qualified(store.content_versions(live_set.id, content_ids=some), member)
         ),
         locations_of=lambda ids: (
-            (seen.content_id, seen.location)
-            for some in in_pieces(ids, ASKED_AT_ONCE)
+            (member.qualified(seen.content_id), seen.location)
+            for some in own(ids)
             for seen in store.seen_contents(live_set.repository, content_ids=some)
         ),
         tombstones=lambda paths: store.tombstones(live_set.repository, paths),

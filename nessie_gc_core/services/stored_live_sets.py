@@ -15,6 +15,7 @@ from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.members import together
 from nessie_gc_core.services.preconditions import check_swept
 
 _AT_REST = frozenset({LiveSetStatus.IDENTIFY_FAILED, LiveSetStatus.EXPIRY_SUCCESS})
@@ -103,6 +104,8 @@ class LiveSetService:
     def delete(self, live_set_id: UUID | str, *, discard_deferred: bool = False) -> LiveSet:
         """Deletes the rows of a live set, and not one file; gives it as it was.
 
+        Those that were marked together with it go as well, for none of them can be swept without the others.
+
         One that says that it is being marked is deleted like any other: a mark holds no lease, and one that was killed
         leaves that status behind for ever. A mark that still runs then ends with an error.
 
@@ -115,20 +118,25 @@ class LiveSetService:
             LiveSetStateError: it has deferred deletions that are not run yet.
             LeaseHeldError: somebody collects its repository, and may be working with it.
         """
-        live_set = self.store.get(as_id(live_set_id))
-        live_set_id = live_set.id
+        asked = self.store.get(as_id(live_set_id))
         with ExitStack() as stack:
-            if live_set.status not in _AT_REST or self._deferred(live_set_id) != (0, 0):
-                stack.enter_context(self._alone(live_set))
-            files, bytes_ = self._deferred(live_set_id)
-            if files and not discard_deferred:
-                raise LiveSetStateError(
-                    f"live set {live_set_id} has {files:,} deferred deletions ({bytes_:,} bytes) that are not run yet: "
-                    f"run `deferred_deletes(live_set_id={live_set_id})` first, or add `discard_deferred`, "
-                    "and the next sweep finds the files again"
-                )
-            self.store.delete(live_set_id)
-        return live_set
+            group = together(self.store, asked)
+            for live_set in group:
+                if live_set.status not in _AT_REST or self._deferred(live_set.id) != (0, 0):
+                    stack.enter_context(self._alone(live_set))
+                self._check_deferred(live_set.id, discard_deferred=discard_deferred)
+            for live_set in group:
+                self.store.delete(live_set.id)
+        return asked
+
+    def _check_deferred(self, live_set_id: UUID, *, discard_deferred: bool) -> None:
+        files, bytes_ = self._deferred(live_set_id)
+        if files and not discard_deferred:
+            raise LiveSetStateError(
+                f"live set {live_set_id} has {files:,} deferred deletions ({bytes_:,} bytes) that are not run yet: "
+                f"run `deferred_deletes(live_set_id={live_set_id})` first, or add `discard_deferred`, "
+                "and the next sweep finds the files again"
+            )
 
     @contextmanager
     def _alone(self, live_set: LiveSet) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 from uuid import UUID
@@ -114,8 +114,9 @@ class SweepService(Service[Run]):
             return self._sweep(sweep_run)
 
     def _check_status(self, run: SweepRun) -> None:
-        for live_set in self._to_sweep(run):
-            check_marked(live_set, resume=self.parameters.resume)
+        for live_set in reversed(self._to_sweep(run)):
+            named = replace(live_set, id=run.live_set.id)  # one id names them all
+            check_marked(named, resume=self.parameters.resume)
             if live_set.is_of_expiry and type(self.directions.purpose) is Purpose:
                 raise LiveSetStateError(
                     f"live set {live_set.id} is of an expiry, which a sweep cannot finish: run `expire_snapshots` again"
@@ -126,9 +127,7 @@ class SweepService(Service[Run]):
 
         Where one repository is chosen, the others are not swept: their live sets only say what is needed.
         """
-        if run.chosen is not None:
-            return [run.chosen.live_set]
-        first, *others = (member.live_set for member in run.read)
+        first, *others = (member.live_set for member in run.worked_on)
         done = LiveSetStatus.EXPIRY_SUCCESS if self.parameters.resume else None
         return [*(live_set for live_set in others if live_set.status is not done), first]
 

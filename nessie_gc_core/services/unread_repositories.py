@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import home_of_metadata
+from nessie_gc_core.services.places import marked_live_sets
 from nessie_gc_core.services.run import Member, SweepRun
 
 
@@ -28,7 +28,7 @@ def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table)
         plan.unreadable[member.repository.address()] = member.unread
         reason = f"{repository} has, or had, files here, and cannot be read: {member.unread}"
         prefixes = set[str]()
-        for raw in {*_remembered(member, run), *_among(homes, member, run)}:
+        for raw in {*_remembered(member, run), *_among(homes, member)}:
             try:
                 prefixes.add(plan.rules.canonical_prefix(raw))
             except UnknownLocationError as error:
@@ -38,18 +38,20 @@ def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table)
 
 
 def _remembered(member: Member, run: SweepRun) -> Iterator[str]:
-    """Raw or canonical locations of all that was ever seen of a repository, and what its newest live set says."""
-    yield from (seen.location for seen in run.store.seen_contents(member.live_set.repository))
-    for version in run.store.content_versions(member.live_set.id):
-        if version.metadata_location is not None:
-            yield home_of_metadata(version.metadata_location)
-        if version.location is not None:
-            yield version.location
+    """Raw or canonical locations of all that was ever seen of a repository, and what its live sets say."""
+    repository = member.live_set.repository
+    yield from (seen.location for seen in run.store.seen_contents(repository))
+    for live_set in marked_live_sets(run):
+        if live_set.repository != repository:
+            continue
+        for version in run.store.content_versions(live_set.id):
+            if version.metadata_location is not None:
+                yield home_of_metadata(version.metadata_location)
+            if version.location is not None:
+                yield version.location
 
 
-def _among(homes: tuple[pa.Table, ...], member: Member, run: SweepRun) -> Iterator[str]:
+def _among(homes: tuple[pa.Table, ...], member: Member) -> Iterator[str]:
     """Raw locations that the metadata of its contents says."""
-    ids = pa.array(sorted(run.store.content_ids(member.live_set.id)), pa.string())
     for table in homes:
-        mine = table.filter(pc.is_in(table.column("content_id"), ids))
-        yield from (raw for raw in mine.column("location").to_pylist() if raw is not None)
+        yield from (raw for raw in member.mine(table).column("location").to_pylist() if raw is not None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from collected_scenes import CollectedScenes
 from collecting import LakeServices, in_memory, spark_engine
-from lakes_by_hand import lake_at
+from lakes_by_hand import LakeBeside, lake_at
 from nessie_gc_memory import MemoryLake
 from scenes import START
 
@@ -40,6 +40,18 @@ def services(lake: MemoryLake) -> Iterator[LakeServices]:
     """What collects the lake in memory, on the local engine."""
     with in_memory(lake) as services:
         yield services
+
+
+@pytest.fixture
+def beside(lake: MemoryLake) -> MemoryLake:
+    """A second lake, with a history of its own over the same objects."""
+    return LakeBeside(lake)
+
+
+@pytest.fixture
+def together(services: LakeServices, beside: MemoryLake) -> LakeServices:
+    """What collects both in one run."""
+    return services.together_with(beside)
 
 
 @pytest.fixture
