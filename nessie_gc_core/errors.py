@@ -67,6 +67,18 @@ class MissingFileError(UnreadableFileError, FileNotFoundError):
     """A file that decides what is live does not exist."""
 
 
+class UnwritableFileError(NessieGcError, OSError):
+    """A file cannot be written; nothing names it, and what a failed attempt left of it is garbage."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"cannot write {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[UnwritableFileError], tuple[str, str]]:
+        return (type(self), (self.path, self.reason))
+
+
 class ListingError(NessieGcError, OSError):
     """A location cannot be listed, or its listing cannot be trusted; the location stays as it is."""
 

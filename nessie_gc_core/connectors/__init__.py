@@ -1,7 +1,12 @@
 """The abstract contracts that plugins implement; everything a connector author imports."""
 
 from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic
-from nessie_gc_core.connectors.content_to_files import ContentToFiles, SupportsKindOfName, SupportsTableMetadata
+from nessie_gc_core.connectors.content_to_files import (
+    ContentToFiles,
+    SupportsKindOfName,
+    SupportsSnapshotRemoval,
+    SupportsTableMetadata,
+)
 from nessie_gc_core.connectors.file_deleter import FileDeleter, SupportsEmptyDirectories
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
@@ -21,7 +26,7 @@ from nessie_gc_core.connectors.repository import (
     SupportsFormerIdentities,
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
-from nessie_gc_core.connectors.snapshot_expiry import SupportsSnapshotExpiry
+from nessie_gc_core.connectors.snapshot_expiry import SupportsMetadataCommits, SupportsSnapshotExpiry
 from nessie_gc_core.connectors.table_catalog import OpenCatalog, TableCatalog
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
@@ -45,8 +50,10 @@ __all__ = [
     "SupportsKindOfName",
     "SupportsLeftAlone",
     "SupportsLookUp",
+    "SupportsMetadataCommits",
     "SupportsSharedClock",
     "SupportsSnapshotExpiry",
+    "SupportsSnapshotRemoval",
     "SupportsSplitListing",
     "SupportsSqlSchema",
     "SupportsStoreClock",

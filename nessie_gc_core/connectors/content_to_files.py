@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
 from types import MappingProxyType
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -152,4 +153,33 @@ class SupportsTableMetadata(Protocol):
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.
+        """
+
+
+@runtime_checkable
+class SupportsSnapshotRemoval(Protocol):
+    """A reader that can write as well: new metadata of a table, from which snapshots are left out.
+
+    Only services that write ask for it. The account needs the right to write new files into the folder.
+    """
+
+    def write_without(
+        self, version: ContentVersion, snapshot_ids: Collection[int], *, folder: str, now: datetime
+    ) -> str:
+        """Writes a new metadata file beside that of a version, and gives its raw path.
+
+        It says of the table what that of the version says, fields that the reader does not know included, but for the
+        snapshots and what belongs to them alone. Nothing is written over, nothing is deleted, and nothing names the
+        new file until somebody commits it.
+
+        Args:
+            version: the version.
+            snapshot_ids: the snapshots that are left out.
+            folder: raw place of the new file, with a slash at its end.
+            now: the time for the new file, UTC.
+
+        Raises:
+            SafetyError: the version, or the metadata itself, needs one of the snapshots (``TableMetadata.held``).
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.
+            UnwritableFileError: the file cannot be written.
         """

@@ -98,6 +98,9 @@ class TableMetadata:
     """Names of the fields of all partition specs."""
     metadata_bytes: int | None = None
     """Size of the metadata file in bytes, as it is stored; ``None``: not known."""
+    held: frozenset[int] = frozenset()
+    """Snapshots that have to stay listed whatever their age, as far as its reader says: the metadata's own current one,
+    those of its branches and tags, and those that write-audit-publish staged."""
 
     @classmethod
     def parse(

@@ -18,6 +18,13 @@ def write_paths(properties: Mapping[str, object]) -> Sequence[str]:
     return list(dict.fromkeys(path for path in found if isinstance(path, str)))
 
 
+def metadata_folder(location: str, properties: Mapping[str, object]) -> str:
+    """The raw place of a table's next metadata file, with a slash at its end, where Iceberg's writers put it."""
+    named = properties.get("write.metadata.path")
+    folder = named if isinstance(named, str) and named else f"{location.rstrip('/')}/metadata"
+    return folder.rstrip("/") + "/"
+
+
 def gc_enabled(properties: Mapping[str, object]) -> bool:
     """Whether files of a table with these properties may be deleted.
 

@@ -21,12 +21,13 @@ from nessie_gc_core.model.repository import (
 )
 from nessie_gc_core.testing.demands import demands, possible
 from nessie_gc_core.testing.not_possible import NotPossible
+from nessie_gc_core.testing.repository_commits import RepositoryCommitTests
 from nessie_gc_core.testing.repository_situations import OpenRepository, RepositorySituationTests, longest
 
 Identity = tuple[str, str, str | None, int | None, str | None]
 
 
-class RepositoryConnectorContract(RepositorySituationTests):
+class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -55,6 +56,8 @@ class RepositoryConnectorContract(RepositorySituationTests):
         away again.
         ``expirable``: for connectors that can expire snapshots, the reference of a table with a branch ``main`` and
         more than one snapshot, or ``NotPossible``.
+        ``committable``: for connectors that can commit metadata, a branch with an Iceberg table, or ``NotPossible``;
+        what the kit commits to it stays.
         ``missing_commit_id``: a well-formed commit id that the repository does not have.
         ``secrets``: texts that may not appear in the identity, in any repr, or in an error.
 

@@ -5,12 +5,13 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
+from uuid import uuid4
 
 import pytest
 
 from faulty import fault
 from nessie_gc_core.connectors import ContentToFiles
-from nessie_gc_core.errors import MissingFileError, UnreadableFileError
+from nessie_gc_core.errors import MissingFileError, SafetyError, UnreadableFileError
 from nessie_gc_core.model import ContentVersion, ReachableFile, StoredNames, TableMetadata, Traffic
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 
@@ -380,6 +381,64 @@ class Tables(GoodReader):
 
 class TestTables(ReaderTests):
     connector = Tables
+
+
+class Writes(Tables):
+    """Writes new metadata beside the old."""
+
+    def write_without(self, version, snapshot_ids, *, folder, now):
+        found = self.read(version.metadata_location)
+        if version.snapshot_id in snapshot_ids:
+            raise SafetyError(f"{version.content_key} needs the snapshot {version.snapshot_id}")
+        found["lists"] = {key: path for key, path in found["lists"].items() if int(key) not in snapshot_ids}
+        return self.write(f"{folder}{uuid4()}", found)
+
+    def write(self, path, found):
+        Path(path).write_text(json.dumps(found))
+        return path
+
+
+class TestWrites(ReaderTests):
+    connector = Writes
+
+
+SAYS_THE_SAME = "test_metadata_without_a_snapshot_says_the_same_of_all_else"
+NOT_OVER = "test_nothing_is_written_over"
+NEEDED = "test_s25_metadata_is_never_without_what_its_version_needs"
+NOT_OF_UNREADABLE = "test_nothing_is_written_of_metadata_that_cannot_be_read"
+
+
+@fault(ReaderTests, SAYS_THE_SAME, "SupportsSnapshotRemoval: new metadata lists all snapshots but those")
+class LeavesNothingOut(Writes):
+    def write_without(self, version, snapshot_ids, *, folder, now):
+        return super().write_without(version, (), folder=folder, now=now)
+
+
+@fault(ReaderTests, SAYS_THE_SAME, "SupportsSnapshotRemoval: new metadata lists all snapshots but those")
+class ForgetsWhatItDoesNotKnow(Writes):
+    def write(self, path, found):
+        return super().write(path, {**found, "writes_to": []})
+
+
+@fault(ReaderTests, NOT_OVER, "SupportsSnapshotRemoval: each new metadata file has a name of its own")
+class WritesOver(Writes):
+    def write(self, path, found):
+        return super().write(path.rpartition("/")[0] + "/next", found)
+
+
+@fault(ReaderTests, NEEDED, "S25: SupportsSnapshotRemoval: raise SafetyError where a version needs")
+class WritesWithoutTheCurrent(Writes):
+    def write_without(self, version, snapshot_ids, *, folder, now):
+        return super().write_without(replace(version, snapshot_id=None), snapshot_ids, folder=folder, now=now)
+
+
+@fault(ReaderTests, NOT_OF_UNREADABLE, "S6: SupportsSnapshotRemoval: missing and unreadable metadata are errors")
+class WritesOfNothing(Writes):
+    def read(self, path):
+        try:
+            return super().read(path)
+        except UnreadableFileError:
+            return {"location": "file:///t", "lists": {}, "writes_to": []}
 
 
 OF_THE_VERSION = "test_the_metadata_of_a_table_is_that_of_the_version"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -13,12 +13,22 @@ from nessie_gc_ledger import LedgerRepository
 from faulty import fault
 from nessie_gc_core.errors import (
     CommitConflictError,
+    ConfigurationError,
     NessieGcError,
     ReferenceNotFoundError,
     RepositoryError,
     ServiceUnavailableError,
 )
-from nessie_gc_core.model import OperationKind, ReferenceKind, RefType, Snapshot, SnapshotRef, TableMetadata
+from nessie_gc_core.model import (
+    LogEntry,
+    Operation,
+    OperationKind,
+    ReferenceKind,
+    RefType,
+    Snapshot,
+    SnapshotRef,
+    TableMetadata,
+)
 
 
 class GoodRepository(LedgerRepository):
@@ -61,6 +71,50 @@ class GoodExpiry(GoodRepository):
         self.now[table.reference] = replace(now, snapshots=left, metadata_log=log, metadata_location=f"m{len(log)}")
 
 
+class GoodCommits(GoodRepository):
+    """Takes commits, which it keeps in memory."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.made = {}
+        self.heads = {}
+
+    def references(self):
+        for each in super().references():
+            yield replace(each, commit_id=self.heads.get(each.name, each.commit_id))
+
+    def commit_log(self, reference):
+        while reference.commit_id in self.made:
+            entry, _ = self.made[reference.commit_id]
+            yield entry
+            reference = replace(reference, commit_id=entry.parent_id)
+        yield from super().commit_log(reference)
+
+    def contents(self, reference):
+        if reference.commit_id in self.made:
+            return iter(self.made[reference.commit_id][1])
+        return super().contents(reference)
+
+    def commit_metadata(self, branch, changes, *, message):
+        if branch.kind is ReferenceKind.TAG:
+            raise ConfigurationError("it is a tag")
+        now = self.now(branch)
+        if now.commit_id != branch.commit_id:
+            raise CommitConflictError("a table has changed")
+        changed = {version.content_id: self.changed(version, path) for version, path in changes}
+        visible = [changed.get(each.content_id, each) for each in self.contents(now)]
+        puts = tuple(Operation(kind=OperationKind.PUT, content_key=each.content_key, content=each) for each in visible)
+        made = {"commit_id": f"k{len(self.made)}", "parent_id": now.commit_id, "commit_time": datetime.now(UTC)}
+        self.made[made["commit_id"]] = (LogEntry(**made, operations=puts), visible)
+        self.heads[branch.name] = made["commit_id"]
+
+    def now(self, branch):
+        return next(each for each in self.references() if each.name == branch.name)
+
+    def changed(self, version, path):
+        return replace(version, metadata_location=path)
+
+
 def table(name):
     snapshots = tuple(Snapshot(snapshot_id=i, parent_id=i - 1 or None, timestamp_ms=i) for i in (1, 2, 3))
     main = SnapshotRef(snapshot_id=3, type=RefType.BRANCH)
@@ -87,6 +141,14 @@ class RepositoryTests(example.TestLedgerRepository):
     @pytest.fixture
     def expirable(self):
         return "main"
+
+    @pytest.fixture
+    def committable(self):
+        return "main"
+
+
+class TestGoodCommits(RepositoryTests):
+    connector = GoodCommits
 
 
 class TestGood(RepositoryTests):
@@ -406,3 +468,35 @@ class ExpiresMore(GoodExpiry):
 class ExpiresWhatMoved(GoodExpiry):
     def remove_snapshots(self, table, removal):
         super().remove_snapshots(self.now[table.reference], removal)
+
+
+CHANGES_METADATA = "test_a_commit_changes_the_metadata_file_and_nothing_else"
+
+
+@fault(RepositoryTests, CHANGES_METADATA, "SupportsMetadataCommits: a commit gives the tables that it names other")
+class CommitsAnotherSnapshot(GoodCommits):
+    def changed(self, version, path):
+        return replace(super().changed(version, path), snapshot_id=-1)
+
+
+@fault(RepositoryTests, CHANGES_METADATA, "SupportsMetadataCommits: a commit gives the tables that it names other")
+class CommitsToAllReferences(GoodCommits):
+    def commit_metadata(self, branch, changes, *, message):
+        super().commit_metadata(branch, changes, message=message)
+        self.heads.update({each.name: self.heads[branch.name] for each in self.references()})
+
+
+@fault(
+    RepositoryTests,
+    "test_a_table_that_has_changed_since_is_a_conflict",
+    "SupportsMetadataCommits: where a table has changed since",
+)
+class CommitsOverOthers(GoodCommits):
+    def commit_metadata(self, branch, changes, *, message):
+        super().commit_metadata(replace(self.now(branch), kind=branch.kind), changes, message=message)
+
+
+@fault(RepositoryTests, "test_nothing_is_committed_to_a_tag", "SupportsMetadataCommits: nothing is committed to a tag")
+class CommitsToTags(GoodCommits):
+    def commit_metadata(self, branch, changes, *, message):
+        super().commit_metadata(replace(branch, kind=ReferenceKind.BRANCH), changes, message=message)

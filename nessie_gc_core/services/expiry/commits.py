@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 _FEWEST = 100
 """Commits of so few snapshots are not cut further where a server refuses them."""
-_SECONDS = 0.1
+SECONDS = 0.1
 """How long it waits after the first conflict; twice as long after each further one."""
 
 
@@ -97,7 +97,7 @@ class Committer:
                 if attempt == self.retries:
                     raise
                 log.info("%s; trying again", error)
-                self.wait(_SECONDS * 2**attempt)
+                self.wait(SECONDS * 2**attempt)
                 continue
             except CommitUnknownError as error:
                 try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from nessie_gc_core.algorithms.retention import Retention
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -21,7 +21,12 @@ from nessie_gc_core.services.finding_parameters import (
     min_age_option,
     no_age_floor_option,
 )
-from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.mark_parameters import (
+    MarkParameters,
+    cutoff_option,
+    cutoff_ref_time_option,
+    default_cutoff_option,
+)
 from nessie_gc_core.services.parameters import (
     DeletionParameters,
     SweepParameters,
@@ -29,6 +34,7 @@ from nessie_gc_core.services.parameters import (
 )
 
 EXPIRY = "Snapshots"
+HISTORY = "Repositories with a history"
 _WORDS = ("older-than", "retain-last", "max-ref-age")
 
 
@@ -70,6 +76,16 @@ class ExpireSnapshotsParameters(DeletionParameters):
     commit_retries: int = option(
         4, section=EXPIRY, minimum=0, help="How often a commit is repeated that met another one."
     )
+    branch: Sequence[str] = option(
+        (),
+        section=HISTORY,
+        metavar="PATTERN",
+        whole=True,
+        help="Commit to Nessie branches whose whole name matches a regular expression; without it, to none.",
+    )
+    default_cutoff: str = default_cutoff_option()
+    cutoff: Sequence[str] = cutoff_option()
+    cutoff_ref_time: datetime | None = cutoff_ref_time_option()
     min_age: timedelta = min_age_option()
     no_age_floor: bool = no_age_floor_option()
     max_delete_percent: float | None = max_delete_percent_option()
@@ -94,6 +110,16 @@ class ExpireSnapshotsParameters(DeletionParameters):
         """The mark before it: every listed snapshot is live, but those that expire."""
         return part_of(self, MarkParameters, default_cutoff="NONE", cutoff=())
 
+    @property
+    def mark_of_history(self) -> MarkParameters:
+        """The mark of a repository with a history: its live commits say which snapshots stay listed."""
+        return part_of(self, MarkParameters)
+
+    @property
+    def branches(self) -> tuple[re.Pattern[str], ...]:
+        """Patterns of the branches that are committed to."""
+        return compiled("branch", self.branch)
+
     def retentions(self, now: datetime) -> Retentions:
         """The rules for each table; durations count back from ``now``.
 
@@ -116,8 +142,37 @@ class ExpireSnapshotsParameters(DeletionParameters):
         """
         DeletionParameters.check(self, choice)
         AgeLimit(min_age=self.min_age).check(floor=not self.no_age_floor)
-        self.retentions(datetime.fromisoformat("2026-01-01T00:00:00+00:00"))
-        _ = self.patterns
+        now = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+        self.retentions(now)
+        self.mark_of_history.policies(now)
+        _ = self.patterns, self.branches
+
+    def check_without_history(self) -> None:
+        """Refuses what only means something where a repository has branches.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        if self.branch:
+            raise ConfigurationError("`branch` is for repositories with branches, such as Nessie; leave it out")
+
+    def check_with_history(self) -> None:
+        """Refuses what means nothing where a repository has a history, and asks for the branches.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        if not self.branch:
+            raise ConfigurationError(
+                "this repository has branches: name those that may get a commit with `branch`, such as `branch` main"
+            )
+        ages = [self.max_ref_age, *(each.max_ref_age for _, each in self.retentions(datetime.now(UTC)).by_pattern)]
+        if any(age is not None for age in ages):
+            raise ConfigurationError("`max_ref_age` is for plain catalogs: tags and branches in the metadata stay here")
+        if self.clean_expired_metadata:
+            raise ConfigurationError("`clean_expired_metadata` is for plain catalogs: schemas and specs stay here")
+        if self.outcomes_to is not None:
+            raise ConfigurationError("`outcomes_to` is for what deletes files, which only 'gc' does here; leave it out")
 
 
 @dataclass(frozen=True, slots=True)

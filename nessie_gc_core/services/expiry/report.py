@@ -22,6 +22,8 @@ class ExpiredTable:
 
     table: str
     """Its dotted name."""
+    reference: str | None = None
+    """The branch on which it is; ``None`` in a catalog without branches."""
     outcome: Committed
     """What became of the commit."""
     reason: str | None = None
@@ -43,6 +45,7 @@ class ExpiredTable:
         """As JSON shows it."""
         return {
             "table": self.table,
+            "reference": self.reference,
             "outcome": self.outcome.value,
             "reason": self.reason,
             "snapshots": self.snapshots,
@@ -55,11 +58,13 @@ class ExpiredTable:
 
     def __str__(self) -> str:
         """One line."""
+        name = self.table if self.reference is None else f"{self.table} on {self.reference}"
         if self.outcome is not Committed.EXPIRED:
-            return f"{self.table}: {self.outcome.value}: {self.reason}"
+            return f"{name}: {self.outcome.value}: {self.reason}"
         lists = {"refs": self.refs, "schemas": self.schemas, "partition specs": self.partition_specs}
         more = "".join(f", {word} {', '.join(map(str, found))}" for word, found in lists.items() if found)
-        return f"{self.table}: {self.expired:,} of {self.snapshots:,} snapshots{more}; {self.files}"
+        files = "" if self.reference is not None else f"; {self.files}"
+        return f"{name}: {self.expired:,} of {self.snapshots:,} snapshots{more}{files}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,8 @@ class ExpiryReport(ShownAsText):
     """How many tables were meant and could be read."""
     files_by_kind: Mapping[str, Tally]
     """The files that were deleted, or would be, by what they are, such as ``DATA`` or ``MANIFEST``."""
+    files_stay: bool = False
+    """Whether this deletes no file, as in repositories with a history: ``gc`` sweeps what no live commit needs."""
     collection: GcReport
     """What was read and deleted, what is unknown, and how long it took."""
 
@@ -104,6 +111,7 @@ class ExpiryReport(ShownAsText):
             "dry_run": self.dry_run,
             "snapshots": self.snapshots,
             "looked_at": self.looked_at,
+            "files_stay": self.files_stay,
             "files_by_kind": {kind: tally.to_dict() for kind, tally in self.files_by_kind.items()},
             "tables": [table.to_dict() for table in self.tables],
             "collection": self.collection.to_dict(),
@@ -118,5 +126,7 @@ class ExpiryReport(ShownAsText):
         lines.extend(f"  {table}" for table in self.tables[:_SHOWN])
         if len(self.tables) > _SHOWN:
             lines.append(f"  and {len(self.tables) - _SHOWN:,} more tables; --json has them all")
+        if self.files_stay:
+            lines.append("no file is deleted by this: 'gc' sweeps what no live commit needs any more")
         lines.extend(f"{kind.lower().replace('_', ' ')}: {tally}" for kind, tally in self.files_by_kind.items())
         return "\n".join(lines)

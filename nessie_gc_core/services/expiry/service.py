@@ -13,14 +13,13 @@ import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.assets import TableIndex
 from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.retention import expired
 from nessie_gc_core.algorithms.units import SweepPlan
-from nessie_gc_core.connectors import Service, SupportsSnapshotExpiry
+from nessie_gc_core.connectors import Service, SupportsMetadataCommits, SupportsSnapshotExpiry
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.options import ConnectorOptions
@@ -32,6 +31,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.verdicts import GONE, Outcome
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.deletion import DEAD
+from nessie_gc_core.services.expiry.branches import BranchExpiry
 from nessie_gc_core.services.expiry.commits import CommitResult, Committed, Committer
 from nessie_gc_core.services.expiry.expected import ExpectedRepository, PlannedTable
 from nessie_gc_core.services.expiry.files import (
@@ -43,6 +43,7 @@ from nessie_gc_core.services.expiry.files import (
 from nessie_gc_core.services.expiry.freed import Freed
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
+from nessie_gc_core.services.expiry.rules import ExpiryRules
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.needed import Located, Needed
@@ -59,7 +60,8 @@ class ExpireSnapshotsService(Service[Run]):
 
     The rules are those of Iceberg: what a branch or tag says of itself comes first, then what is given here, then the
     properties of the table. Files are judged and deleted as by 'gc'; a dry run names them with their bytes, and commits
-    nothing.
+    nothing. In a repository with a history of its own, such as Nessie, the branches that are named get metadata that
+    no longer lists what no live commit has; no file is deleted there, which is the work of 'gc'.
     """
 
     name: ClassVar[str] = "expire-snapshots"
@@ -77,6 +79,10 @@ class ExpireSnapshotsService(Service[Run]):
         parameters = self.parameters
         parameters.check(run.choice)
         run.choice.check_plugins(deletes=not parameters.dry_run)
+        repository = run.repository
+        if isinstance(repository, SupportsMetadataCommits) and not isinstance(repository, SupportsSnapshotExpiry):
+            return BranchExpiry(run, parameters, repository).run()
+        parameters.check_without_history()
         run.engine.check()
         return _Expiry(run, parameters, _expirable(run)).run()
 
@@ -96,49 +102,31 @@ class _Decision:
     """Says what may go of a table, at one time."""
 
     def __init__(
-        self, parameters: ExpireSnapshotsParameters, repository: SupportsSnapshotExpiry, now: datetime
+        self, parameters: ExpireSnapshotsParameters, repository: SupportsSnapshotExpiry, rules: ExpiryRules
     ) -> None:
         self._repository = repository if parameters.clean_expired_metadata else None
-        self._patterns = parameters.patterns
-        self._retentions = parameters.retentions(now)
-        self._now = now
+        self._rules = rules
         self._lock = threading.Lock()
         self.left_alone: dict[str, str] = {}
         """Tables that are meant and of which nothing may go, with the reason."""
-        self.asked = self._retentions.overall.snapshot_ids
-        self.seen: set[int] = set()
-        """Which of the snapshots that were asked for some table has."""
-        self.names: set[str] = set()
-        """All tables, meant or not."""
         self.looked_at: set[str] = set()
         """The tables that are meant."""
 
-    def is_meant(self, name: str) -> bool:
-        """Whether a table is meant."""
-        return self._patterns.matches(name)
-
-    def unmatched(self) -> list[str]:
-        """Patterns that no table matches."""
-        given = (*self._patterns.include, *self._patterns.exclude, *self._retentions.patterns)
-        return [each.pattern for each in given if not any(each.fullmatch(name) for name in self.names)]
-
     def __call__(self, table: TableMetadata) -> Removal:
         name = table.content_key
-        self.names.add(name)
-        if not self.is_meant(name):
+        if not self._rules.is_meant(name):
             return Removal()
+        retention = self._rules.of(table)
         reason = None if table.manager is None else f"{table.manager} collects it"
         if reason is None:
             try:
-                removal = expired(table, self._retentions.of(name), self._now)
+                removal = expired(table, retention, self._rules.now)
                 if self._repository is not None:
                     removal = self._repository.with_unused(table, removal)
             except NessieGcError as error:
                 reason = one_line(error)
         with self._lock:
             self.looked_at.add(name)
-            if self.asked:
-                self.seen |= self.asked & {snapshot.snapshot_id for snapshot in table.snapshots}
             if reason is not None:
                 self.left_alone[name] = reason
                 return Removal()
@@ -151,7 +139,8 @@ class _Expiry(Purpose):
     def __init__(self, run: Run, parameters: ExpireSnapshotsParameters, repository: SupportsSnapshotExpiry) -> None:
         self._run = run
         self._parameters = parameters
-        self._decision = _Decision(parameters, repository, min(times_now(run)))
+        self._rules = ExpiryRules(parameters, min(times_now(run)))
+        self._decision = _Decision(parameters, repository, self._rules)
         self._committer = Committer(repository=repository, decide=self._decision, retries=parameters.commit_retries)
         self._expected = ExpectedRepository(run.repository, self._decision, parallelism=parameters.identify_parallelism)
         self._results: dict[str, CommitResult] = {}
@@ -163,7 +152,7 @@ class _Expiry(Purpose):
         run, dry_run = self._run, self._parameters.dry_run
         looking = run.seeing(self._expected)
         MarkService(self._parameters.mark).run(looking)
-        self._warn_of_unknown_ids()
+        self._rules.warn_of_unmatched(run.report)
         id_ = uuid.UUID(run.report.live_set_id)
         self._unfinished = Unfinished(run)
         is_needed = bool(self._expected.planned or self._unfinished.locations)
@@ -189,12 +178,6 @@ class _Expiry(Purpose):
         remember = not self._parameters.dry_run  # other runs have to know what this repository has, and where
         directions = Directions(purpose=self, remember=remember, on_outcomes=self._count)
         SweepService(parameters, directions).run(run)
-
-    def _warn_of_unknown_ids(self) -> None:
-        for asked in sorted(self._decision.asked - self._decision.seen):
-            self._run.report.warn(f"no table that is meant has a snapshot {asked}")
-        for pattern in self._decision.unmatched():
-            self._run.report.warn(f"the pattern {pattern!r} matches no table")
 
     # ---- what the sweep asks --------------------------------------------------------------------------
     def restrict(self, located: Located) -> None:
@@ -296,7 +279,7 @@ class _Expiry(Purpose):
     # ---- what is said ---------------------------------------------------------------------------------
     def _tables(self) -> list[ExpiredTable]:
         planned = {each.table.content_key for each in self._expected.planned}
-        unreadable = {n: why for n, why in self._expected.unreadable.items() if self._decision.is_meant(n)}
+        unreadable = {n: why for n, why in self._expected.unreadable.items() if self._rules.is_meant(n)}
         left_alone = {**unreadable, **self._decision.left_alone}
         others = ((name, reason) for name, reason in left_alone.items() if name not in planned)
         alone = [ExpiredTable(table=name, outcome=Committed.LEFT_ALONE, reason=reason) for name, reason in others]

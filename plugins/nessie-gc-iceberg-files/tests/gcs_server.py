@@ -64,7 +64,14 @@ def gcs_server() -> Iterator[GcsServer]:
                 self._answer(status, json.dumps({"error": {"code": status, "message": "no"}}).encode())
 
         def do_POST(self) -> None:
-            """A new token, for whoever asks."""
+            """An upload of one request, or a new token, for whoever asks."""
+            path = urlsplit(self.path).path
+            if path.startswith("/upload/"):
+                parts = self.rfile.read(int(self.headers["Content-Length"])).split(b"--==0==")
+                name, body = (part.partition(b"\n\n")[2].removesuffix(b"\n") for part in parts[1:3])
+                gcs.objects[json.loads(name)["name"]] = body
+                self._answer(200, name, **{"Content-Type": "application/json"})
+                return
             parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
             answer = {"access_token": gcs.tokens[-1], "expires_in": 3600, "token_type": "Bearer"}
             self._answer(200, json.dumps(answer).encode(), **{"Content-Type": "application/json"})

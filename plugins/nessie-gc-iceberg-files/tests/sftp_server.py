@@ -90,11 +90,14 @@ class _Folder(SFTPServerInterface):
 
     def open(self, path, flags, attr):
         try:
-            file = os.open(self._real(path), os.O_RDONLY)
+            file = os.open(self._real(path), flags & ~os.O_APPEND, 0o644)
         except OSError as error:
             return SFTPServer.convert_errno(error.errno)
         handle = SFTPHandle(flags)
-        handle.readfile = os.fdopen(file, "rb")
+        if flags & os.O_WRONLY:
+            handle.writefile = os.fdopen(file, "wb")
+        else:
+            handle.readfile = os.fdopen(file, "rb")
         handle.filename = path
         return handle
 

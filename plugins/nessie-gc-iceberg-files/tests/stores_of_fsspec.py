@@ -40,6 +40,10 @@ class DiskServer(AbstractFileSystem):
         with self:
             return Path(self._folder + path).read_bytes()
 
+    def pipe_file(self, path, value, mode="overwrite", **more):
+        with self:
+            Path(self._folder + path).write_bytes(value)
+
     def _rm(self, path):
         with self:
             target = Path(self._folder + path)
@@ -95,6 +99,10 @@ class AsyncBucket(AsyncFileSystem):
             return self.buckets[bucket][key]
         except KeyError as error:
             raise FileNotFoundError(path) from error
+
+    async def _pipe_file(self, path, value, mode="overwrite", **more):
+        bucket, _, key = path.partition("/")
+        self.buckets[bucket][key] = value
 
     async def _rm_file(self, path, **more):
         bucket, _, key = path.partition("/")

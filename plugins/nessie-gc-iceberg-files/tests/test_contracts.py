@@ -369,7 +369,8 @@ class ReaderOnAStore(OnAStore, ContentToFilesContract):
         old_statistics = f"{base}/metadata/0.stats"
         snapshots = [Snapshot(0, old), Snapshot(1, snapshot)]
         paths = {"write.data.path": "s3a://b/d%20 #?/", "write.metadata.path": "m", "write.object-storage.path": ""}
-        extra = {"properties": {**paths, "write.object-storage.enabled": "true", "gc.enabled": "true"}}
+        properties = {**paths, "write.object-storage.enabled": "true", "gc.enabled": "true"}
+        extra = {"properties": properties, "last-updated-ms": 1}
         table = Table(base, snapshots=snapshots, current=1, statistics={0: old_statistics}, extra=extra)
         metadata = put("metadata/00001-of-the-table.gz.metadata.json", table.bytes(packed=True))
         view = put("metadata/00000-of-the-view.metadata.json", view_bytes(base))

@@ -89,6 +89,13 @@ class TestNessieConnector(RepositoryConnectorContract):
         writer.drop(name)
 
     @pytest.fixture
+    def committable(self, writer: NessieWriter) -> Iterator[str]:
+        name = f"committed/{next(numbers)}.to"
+        writer.create(name, at=writer.head("main"))
+        yield name
+        writer.drop(name)
+
+    @pytest.fixture
     def detached(self, writer: NessieWriter) -> Reference:
         name = writer.branch()
         head = writer.commit(name, put(table("s3://b/gone/1.json"), "gone"))

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+from uuid import uuid4
 
 from nessie_gc_core.connectors import ContentToFiles
-from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.errors import SafetyError, UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.work import Traffic
+from nessie_gc_iceberg_files.fewer_snapshots import encoded, next_name, without_snapshots
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
 from nessie_gc_iceberg_files.naming import METADATA_SUFFIXES, TABLE_NAMES, kind_of_name, named_in_json
 from nessie_gc_iceberg_files.options import ReaderOptions
-from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 from nessie_gc_iceberg_files.traffic import taken
+from nessie_gc_iceberg_files.writing import FileWriter
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(slots=True)
@@ -56,7 +62,7 @@ class IcebergContentToFiles(ContentToFiles):
         super().__init__(options)
         self._keep_refs = not options.ignore_snapshot_refs
         self._keep_staged = not options.ignore_staged_snapshots
-        self._reader = FileReader(options.properties)
+        self._reader = FileWriter(options.properties)
         self._remembered = threading.local()
 
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
@@ -148,9 +154,10 @@ class IcebergContentToFiles(ContentToFiles):
         if not path:
             raise UnreadableFileError(version.content_key, "it has no metadata location")
         data = self._reader.read(path)
+        metadata = parse_table(path, data)
         named = version.snapshot_id
-        return TableMetadata.parse(
-            parse_table(path, data).fields,
+        table = TableMetadata.parse(
+            metadata.fields,
             metadata_location=path,
             reference=reference,
             commit_id=version.commit_id,
@@ -159,6 +166,30 @@ class IcebergContentToFiles(ContentToFiles):
             snapshot_id=named if named is not None and named >= 0 else None,
             metadata_bytes=len(data),
         )
+        return replace(table, held=self._unremovable(metadata))
+
+    def write_without(
+        self, version: ContentVersion, snapshot_ids: Collection[int], *, folder: str, now: datetime
+    ) -> str:
+        """Writes the metadata anew as Iceberg itself does when it removes snapshots."""
+        path = version.metadata_location
+        if not path:
+            raise UnreadableFileError(version.content_key, "it has no metadata location")
+        metadata = parse_table(path, self._reader.read(path))
+        held = self._unremovable(metadata)
+        for asked in snapshot_ids:
+            if asked in held or asked == version.snapshot_id:
+                raise SafetyError(f"{version.content_key} needs the snapshot {asked}, which is not taken out of {path}")
+        fields = without_snapshots(metadata, snapshot_ids, now_ms=(now - _EPOCH) // _MILLISECOND)
+        written = folder + next_name(metadata, uuid4())
+        self._reader.create(written, encoded(metadata, fields))
+        return written
+
+    def _unremovable(self, metadata: Metadata) -> frozenset[int]:
+        """The snapshots without which the metadata makes no sense, and those that are staged."""
+        current = metadata.current_snapshot_id()
+        staged = set(staged_snapshot_ids(metadata)) if self._keep_staged else set()
+        return frozenset(staged.union(metadata.held_snapshot_ids(), set() if current is None else {current}))
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""

@@ -12,7 +12,7 @@ from fsspec.asyn import sync
 from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
-from nessie_gc_iceberg_files.s3_deletions import DENIED, GONE, answered, asked_for, deleted
+from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, asked_for, deleted
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking
@@ -36,6 +36,16 @@ class S3fsStore(Store):
             if _code(error) == "NoSuchKey":
                 raise FileNotFoundError(key) from error
             # Not chained: s3fs says "not found" of a missing bucket too.
+            raise OSError(_reason(error)) from None
+
+    def create(self, key: str, data: bytes) -> None:
+        """One PUT, which S3 refuses where there is such a key."""
+        try:
+            with asking():
+                self._call("put_object", Key=key, Body=data, IfNoneMatch="*")
+        except Exception as error:
+            if _code(error) == EXISTS:
+                raise FileExistsError(key) from error
             raise OSError(_reason(error)) from None
 
     def files(self, prefix: str) -> Iterator[StoredFile]:

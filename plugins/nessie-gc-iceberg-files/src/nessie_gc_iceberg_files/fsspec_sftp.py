@@ -134,6 +134,10 @@ class SftpStore(FsspecStore):
             channel.getfo(path, found)
         return found.getvalue()
 
+    def _write(self, path: str, data: bytes) -> None:
+        with self._channel() as channel, channel.open(path, "wx") as file:
+            file.write(data)
+
     def _remove(self, path: str) -> None:
         with self._channel() as channel:
             channel.remove(path)

@@ -76,6 +76,18 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - whatever a file system raises means the same: not read
             raise OSError(self._reason(error)) from None
 
+    def create(self, key: str, data: bytes) -> None:
+        """A new file, as far as a file system can tell that it is new."""
+        try:
+            path = self._paths.of(key)
+            if self._kind(path) is not None:
+                raise FileExistsError(key)
+            self._write(path, data)
+        except FileExistsError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a file system raises means the same: not written
+            raise OSError(self._reason(error)) from None
+
     # ---- listing --------------------------------------------------------------------------------------
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """All files, one directory after the other."""
@@ -336,6 +348,9 @@ class FsspecStore(Store):
 
     def _read(self, path: str) -> bytes:
         return bytes(self._call("cat_file", path))
+
+    def _write(self, path: str, data: bytes) -> None:
+        self._call("pipe_file", path, data)
 
     def _remove(self, path: str) -> None:
         self._call("rm_file", path)

@@ -44,6 +44,19 @@ class LocalStore(Store):
         except (OSError, ValueError) as error:
             raise OSError(_reason(error)) from error
 
+    def create(self, key: str, data: bytes) -> None:
+        """A new file, on the disk before it is named to anybody."""
+        try:
+            Path(key).parent.mkdir(parents=True, exist_ok=True)
+            with Path(key).open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except FileExistsError:
+            raise
+        except (OSError, ValueError) as error:
+            raise OSError(_reason(error)) from error
+
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """All regular files below a directory."""
         pending, mounts = [prefix], Mounts.read()

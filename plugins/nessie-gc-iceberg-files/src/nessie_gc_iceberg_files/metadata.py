@@ -42,11 +42,24 @@ class Metadata:
     @property
     def may_be_collected(self) -> bool:
         """What the table property ``gc.enabled`` says."""
-        return gc_enabled(self._object(self.fields.get("properties") or {}))
+        return gc_enabled(self.properties)
+
+    @property
+    def properties(self) -> Mapping[str, object]:
+        """The table's properties."""
+        return self._object(self.fields.get("properties") or {})
+
+    def entries(self, name: str) -> list[Mapping[str, object]]:
+        """The objects of a list; those of a list of snapshots, or of what is theirs, have a snapshot id."""
+        found = [self._object(each) for each in self._list(self.fields, name)]
+        if name != "metadata-log":
+            for each in found:
+                self._snapshot_id(each)
+        return found
 
     def write_paths(self) -> Sequence[str]:
         """Raw places that the table's properties name for new files."""
-        return write_paths(self._object(self.fields.get("properties") or {}))
+        return write_paths(self.properties)
 
     def held_snapshot_ids(self) -> Iterator[int]:
         """The snapshots that Iceberg's branches and tags hold (S14)."""

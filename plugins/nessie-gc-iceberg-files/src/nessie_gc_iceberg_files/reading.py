@@ -11,7 +11,7 @@ from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGc
 from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_iceberg_files.fsspec_options import is_read_by_pyiceberg
 from nessie_gc_iceberg_files.open_stores import Stores
-from nessie_gc_iceberg_files.places import SCHEMES, place_of
+from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
 from nessie_gc_iceberg_files.stores import one_line
 from nessie_gc_iceberg_files.traffic import asked
 
@@ -52,7 +52,7 @@ class FileReader:
             raise UnreadableFileError(path, refusal)
         started, found = time.perf_counter(), b""
         try:
-            if _FILE_IO in self._properties or self._is_foreign(place.scheme):
+            if self._is_through_file_io(place):
                 found = self._read_through_file_io(path)
             else:
                 found = self._stores.of(place).read(place.key)
@@ -66,16 +66,21 @@ class FileReader:
             asked(started, len(found))
         return found
 
-    def _is_foreign(self, scheme: str) -> bool:
-        """Whether only PyIceberg knows the scheme, or knows it and nothing is said for fsspec."""
-        return scheme not in SCHEMES and is_read_by_pyiceberg(scheme, self._properties)
+    def _is_through_file_io(self, place: Place) -> bool:
+        """Whether one is asked for, or only PyIceberg knows the scheme, or knows it and nothing is said for fsspec."""
+        if _FILE_IO in self._properties:
+            return True
+        return place.scheme not in SCHEMES and is_read_by_pyiceberg(place.scheme, self._properties)
 
     def _read_through_file_io(self, path: str) -> bytes:
+        with self._opened_file_io(path).new_input(path).open() as stream:
+            return bytes(stream.read())
+
+    def _opened_file_io(self, path: str) -> FileIO:
         with self._lock:
             if self._file_io is None:
                 self._file_io = _load_file_io(self._properties, path)
-        with self._file_io.new_input(path).open() as stream:
-            return bytes(stream.read())
+            return self._file_io
 
     def close(self) -> None:
         """Closes the clients."""

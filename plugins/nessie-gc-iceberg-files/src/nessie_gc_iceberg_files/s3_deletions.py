@@ -13,6 +13,8 @@ DENIED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesN
 """Codes of refusals."""
 GONE = frozenset({"NoSuchKey", "NoSuchVersion"})
 """Codes that say that a key is not there."""
+EXISTS = "PreconditionFailed"
+"""The code of a refusal to write over a key."""
 _BATCH = 1000
 _NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Characters that XML 1.0 cannot carry, or that its readers change; such keys are deleted one by one."""

@@ -16,7 +16,7 @@ from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.key_ranges import OrderedStore
 from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
-from nessie_gc_iceberg_files.s3_deletions import DENIED, GONE, answered, asked_for, deleted
+from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, asked_for, deleted
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
@@ -57,6 +57,18 @@ class S3Store(Store, OrderedStore):
                 raise FileNotFoundError(key) from error
             raise OSError(_reason(error)) from error
         except BotoCoreError as error:
+            raise OSError(one_line(error)) from error
+
+    def create(self, key: str, data: bytes) -> None:
+        """One PUT, which S3 refuses where there is such a key."""
+        try:
+            with asking():
+                self._client.put_object(Bucket=self._bucket, Key=key, Body=data, IfNoneMatch="*")
+        except ClientError as error:
+            if _code(error) == EXISTS:
+                raise FileExistsError(key) from error
+            raise OSError(_reason(error)) from error
+        except (BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
             raise OSError(one_line(error)) from error
 
     def files(self, prefix: str) -> Iterator[StoredFile]:

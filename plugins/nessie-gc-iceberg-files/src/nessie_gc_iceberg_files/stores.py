@@ -50,6 +50,15 @@ class Store(ABC):
             OSError: it cannot be read; the message is the reason, without secrets.
         """
 
+    def create(self, key: str, data: bytes) -> None:
+        """Writes a whole file that is not there.
+
+        Raises:
+            FileExistsError: it is there; it stays as it is.
+            OSError: it cannot be written; the message is the reason, without secrets.
+        """
+        raise OSError("nothing is written to a store of this kind")
+
     @abstractmethod
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """All files below a prefix that ends in a slash (or is empty), as a stream.

@@ -12,6 +12,8 @@ import requests
 
 from nessie_gc_core.errors import (
     AccessDeniedError,
+    CommitConflictError,
+    CommitUnknownError,
     ConfigurationError,
     NessieGcError,
     ReferenceNotFoundError,
@@ -75,6 +77,50 @@ class NessieClient:
         if response.status_code != 200:
             raise self._error(response, path)
         return None
+
+    def commit(self, path: str, body: object) -> None:
+        """Posts a commit, once: an answer that is lost may be that of a commit that was made (S19).
+
+        Raises:
+            CommitConflictError: something that it changes was changed meanwhile, or its branch is gone.
+            CommitUnknownError: there is no answer that says whether it was made.
+            AccessDeniedError, RepositoryError, ConfigurationError: it was refused.
+        """
+        try:
+            response = self._sent_once(path, body)
+        except ServiceUnavailableError as error:
+            raise CommitUnknownError(f"{error}; nobody can tell whether the commit was made") from error
+        said = f"HTTP {response.status_code}{_server_message(response)}"
+        if response.status_code == 409 or _error_code(response) == "REFERENCE_NOT_FOUND":
+            raise CommitConflictError(f"{self._server} does not take the commit ({said})")
+        if response.status_code == 403:
+            raise AccessDeniedError(
+                f"{self._server} does not let this account commit ({said}); grant it commits to the branch, and "
+                "changes of its tables"
+            )
+        if response.status_code >= 500 or (response.status_code == 200 and not isinstance(_json(response), dict)):
+            raise CommitUnknownError(f"{self._server} does not say whether the commit was made ({said})")
+        if response.status_code != 200:
+            raise self._error(response, path)
+
+    def _sent_once(self, path: str, body: object) -> requests.Response:
+        """The answer; where credentials were refused, that to new ones."""
+
+        def send() -> requests.Response:
+            return self._transport.post_json(
+                f"{self.uri}/{path}",
+                params={},
+                json=body,
+                authorization=self._authentication.header(),
+                server=self._server,
+                once=True,
+            )
+
+        response = send()
+        header = response.request.headers.get("Authorization")
+        if response.status_code == 401 and isinstance(header, str) and self._authentication.renew(header):
+            return send()
+        return response
 
     def time(self, path: str) -> datetime | None:
         """The time in the ``Date`` header of the answer at a path, UTC; ``None`` where it has none.

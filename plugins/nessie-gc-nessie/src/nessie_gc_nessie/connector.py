@@ -16,6 +16,7 @@ from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference,
 from nessie_gc_core.model.urls import comparable
 from nessie_gc_nessie.authentication import Authentication, anonymous, basic, bearer
 from nessie_gc_nessie.client import Answer, NessieClient
+from nessie_gc_nessie.commits import commit_metadata
 from nessie_gc_nessie.contents import NO_COMMIT, entry_of, log_entry_of, reference_of
 from nessie_gc_nessie.oauth2 import OAuth2ClientCredentials
 from nessie_gc_nessie.options import NessieOptions
@@ -121,13 +122,23 @@ class NessieConnector(RepositoryConnector):
         if reference.commit_id in (None, NO_COMMIT):
             return
         commit_id = _checked_commit_id(reference)
+        for found in self._entries(commit_id):
+            version = entry_of(found, commit_id)
+            if version is not None:
+                yield version
+
+    def _entries(self, commit_id: str) -> Iterator[object]:
         path = f"trees/@{commit_id}/entries"
         with closing(self._client.pages(path, {"content": "true"}, sizes=lambda number: self._page_size)) as pages:
             for page in pages:
-                for found in self._items(path, page, "entries"):
-                    version = entry_of(found, commit_id)
-                    if version is not None:
-                        yield version
+                yield from self._items(path, page, "entries")
+
+    def commit_metadata(
+        self, branch: Reference, changes: Sequence[tuple[ContentVersion, str]], *, message: str
+    ) -> None:
+        """One commit on the branch; the server refuses it where a key changed since the commit that was read."""
+        entries = self._entries(_checked_commit_id(branch))
+        commit_metadata(self._client, branch, entries, changes, message)
 
     def default_reference(self) -> str:
         """The server's default branch."""

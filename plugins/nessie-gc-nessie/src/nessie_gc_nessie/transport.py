@@ -30,7 +30,7 @@ _TRANSIENT = (
 
 
 class Transport:
-    """Sends requests that may be sent twice without harm, and sends them again while that may help.
+    """Sends requests that may be sent twice without harm, and sends them again while that may help; others once.
 
     One loop covers everything from the connection to the last byte of the answer (the adapter of requests
     itself does not repeat a request whose answer breaks off half way). Redirects are not followed.
@@ -64,11 +64,21 @@ class Transport:
         return self._exchange("GET", url, server, authorization, headers=headers, params=params)
 
     def post_json(
-        self, url: str, *, params: Mapping[str, str], json: object, authorization: str | None, server: str
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str],
+        json: object,
+        authorization: str | None,
+        server: str,
+        once: bool = False,
     ) -> requests.Response:
-        """The answer of a POST of JSON, which must do no harm when sent twice; errors as for :meth:`get`."""
+        """The answer of a POST of JSON; errors as for :meth:`get`. Unless ``once``, it must do no harm when sent twice.
+
+        Of what is sent once, ServiceUnavailableError says nothing of what the server did.
+        """
         headers = {"Accept": "application/json"}
-        return self._exchange("POST", url, server, authorization, headers=headers, params=params, json=json)
+        return self._exchange("POST", url, server, authorization, headers=headers, params=params, json=json, once=once)
 
     def post_form(
         self, url: str, *, form: Mapping[str, str], authorization: str | None, server: str
@@ -93,8 +103,9 @@ class Transport:
         params: Mapping[str, str] | None = None,
         data: Mapping[str, str] | None = None,
         json: object = None,
+        once: bool = False,
     ) -> requests.Response:
-        retry = self._retry
+        retry = self._retry.new(total=0) if once else self._retry
         while True:
             response: requests.Response | None = None
             failure: requests.RequestException | None = None
@@ -126,7 +137,7 @@ class Transport:
             if response is not None and (response.status_code not in RETRIED_STATUSES):
                 return response
             reason = _reason(failure, self._timeouts) if response is None else _status(response)
-            retry = self._pause(retry, response, reason, server, cause=failure)
+            retry = self._pause(retry, response, reason, server, attempts=1 if once else self._attempts, cause=failure)
 
     def _pause(
         self,
@@ -135,6 +146,7 @@ class Transport:
         reason: str,
         server: str,
         *,
+        attempts: int,
         cause: requests.RequestException | None,
     ) -> Retry:
         try:
@@ -143,9 +155,9 @@ class Transport:
             else:
                 retry = retry.increment("GET", response=response.raw)
         except MaxRetryError:
-            attempts = f"{self._attempts} attempts" if self._attempts > 1 else "1 attempt"
+            tried = f"{attempts} attempts" if attempts > 1 else "1 attempt"
             raise ServiceUnavailableError(
-                f"{server} does not serve: {reason} ({attempts}); check that it runs and that the URI is right, "
+                f"{server} does not serve: {reason} ({tried}); check that it runs and that the URI is right, "
                 "then try again"
             ) from cause
         self._sleep(_pause_seconds(retry, response))

@@ -1,0 +1,96 @@
+"""Tests of repositories that take commits (:class:`nessie_gc_core.connectors.SupportsMetadataCommits`)."""
+
+# ruff: noqa: D102 - the name of a test says what it says
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nessie_gc_core.connectors import RepositoryConnector, SupportsMetadataCommits
+from nessie_gc_core.errors import CommitConflictError, ConfigurationError
+from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion, Reference, ReferenceKind
+from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_without
+from nessie_gc_core.testing.not_possible import NotPossible
+
+_NEW = "s3://kit/written-by-the-kit/00002-new.metadata.json"
+_NEWER = "s3://kit/written-by-the-kit/00003-newer.metadata.json"
+
+
+class RepositoryCommitTests:
+    """The fixtures are described at ``RepositoryConnectorContract``."""
+
+    @pytest.fixture
+    def committable(self) -> str | NotPossible:
+        raise not_defined("committable", situation=True)
+
+    @demands(
+        "SupportsMetadataCommits: a commit gives the tables that it names other metadata files, and changes nothing "
+        "else: no other content, no snapshot id, no other reference, no commit before it."
+    )
+    def test_a_commit_changes_the_metadata_file_and_nothing_else(
+        self, repository: RepositoryConnector, request: pytest.FixtureRequest
+    ) -> None:
+        branch, table = _table(repository, request)
+        assert isinstance(repository, SupportsMetadataCommits)
+        others = _others(repository, branch)
+        before, log = _visible(repository, branch), list(repository.commit_log(branch))
+        repository.commit_metadata(branch, [(table, _NEW)], message="by the kit")
+        now = _now(repository, branch.name)
+        identity = replace(table, metadata_location=_NEW).identity
+        assert {**before, table.content_id: identity} == _visible(repository, now)
+        head, *rest = repository.commit_log(now)
+        assert ([entry.commit_id for entry in log], branch.commit_id) == (
+            [entry.commit_id for entry in rest],
+            head.parent_id,
+        )
+        assert others == _others(repository, branch)
+        assert before == _visible(repository, branch)
+
+    @demands(
+        "SupportsMetadataCommits: where a table has changed since it was read, raise CommitConflictError and commit "
+        "nothing, of the other tables neither."
+    )
+    def test_a_table_that_has_changed_since_is_a_conflict(
+        self, repository: RepositoryConnector, request: pytest.FixtureRequest
+    ) -> None:
+        branch, table = _table(repository, request)
+        assert isinstance(repository, SupportsMetadataCommits)
+        repository.commit_metadata(branch, [(table, _NEW)], message="by somebody else")
+        moved = _now(repository, branch.name)
+        with pytest.raises(CommitConflictError):
+            repository.commit_metadata(branch, [(table, _NEWER)], message="by the kit")
+        assert moved == _now(repository, branch.name)
+
+    @demands("SupportsMetadataCommits: nothing is committed to a tag. Raise ConfigurationError.")
+    def test_nothing_is_committed_to_a_tag(
+        self, repository: RepositoryConnector, request: pytest.FixtureRequest
+    ) -> None:
+        branch, table = _table(repository, request)
+        assert isinstance(repository, SupportsMetadataCommits)
+        with pytest.raises(ConfigurationError):
+            repository.commit_metadata(replace(branch, kind=ReferenceKind.TAG), [(table, _NEW)], message="by the kit")
+        assert branch == _now(repository, branch.name)
+
+
+def _table(repository: RepositoryConnector, request: pytest.FixtureRequest) -> tuple[Reference, ContentVersion]:
+    """The branch of the fixture ``committable``, and a table on it."""
+    if not isinstance(repository, SupportsMetadataCommits):
+        skip_without(repository, SupportsMetadataCommits)
+    branch = _now(repository, possible(request.getfixturevalue("committable"), "committable", repository))
+    tables = [each for each in repository.contents(branch) if each.content_type == ICEBERG_TABLE]
+    assert tables, "the branch of `committable` needs a table"
+    return branch, tables[0]
+
+
+def _now(repository: RepositoryConnector, name: str) -> Reference:
+    (found,) = (reference for reference in repository.references() if reference.name == name)
+    return found
+
+
+def _others(repository: RepositoryConnector, branch: Reference) -> set[Reference]:
+    return {reference for reference in repository.references() if reference.name != branch.name}
+
+
+def _visible(repository: RepositoryConnector, branch: Reference) -> dict[str, object]:
+    return {version.content_id: version.identity for version in repository.contents(branch)}

@@ -1,0 +1,44 @@
+"""Writes whole files that are not there yet, by their raw paths."""
+
+from __future__ import annotations
+
+from nessie_gc_core.errors import NessieGcError, UnreadableFileError, UnwritableFileError
+from nessie_gc_core.model.hosts import host_refusal
+from nessie_gc_iceberg_files.places import place_of
+from nessie_gc_iceberg_files.reading import FileReader
+from nessie_gc_iceberg_files.stores import one_line
+
+
+class FileWriter(FileReader):
+    """Reads files, and writes new ones the same way: through our own stores, or through a FileIO."""
+
+    def create(self, path: str, data: bytes) -> None:
+        """Writes a file; none is written over, as far as the store can tell.
+
+        It is read again: a table whose metadata is named and not there is lost, and some file systems that cannot
+        write say nothing.
+
+        Raises:
+            UnwritableFileError: it is there already, or cannot be written, or is not what was written.
+            ConfigurationError: the scheme's library is not installed, or a property is wrong.
+        """
+        try:
+            place = place_of(path)
+            refusal = host_refusal(path, self._properties)
+            if refusal is not None:
+                raise UnwritableFileError(path, refusal)
+            if self._is_through_file_io(place):
+                with self._opened_file_io(path).new_output(path).create(overwrite=False) as stream:
+                    stream.write(data)
+            else:
+                self._stores.of(place).create(place.key, data)
+            if self.read(path) != data:
+                raise UnwritableFileError(path, "what is stored is not what was written")
+        except UnreadableFileError as error:
+            raise UnwritableFileError(path, f"after it was written, {error.reason}") from error
+        except NessieGcError:
+            raise
+        except FileExistsError as error:
+            raise UnwritableFileError(path, "it is there already") from error
+        except Exception as error:  # whatever a FileIO raises means the same: not written
+            raise UnwritableFileError(path, one_line(error) or type(error).__name__) from error
