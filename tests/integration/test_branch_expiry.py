@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 from branch_lakes import BranchLake
+from click.testing import CliRunner
 
+from nessie_gc_core import Collector
+from nessie_gc_core.cli.main import cli
 from nessie_gc_core.demo.spark import use_catalog
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.services.expiry.commits import Committed
@@ -104,6 +110,41 @@ def test_what_no_live_commit_has_is_not_listed_and_metadata_tables_can_be_read_a
         count(spark, other, "all_data_files")
     overwrite(spark, key, 6)
     assert [6] == rows(spark, key)
+
+
+def test_the_command_line_says_what_is_missing_and_does_what_it_says(
+    server: NessieServer, lake: BranchLake, new_table: Callable[..., str], tmp_path: Path
+) -> None:
+    key = new_table(3)
+    before = lake.head()
+    url = f"sqlite:///{tmp_path}/store.db"
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    given = ["expire-snapshots", "--uri", server.uri, "--jdbc-url", url, "--engine", "local", "--older-than", "PT0S"]
+    given += ["--include", key.replace(".", "[.]"), "--default-cutoff", now, "-R", now]
+
+    without = CliRunner().invoke(cli, given)
+    dry = CliRunner().invoke(cli, [*given, "--branch", "main", "--dry-run"])
+    assert before == lake.head()
+    real = CliRunner().invoke(cli, [*given, "--branch", "main", "--json"])
+
+    assert (2, 0, 0) == (without.exit_code, dry.exit_code, real.exit_code), without.output + dry.output + real.output
+    assert "name those that may get a commit with --branch" in without.stderr
+    assert f"would expire: 2 snapshots of 1 tables\n  {key} on main: 2 of 3 snapshots\n" in dry.stdout
+    assert "no file is deleted by this" in dry.stdout
+    (table,) = json.loads(real.stdout)["tables"]
+    assert (key, "main", "expired", 2) == (table["table"], table["reference"], table["outcome"], table["expired"])
+    assert [lake.content(key)["snapshotId"]] == lake.listed(key)
+
+
+def test_from_python_nothing_is_committed_unless_it_is_said(
+    server: NessieServer, lake: BranchLake, new_table: Callable[..., str]
+) -> None:
+    key = new_table(2)
+    before = lake.head()
+    words = {"branch": ["main"], "older_than": "PT0S", "default_cutoff": "1", "include": [key.replace(".", "[.]")]}
+    with Collector(uri=server.uri, engine="local", inmemory=True) as gc:
+        assert (1, before) == (gc.expire_snapshots(delete=False, **words).snapshots, lake.head())
+        assert (1, 1) == (gc.expire_snapshots(delete=True, **words).snapshots, len(lake.listed(key)))
 
 
 def test_every_format_version_is_still_read_and_written(
