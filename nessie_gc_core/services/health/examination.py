@@ -26,7 +26,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SWEEP = "`nessie-gc gc`"
 
 
-def examined(table: TableMetadata, parameters: HealthParameters, now: datetime, *, can_expire: bool) -> TableHealth:
+def examined(
+    table: TableMetadata,
+    parameters: HealthParameters,
+    now: datetime,
+    *,
+    can_expire: bool,
+    has_branches: bool = False,
+) -> TableHealth:
     """Measures a table, and says what is due.
 
     Args:
@@ -34,10 +41,11 @@ def examined(table: TableMetadata, parameters: HealthParameters, now: datetime, 
         parameters: from when on something is due.
         now: the time from which ages count, UTC.
         can_expire: whether its repository can expire snapshots.
+        has_branches: whether branches of its repository can get metadata that lists fewer snapshots.
     """
     broken: list[Finding] = []
     health = _measured(table, now, broken)
-    found = [*_due(health, parameters, can_expire=can_expire), *broken]
+    found = [*_due(health, parameters, _to_expire(health, can_expire=can_expire, has_branches=has_branches)), *broken]
     return replace(health, findings=tuple(found))
 
 
@@ -96,10 +104,21 @@ def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> Tab
     )
 
 
-def _due(health: TableHealth, parameters: HealthParameters, *, can_expire: bool) -> Iterator[Finding]:
-    expire = "`nessie-gc gc` with a cut-off policy frees what only they need; the metadata goes on listing them"
+def _to_expire(health: TableHealth, *, can_expire: bool, has_branches: bool) -> str:
+    """What to do about snapshots."""
+    tables = f"--include {shlex.quote(_pattern(health.table))}"
     if can_expire:
-        expire = f"`nessie-gc expire-snapshots --include {shlex.quote(_pattern(health.table))}`"
+        return f"`nessie-gc expire-snapshots {tables}`"
+    sweep = "`nessie-gc gc` with a cut-off policy frees what only they need"
+    if has_branches:
+        branch = shlex.quote(_pattern(health.reference))
+        return (
+            f"{sweep}; `nessie-gc expire-snapshots --branch {branch} {tables}` with the same one lists them no longer"
+        )
+    return f"{sweep}; the metadata goes on listing them"
+
+
+def _due(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
     most = parameters.snapshot_threshold
     if health.expirable is not None and health.expirable >= most:
         text = f"{health.expirable:,} of {health.snapshots:,} snapshots can expire"

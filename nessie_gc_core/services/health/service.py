@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.config.connectors import OpenConnectors
-from nessie_gc_core.connectors import Service, SupportsSnapshotExpiry, SupportsTableMetadata
+from nessie_gc_core.connectors import Service, SupportsMetadataCommits, SupportsSnapshotExpiry, SupportsTableMetadata
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.options import ConnectorOptions
@@ -73,6 +73,7 @@ def _looked_at(
 ) -> Iterator[TableHealth]:
     """Reads metadata files, many at once where they come over a network, and keeps none of them."""
     can_expire = isinstance(run.repository, SupportsSnapshotExpiry)
+    has_branches = isinstance(run.repository, SupportsMetadataCommits)
 
     def look(each: Visible) -> list[TableHealth]:
         nothing = TableHealth(table=each.table, reference=each.reference, unread=each.unread)
@@ -86,7 +87,7 @@ def _looked_at(
                 table = reader.table_metadata(each.version, reference=each.reference)
             if table is None:
                 return [nothing] if each.unread else []
-            found = examined(table, parameters, now, can_expire=can_expire)
+            found = examined(table, parameters, now, can_expire=can_expire, has_branches=has_branches)
             return [replace(found, unread=nothing.unread, findings=nothing.findings or found.findings)]
         except Exception as error:  # noqa: BLE001 - whatever a reader raises is about this table alone (S18)
             return [replace(nothing, problem=one_line(error))]

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -108,6 +109,15 @@ def test_where_nothing_can_expire_snapshots_it_does_not_say_so() -> None:
     found = due(table((0, 10)), can_expire=False, snapshot_threshold=1)["snapshots"]
     assert "expire-snapshots" not in found.action
     assert "nessie-gc gc" in found.action
+
+
+def test_where_branches_can_get_other_metadata_it_says_which() -> None:
+    seen = replace(table((0, 10)), reference="dev/1")
+    parameters = HealthParameters(snapshot_threshold=1)
+    health = examined(seen, parameters, NOW, can_expire=False, has_branches=True)
+    (found,) = (finding for finding in health.findings if finding.name == "snapshots")
+    assert "`nessie-gc gc`" in found.action
+    assert "`nessie-gc expire-snapshots --branch 'dev[/]1' --include 'db[.]t'`" in found.action
 
 
 def test_files_are_small_by_the_target_of_the_table() -> None:

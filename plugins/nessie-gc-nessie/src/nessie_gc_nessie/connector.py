@@ -31,7 +31,7 @@ _COMMIT_ID = re.compile(r"(?:[0-9a-fA-F]{2}){4,32}")
 
 
 class NessieConnector(RepositoryConnector):
-    """Reads a Nessie server by its REST API, version 2.
+    """Reads a Nessie server by its REST API, version 2; writes only where a service asks for an ability that does.
 
     History and contents are read at the commit itself (``@hash``), so neither the name of a reference nor what
     arrives on it later plays a part. The account must be allowed to read every reference and content: Nessie
