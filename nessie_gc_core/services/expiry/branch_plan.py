@@ -7,7 +7,7 @@ decides which snapshots the newest metadata offers for time travel, and which fi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -114,13 +114,16 @@ class BranchPlan:
 
     def _since_mark(self, branch: Reference) -> Iterator[ContentVersion]:
         repository, marked = self._run.repository, self._marked.get(branch.name)
-        for entry in repository.commit_log(branch):
-            if entry.commit_id == marked:
-                return
-            if entry.operations is None:
-                yield from repository.contents(replace(branch, commit_id=entry.commit_id))
-                continue
-            yield from (operation.content for operation in entry.operations if operation.content is not None)
+        log = repository.commit_log(branch)
+        try:
+            for entry in itertools.takewhile(lambda entry: entry.commit_id != marked, log):
+                if entry.operations is None:
+                    yield from repository.contents(replace(branch, commit_id=entry.commit_id))
+                    continue
+                yield from (operation.content for operation in entry.operations if operation.content is not None)
+        finally:
+            if isinstance(log, Generator):
+                log.close()
 
     # ---- one table ------------------------------------------------------------------------------------
     def _planned(
