@@ -187,3 +187,21 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_that_names_the_file(read
     put("file", b"")
     with pytest.raises(UnwritableFileError, match=f"cannot write {tmp_path}/file/00001-"):
         reader.write_without(version, [1], folder=f"{tmp_path}/file/", now=NOW)
+
+
+def test_a_file_io_of_ones_own_writes_what_it_reads(put, version_of, tmp_path):
+    version = version_of(put("t/metadata/00000-a.metadata.json", table(tmp_path / "t").bytes()), 4)
+    properties = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+    with IcebergContentToFiles.from_options({"properties": properties}) as reader:
+        path = reader.write_without(version, [1], folder=f"{tmp_path}/t/metadata/", now=NOW)
+    assert [2, 3, 4] == [each["snapshot-id"] for each in json.loads(Path(path).read_bytes())["snapshots"]]
+
+
+def test_what_is_not_there_after_it_was_written_is_an_error(put, version_of, tmp_path):
+    version = version_of(put("t/metadata/00000-a.metadata.json", table(tmp_path / "t").bytes()), 4)
+    properties = {"py-io-impl": "forgetful_file_io.ForgetfulFileIO"}
+    with (
+        IcebergContentToFiles.from_options({"properties": properties}) as reader,
+        pytest.raises(UnwritableFileError, match="after it was written, it does not exist"),
+    ):
+        reader.write_without(version, [1], folder=f"{tmp_path}/t/metadata/", now=NOW)
