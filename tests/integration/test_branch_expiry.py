@@ -118,7 +118,7 @@ def test_the_command_line_says_what_is_missing_and_does_what_it_says(
     key = new_table(3)
     before = lake.head()
     url = f"sqlite:///{tmp_path}/store.db"
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = datetime.now(UTC).isoformat()
     given = ["expire-snapshots", "--uri", server.uri, "--jdbc-url", url, "--engine", "local", "--older-than", "PT0S"]
     given += ["--include", key.replace(".", "[.]"), "--default-cutoff", now, "-R", now]
 
@@ -128,9 +128,9 @@ def test_the_command_line_says_what_is_missing_and_does_what_it_says(
     real = CliRunner().invoke(cli, [*given, "--branch", "main", "--json"])
 
     assert (2, 0, 0) == (without.exit_code, dry.exit_code, real.exit_code), without.output + dry.output + real.output
-    assert "name those that may get a commit with --branch" in without.stderr
+    assert "choose those to commit to with --branch" in without.stderr
     assert f"would expire: 2 snapshots of 1 tables\n  {key} on main: 2 of 3 snapshots\n" in dry.stdout
-    assert "no file is deleted by this" in dry.stdout
+    assert "no files are deleted here" in dry.stdout
     (table,) = json.loads(real.stdout)["tables"]
     assert (key, "main", "expired", 2) == (table["table"], table["reference"], table["outcome"], table["expired"])
     assert [lake.content(key)["snapshotId"]] == lake.listed(key)

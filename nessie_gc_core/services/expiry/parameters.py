@@ -81,7 +81,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
         section=HISTORY,
         metavar="PATTERN",
         whole=True,
-        help="Commit to Nessie branches whose whole name matches a regular expression; without it, to none.",
+        help="Commit to branches whose whole name matches this regular expression (Nessie only; required there).",
     )
     default_cutoff: str = default_cutoff_option()
     cutoff: Sequence[str] = cutoff_option()
@@ -164,7 +164,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
         """
         if not self.branch:
             raise ConfigurationError(
-                "this repository has branches: name those that may get a commit with `branch`, such as `branch` main"
+                "this repository has branches: choose those to commit to with `branch`, for example `branch` main"
             )
         ages = [self.max_ref_age, *(each.max_ref_age for _, each in self.retentions(datetime.now(UTC)).by_pattern)]
         if any(age is not None for age in ages):

@@ -127,6 +127,6 @@ class ExpiryReport(ShownAsText):
         if len(self.tables) > _SHOWN:
             lines.append(f"  and {len(self.tables) - _SHOWN:,} more tables; --json has them all")
         if self.files_stay:
-            lines.append("no file is deleted by this: 'gc' sweeps what no live commit needs any more")
+            lines.append("no files are deleted here: 'gc' deletes what no live commit needs")
         lines.extend(f"{kind.lower().replace('_', ' ')}: {tally}" for kind, tally in self.files_by_kind.items())
         return "\n".join(lines)

@@ -365,7 +365,7 @@ def test_a_folder_that_cannot_be_written_to_stops_no_other_table(lake: MemoryBra
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"branch": []}, "name those that may get a commit with `branch`"),
+        ({"branch": []}, "choose those to commit to with `branch`"),
         ({"branch": ["("]}, "is no regular expression"),
         ({"max_ref_age": timedelta(days=1)}, "`max_ref_age` is for plain catalogs"),
         ({"retention": ["db[.]t=max-ref-age P1D"]}, "`max_ref_age` is for plain catalogs"),
