@@ -60,7 +60,7 @@ class BranchLake:
 
     def expire(self, *tables: str, **parameters: Any) -> ExpiryReport:
         """Commits to ``main`` metadata without whatever no live commit has."""
-        defaults = {"branch": ["main"], "older_than": "PT0S", "default_cutoff": "1", "include": list(tables)}
+        defaults = {"commit_to": ["main"], "older_than": "PT0S", "default_cutoff": "1", "include": list(tables)}
         given = ExpireSnapshotsParameters(**{**defaults, **parameters})
         return ExpireSnapshotsService(given).run(self.services.run())
 
@@ -199,7 +199,7 @@ class MemoryBranchLake:
     def expire(self, **parameters: Any) -> ExpiryReport:
         """Commits to ``main`` metadata without whatever no live commit has, however young."""
         self.lake.advance(timedelta(seconds=1))
-        defaults = {"branch": ["main"], "older_than": "PT0S", "default_cutoff": "1"}
+        defaults = {"commit_to": ["main"], "older_than": "PT0S", "default_cutoff": "1"}
         given = ExpireSnapshotsParameters(**{**defaults, **parameters})
         return ExpireSnapshotsService(given).run(self.services.run())
 

@@ -123,12 +123,12 @@ def test_the_command_line_says_what_is_missing_and_does_what_it_says(
     given += ["--include", key.replace(".", "[.]"), "--default-cutoff", now, "-R", now]
 
     without = CliRunner().invoke(cli, given)
-    dry = CliRunner().invoke(cli, [*given, "--branch", "main", "--dry-run"])
+    dry = CliRunner().invoke(cli, [*given, "--commit-to", "main", "--dry-run"])
     assert before == lake.head()
-    real = CliRunner().invoke(cli, [*given, "--branch", "main", "--json"])
+    real = CliRunner().invoke(cli, [*given, "--commit-to", "main", "--json"])
 
     assert (2, 0, 0) == (without.exit_code, dry.exit_code, real.exit_code), without.output + dry.output + real.output
-    assert "choose those to commit to with --branch" in without.stderr
+    assert "choose those to commit to with --commit-to" in without.stderr
     assert f"would expire: 2 snapshots of 1 tables\n  {key} on main: 2 of 3 snapshots\n" in dry.stdout
     assert "no files are deleted here" in dry.stdout
     (table,) = json.loads(real.stdout)["tables"]
@@ -141,7 +141,7 @@ def test_from_python_nothing_is_committed_unless_it_is_said(
 ) -> None:
     key = new_table(2)
     before = lake.head()
-    words = {"branch": ["main"], "older_than": "PT0S", "default_cutoff": "1", "include": [key.replace(".", "[.]")]}
+    words = {"commit_to": ["main"], "older_than": "PT0S", "default_cutoff": "1", "include": [key.replace(".", "[.]")]}
     with Collector(uri=server.uri, engine="local", inmemory=True) as gc:
         assert (1, before) == (gc.expire_snapshots(delete=False, **words).snapshots, lake.head())
         assert (1, 1) == (gc.expire_snapshots(delete=True, **words).snapshots, len(lake.listed(key)))

@@ -154,7 +154,7 @@ def test_a_branch_lists_exactly_what_live_commits_have_and_all_of_it_is_there_af
     before = {name: dict(visible(lake, name)) for name in branches(lake)}
     old = {name: {key: lake.fields_of(each) for key, each in found.items()} for name, found in before.items()}
 
-    report = lake.expire(branch=chosen, default_cutoff=since.isoformat())
+    report = lake.expire(commit_to=chosen, default_cutoff=since.isoformat())
     sweep(lake, since)
 
     assert 0 == report.exit_code
@@ -177,7 +177,7 @@ def test_a_branch_lists_what_live_commits_have_whoever_writes_meanwhile(lake: Me
     lake.repository.before_commit = lambda: writes.pop()(lake, chance) if writes else None
     listed = {(name, key): set(lake.listed(key, name)) for name in branches(lake) for key in visible(lake, name)}
 
-    report = lake.expire(branch=chosen, default_cutoff=since.isoformat())
+    report = lake.expire(commit_to=chosen, default_cutoff=since.isoformat())
 
     assert 0 == report.exit_code
     for (name, key), before in listed.items():

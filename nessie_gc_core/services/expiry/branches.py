@@ -158,7 +158,7 @@ class BranchExpiry:
                 found.append(reference)
         for pattern in patterns:
             if not any(pattern.fullmatch(branch.name) for branch in found):
-                self._run.report.warn(f"the pattern {pattern.pattern!r} of `branch` matches no branch")
+                self._run.report.warn(f"the pattern {pattern.pattern!r} of `commit_to` matches no branch")
         return found
 
     def _expired(self, branch: Reference, connectors: OpenConnectors, lease: Lease | None) -> Iterator[ExpiredTable]:

@@ -76,7 +76,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
     commit_retries: int = option(
         4, section=EXPIRY, minimum=0, help="How often a commit is repeated that met another one."
     )
-    branch: Sequence[str] = option(
+    commit_to: Sequence[str] = option(
         (),
         section=HISTORY,
         metavar="PATTERN",
@@ -118,7 +118,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
     @property
     def branches(self) -> tuple[re.Pattern[str], ...]:
         """Patterns of the branches that are committed to."""
-        return compiled("branch", self.branch)
+        return compiled("commit_to", self.commit_to)
 
     def retentions(self, now: datetime) -> Retentions:
         """The rules for each table; durations count back from ``now``.
@@ -153,8 +153,8 @@ class ExpireSnapshotsParameters(DeletionParameters):
         Raises:
             ConfigurationError: the message names the parameter.
         """
-        if self.branch:
-            raise ConfigurationError("`branch` is for repositories with branches, such as Nessie; leave it out")
+        if self.commit_to:
+            raise ConfigurationError("`commit_to` is for repositories with branches, such as Nessie; leave it out")
 
     def check_with_history(self) -> None:
         """Refuses what means nothing where a repository has a history, and asks for the branches.
@@ -162,9 +162,9 @@ class ExpireSnapshotsParameters(DeletionParameters):
         Raises:
             ConfigurationError: the message names the parameter.
         """
-        if not self.branch:
+        if not self.commit_to:
             raise ConfigurationError(
-                "this repository has branches: choose those to commit to with `branch`, for example `branch` main"
+                "this repository has branches: choose those to commit to with `commit_to`, for example main"
             )
         ages = [self.max_ref_age, *(each.max_ref_age for _, each in self.retentions(datetime.now(UTC)).by_pattern)]
         if any(age is not None for age in ages):

@@ -112,9 +112,7 @@ def _to_expire(health: TableHealth, *, can_expire: bool, has_branches: bool) -> 
     sweep = "`nessie-gc gc` with a cut-off policy frees what only they need"
     if has_branches:
         branch = shlex.quote(_pattern(health.reference))
-        return (
-            f"{sweep}; `nessie-gc expire-snapshots --branch {branch} {tables}` with the same one lists them no longer"
-        )
+        return f"{sweep}; `nessie-gc expire-snapshots --commit-to {branch} {tables}` then lists them no longer"
     return f"{sweep}; the metadata goes on listing them"
 
 

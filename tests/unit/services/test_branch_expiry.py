@@ -191,7 +191,7 @@ def test_a_branch_that_is_dropped_meanwhile_is_a_conflict(lake: MemoryBranchLake
         raise CommitConflictError("the branch is gone")
 
     lake.repository.before_commit = drop
-    assert {"db.t": Committed.CONFLICT} == outcomes(lake.expire(branch=["dev"]))
+    assert {"db.t": Committed.CONFLICT} == outcomes(lake.expire(commit_to=["dev"]))
 
 
 def test_nobody_commits_while_another_collector_holds_the_lease(lake: MemoryBranchLake) -> None:
@@ -213,10 +213,10 @@ def test_tags_and_other_branches_are_never_committed_to(lake: MemoryBranchLake) 
     lake.lake.branch("main-archive", "main")
     before = heads(lake)
 
-    report = lake.expire(branch=["main", "main-tag"])
+    report = lake.expire(commit_to=["main", "main-tag"])
 
     assert {"main"} == {name for name, head in heads(lake).items() if head != before[name]}
-    assert ["the pattern 'main-tag' of `branch` matches no branch"] == report.collection.warnings
+    assert ["the pattern 'main-tag' of `commit_to` matches no branch"] == report.collection.warnings
 
 
 def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(lake: MemoryBranchLake) -> None:
@@ -365,8 +365,8 @@ def test_a_folder_that_cannot_be_written_to_stops_no_other_table(lake: MemoryBra
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"branch": []}, "choose those to commit to with `branch`"),
-        ({"branch": ["("]}, "is no regular expression"),
+        ({"commit_to": []}, "choose those to commit to with `commit_to`"),
+        ({"commit_to": ["("]}, "is no regular expression"),
         ({"max_ref_age": timedelta(days=1)}, "`max_ref_age` is for plain catalogs"),
         ({"retention": ["db[.]t=max-ref-age P1D"]}, "`max_ref_age` is for plain catalogs"),
         ({"clean_expired_metadata": True}, "`clean_expired_metadata` is for plain catalogs"),

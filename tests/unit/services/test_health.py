@@ -117,7 +117,7 @@ def test_where_branches_can_get_other_metadata_it_says_which() -> None:
     health = examined(seen, parameters, NOW, can_expire=False, has_branches=True)
     (found,) = (finding for finding in health.findings if finding.name == "snapshots")
     assert "`nessie-gc gc`" in found.action
-    assert "`nessie-gc expire-snapshots --branch 'dev[/]1' --include 'db[.]t'`" in found.action
+    assert "`nessie-gc expire-snapshots --commit-to 'dev[/]1' --include 'db[.]t'`" in found.action
 
 
 def test_files_are_small_by_the_target_of_the_table() -> None:
