@@ -90,6 +90,16 @@ class Resources(Closing):
             chosen=chosen,
         )
 
+    def over(self, repository: RepositoryConnector, *others: RepositoryConnector) -> Resources:
+        """The same store and engine, over repositories that somebody else has opened, and closes."""
+        return Resources(
+            repository=lambda: nullcontext(repository),
+            store=lambda: nullcontext(self.store),
+            engine=lambda: nullcontext(self.engine),
+            tables=self._open_tables,
+            others=[_opened(other) for other in others],
+        )
+
     @property
     def repository(self) -> RepositoryConnector:
         """The repository that is worked on.

@@ -78,15 +78,10 @@ class Run:
         """The plugins of this run."""
         return self.choice.registry()
 
-    def seeing(self, repository: RepositoryConnector) -> Run:
-        """The same run over another view of its repository; other repositories stay what they are."""
-        resources = Resources.borrowed(
-            repository=repository,
-            store=self.store,
-            engine=self.engine,
-            others=self.repositories[1:],
-        )
-        return replace(self, resources=resources)
+    def seeing(self, repository: RepositoryConnector, *, alone: bool = False) -> Run:
+        """The same run over another view of its repository; other repositories stay what they are, or are left out."""
+        others = () if alone else self.repositories[1:]
+        return replace(self, resources=self.resources.over(repository, *others))
 
     def of(self, members: Sequence[Member], lease: Lease, parameters: DeletionParameters) -> SweepRun:
         """The same run, at work on live sets; the first of them is one of a repository that can be read."""

@@ -105,7 +105,7 @@ class BranchExpiry:
         run, parameters = self._run, self._parameters
         allowed = parameters.allowed(run.choice.rules())
         self._check_policies(self._branches())
-        MarkService(parameters.mark_of_history).run(run)
+        MarkService(parameters.mark_of_history).run(run.seeing(run.repository, alone=True))  # no file goes
         live_set_id = uuid.UUID(run.report.live_set_id)
         tables: list[ExpiredTable] = []
         try:
@@ -147,7 +147,7 @@ class BranchExpiry:
         if self._parameters.dry_run:
             return nullcontext()
         run = self._run
-        return hold_lease(run.store, run.repository.identity(), self._parameters.lease, elapsed=run.elapsed)
+        return hold_lease(run.store, [run.repository.identity()], self._parameters.lease, elapsed=run.elapsed)
 
     def _branches(self) -> list[Reference]:
         """The branches that are named, never a tag."""

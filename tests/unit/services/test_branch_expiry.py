@@ -198,7 +198,7 @@ def test_nobody_commits_while_another_collector_holds_the_lease(lake: MemoryBran
     lake.write()
     lake.write()
     before, run = heads(lake), lake.services.run()
-    lease = hold_lease(run.store, lake.repository.identity(), timedelta(minutes=1), elapsed=run.elapsed)
+    lease = hold_lease(run.store, [lake.repository.identity()], timedelta(minutes=1), elapsed=run.elapsed)
     with lease, pytest.raises(LeaseHeldError):
         lake.expire()
     assert before == heads(lake)
