@@ -155,6 +155,10 @@ class Dataset(ABC):
         """
 
     @abstractmethod
+    def setting(self, values: Mapping[str, str]) -> Dataset:
+        """The same rows, in all of which some columns of text have the same value."""
+
+    @abstractmethod
     def matching(self, predicate: str) -> Dataset:
         """The rows for which a predicate in the engine's SQL is true.
 

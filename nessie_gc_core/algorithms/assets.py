@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from nessie_gc_core.algorithms.history import Holder
 from nessie_gc_core.algorithms.planned import PLANNED_FILES, Planned
-from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.unit_index import NO_NAMES, REMEMBERED_FOLDERS, UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
 from nessie_gc_core.dataset import Dataset
@@ -137,12 +137,16 @@ class _SeenFiles:
 
 
 class TableIndex:
-    """Finds the table whose location holds a file: of several, the one that lies deepest. Travels to executors."""
+    """Finds the table whose location holds a file: of several, the one that lies deepest. Travels to executors.
+
+    Files of one folder are looked up once.
+    """
 
     def __init__(self, tables: Iterable[tuple[str, str]], rules: LocationRules) -> None:
         """Takes raw locations with the names of their tables."""
         self._rules = rules
         self._names: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
         for location, name in tables:
             try:
                 place = rules.place_prefix(location)
@@ -152,6 +156,17 @@ class TableIndex:
 
     def name(self, raw: str) -> str:
         """The name of the table; empty where no location holds the file."""
+        folder, slash, name = raw.rpartition("/")
+        if name in NO_NAMES or "\\" in name or not ("://" in folder or folder.startswith("/")):
+            return self._name(raw)
+        known = self._folders.get(folder)
+        if known is None:
+            if len(self._folders) >= REMEMBERED_FOLDERS:
+                self._folders.clear()
+            known = self._folders[folder] = self._name(folder + slash)
+        return known
+
+    def _name(self, raw: str) -> str:
         place = self._rules.place(raw)
         end = place.rfind("/") + 1
         while end > 0:

@@ -34,16 +34,23 @@ _STORED = pa.schema(
 _PLANNED = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
+        pa.field("sidecar_only", pa.bool_()),
         *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
     ]
 )
 _REASONS = pa.schema([pa.field("reason", pa.string())])
 
 
-def count_verdicts(verdicts: Dataset, *, sidecar_only: bool = False) -> dict[tuple[str, str], tuple[int, int]]:
-    """Files and bytes per unit and verdict (:data:`VERDICTS`), or those of sidecars whose file is gone."""
-    rows = verdicts.where("sidecar_only", [sidecar_only]).aggregate(["unit", "verdict"], FILES_AND_BYTES, _PLANNED)
-    return {(row["unit"], row["verdict"]): (row["files"], row["bytes"]) for row in rows.summary().to_pylist()}
+def count_verdicts(verdicts: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
+    """Files and bytes per unit and verdict (:data:`VERDICTS`); a sidecar whose file is gone does not count."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    rows = verdicts.aggregate(["unit", "verdict", "sidecar_only"], FILES_AND_BYTES, _PLANNED)
+    for row in rows.summary().to_pylist():
+        files, bytes_ = found.get((row["unit"], row["verdict"]), (0, 0))
+        if not row["sidecar_only"]:
+            files, bytes_ = files + row["files"], bytes_ + row["bytes"]
+        found[row["unit"], row["verdict"]] = (files, bytes_)
+    return found
 
 
 def count_outcomes(outcomes: Dataset) -> Iterator[dict[str, Any]]:

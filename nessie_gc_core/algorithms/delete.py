@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from nessie_gc_core.algorithms.planned import as_files
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import Dataset, task_attempt
-from nessie_gc_core.model.batches import Row, file_reference, to_batches
+from nessie_gc_core.model.batches import constant, file_reference, in_schema, to_rows
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
-from nessie_gc_core.model.relations import OUTCOMES, VERDICTS
+from nessie_gc_core.model.relations import CANDIDATES, OUTCOMES, VERDICTS
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 
-_KEPT = {Verdict.TOO_YOUNG: Outcome.TOO_YOUNG, Verdict.SPARED: Outcome.SPARED}
 _NOT_DELETED = {DeleteMode.DEFER: Outcome.DEFERRED, DeleteMode.DRY_RUN: Outcome.WOULD_DELETE}
-
-
-@dataclass(frozen=True, slots=True)
-class _Doomed:
-    """A file to delete, with the unit it counts for."""
-
-    unit: str
-    file: FileReference
-    modified: int
-    sidecar: bool
-    sidecar_of: str | None = None
+_NAMED = ("path", "size", "sidecar_path", "sidecar_size", "modified")
+_FILE_STAYS = "its file could not be deleted"
+_DECIDED = pa.schema([*CANDIDATES, *(OUTCOMES.field(name) for name in ("outcome", "reason"))])
+"""Candidates with what becomes of them."""
 
 
 class DeleteFiles:
@@ -44,53 +37,82 @@ class DeleteFiles:
         self._spared_units = dict(spared_units)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Decides row by row; what goes is deleted in batches per location."""
+        """Decides by columns; what goes is deleted in batches per location."""
         lacking = self._choice.lacking_plugin()
         with OpenConnectors(self._choice) as connectors:
-            yield from to_batches(self._outcomes(batches, connectors, lacking), self.schema)
+            waiting: dict[str, list[pa.RecordBatch]] = {}
+            for batch in batches:
+                rows = in_schema(batch, VERDICTS)
+                outcome, reason = self._kept(rows, lacking)
+                decided = in_schema(rows, _DECIDED, {"outcome": outcome, "reason": reason})
+                yield from as_files(decided.filter(outcome.is_valid()), self.schema)
+                for location, doomed in _by_location(rows.filter(outcome.is_null())):
+                    waiting.setdefault(location, []).append(doomed)
+                    yield from _delete_full(connectors.deleter(location), location, waiting)
+            for location, rest in waiting.items():
+                yield from _delete(connectors.deleter(location), location, pa.concat_batches(rest))
 
-    def _outcomes(
-        self, batches: Iterator[pa.RecordBatch], connectors: OpenConnectors, lacking: str | None
-    ) -> Iterator[Row]:
-        waiting: dict[str, list[_Doomed]] = {}
-        for row in (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist()):
-            kept = self._kept(row, lacking)
-            if kept is not None:
-                yield from (outcome_row(doomed, *kept) for doomed in _files_of(row))
-                continue
-            files = waiting.setdefault(row["location"], [])
-            files.extend(_files_of(row))
-            if len(files) >= connectors.deleter(row["location"]).batch_size:
-                yield from self._delete(connectors, row["location"], waiting.pop(row["location"]))
-        for location, files in waiting.items():
-            yield from self._delete(connectors, location, files)
-
-    def _kept(self, row: Mapping[str, str], lacking: str | None) -> tuple[Outcome, str | None] | None:
-        if row["verdict"] in _KEPT:
-            return _KEPT[Verdict(row["verdict"])], row["reason"]
-        if row["unit"] in self._spared_units:
-            return Outcome.SPARED, self._spared_units[row["unit"]]
+    def _kept(self, rows: pa.RecordBatch, lacking: str | None) -> tuple[pa.Array, pa.Array]:
+        """What becomes of each row that stays, and why; null for those that go."""
+        said: tuple[str | None, str | None] = (None, None)
         if lacking is not None:
-            return Outcome.SPARED, lacking
-        if self._mode is not DeleteMode.DELETE:
-            return _NOT_DELETED[self._mode], None
-        return None
+            said = Outcome.SPARED.value, lacking
+        elif self._mode is not DeleteMode.DELETE:
+            said = _NOT_DELETED[self._mode].value, None
+        outcome, reason = (constant(text, rows.num_rows, pa.string()) for text in said)
+        if self._spared_units:
+            units = pc.index_in(rows.column("unit"), pa.array(list(self._spared_units), pa.string()))
+            outcome = pc.if_else(units.is_valid(), Outcome.SPARED.value, outcome)
+            why = pa.array(list(self._spared_units.values()), pa.string()).take(units)
+            reason = pc.if_else(units.is_valid(), why, reason)
+        young = pc.equal(rows.column("verdict"), Verdict.TOO_YOUNG.value)
+        stays = pc.not_equal(rows.column("verdict"), Verdict.UNREFERENCED.value)
+        kept = pc.if_else(young, Outcome.TOO_YOUNG.value, Outcome.SPARED.value)
+        reason = pc.if_else(stays, rows.column("reason"), reason)
+        reason = pc.if_else(pc.equal(reason, ""), pa.scalar(None, pa.string()), reason)
+        return pc.if_else(stays, kept, outcome), reason
 
-    def _delete(self, connectors: OpenConnectors, location: str, files: Sequence[_Doomed]) -> Iterator[Row]:
-        deleter = connectors.deleter(location)
-        mains = [doomed for doomed in files if not (doomed.sidecar and doomed.sidecar_of)]
-        failed = set()
-        for doomed, outcome, reason in delete_batch(deleter, location, mains):
-            if outcome is Outcome.FAILED:
-                failed.add(doomed.file.path)
-            yield outcome_row(doomed, outcome, reason)
-        sidecars = [doomed for doomed in files if doomed.sidecar and doomed.sidecar_of]
-        with_file = [doomed for doomed in sidecars if doomed.sidecar_of not in failed]
-        for doomed in sidecars:
-            if doomed.sidecar_of in failed:
-                yield outcome_row(doomed, Outcome.FAILED, "its file could not be deleted")
-        for doomed, outcome, reason in delete_batch(deleter, location, with_file):
-            yield outcome_row(doomed, outcome, reason)
+
+def _by_location(doomed: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    locations = pc.unique(doomed.column("location")).to_pylist()
+    for location in locations:
+        yield location, doomed if len(locations) == 1 else doomed.filter(pc.equal(doomed.column("location"), location))
+
+
+def _delete_full(
+    deleter: FileDeleter, location: str, waiting: dict[str, list[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """Deletes what fills batches of the deleter; the rest waits for more."""
+    rows = sum(each.num_rows for each in waiting[location])
+    full = rows - rows % deleter.batch_size
+    if full:
+        doomed = pa.concat_batches(waiting.pop(location))
+        if full < rows:
+            waiting[location] = [doomed.slice(full)]
+        yield from _delete(deleter, location, doomed.slice(0, full))
+
+
+def _delete(deleter: FileDeleter, location: str, doomed: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Deletes files, then the sidecars of those that are gone; gives one outcome for each (:data:`OUTCOMES`)."""
+    first: list[FileReference] = []
+    sidecars: list[tuple[str, FileReference]] = []
+    for path, size, sidecar, sidecar_size, modified in to_rows(doomed, *_NAMED):
+        if path is not None:
+            first.append(file_reference(location, str(path), int(size), int(modified)))  # type: ignore[arg-type]
+        if sidecar is not None:
+            file = file_reference(location, str(sidecar), int(sidecar_size), int(modified))  # type: ignore[arg-type]
+            first.append(file) if path is None else sidecars.append((str(path), file))
+    done = {path: (outcome, reason) for path, outcome, reason in delete_batch(deleter, location, first)}
+    failed = {path for path, (outcome, _) in done.items() if outcome is Outcome.FAILED}
+    done.update((file.path, (Outcome.FAILED, _FILE_STAYS)) for path, file in sidecars if path in failed)
+    second = [file for path, file in sidecars if path not in failed]
+    done.update((path, (outcome, why)) for path, outcome, why in delete_batch(deleter, location, second))
+    unknown = pa.nulls(doomed.num_rows, pa.string())
+    for files in as_files(in_schema(doomed, _DECIDED, {"outcome": unknown, "reason": unknown}), OUTCOMES):
+        said = [done[path] for path in files.column("path").to_pylist()]
+        reasons = pa.array([reason or None for _, reason in said], pa.string())
+        outcomes = pa.array([outcome.value for outcome, _ in said], pa.string())
+        yield in_schema(files, OUTCOMES, {"outcome": outcomes, "reason": reasons})
 
 
 def dealt_out(verdicts: Dataset) -> Dataset:
@@ -103,39 +125,20 @@ def dealt_out(verdicts: Dataset) -> Dataset:
     return verdicts.spread(["location", "key"]).checkpoint()
 
 
-def _files_of(row: Mapping[str, object]) -> Iterator[_Doomed]:
-    """The file of a candidate row and its sidecar."""
-    unit, location, path = str(row["unit"]), str(row["location"]), row["path"]
-    modified = int(str(row["modified"]))
-    if path is not None:
-        file = file_reference(location, str(path), int(str(row["size"])), modified)
-        yield _Doomed(unit, file, modified, False)
-    if row["sidecar_path"] is not None:
-        file = file_reference(location, str(row["sidecar_path"]), int(str(row["sidecar_size"])), modified)
-        yield _Doomed(unit, file, modified, True, None if path is None else str(path))
-
-
-def outcome_row(doomed: _Doomed, outcome: Outcome, reason: str | None) -> Row:
-    """A row of :data:`OUTCOMES`."""
-    file = doomed.file
-    return (doomed.unit, file.location, file.path, file.size, doomed.modified, doomed.sidecar, outcome, reason or None)
-
-
 def delete_batch(
-    deleter: FileDeleter, location: str, files: Sequence[_Doomed]
-) -> Iterator[tuple[_Doomed, Outcome, str]]:
-    """Deletes files and gives exactly one outcome for each, whatever the deleter does (S15)."""
+    deleter: FileDeleter, location: str, files: Sequence[FileReference]
+) -> Iterator[tuple[str, Outcome, str]]:
+    """Deletes files and gives exactly one outcome for each path, whatever the deleter does (S15)."""
     for start in range(0, len(files), deleter.batch_size):
-        waiting = {doomed.file.path: doomed for doomed in files[start : start + deleter.batch_size]}
+        waiting = {file.path: file for file in files[start : start + deleter.batch_size]}
         error = "the deleter gave no outcome for it"
         try:
-            for given in deleter.delete_files(location, [doomed.file for doomed in waiting.values()]):
-                doomed = waiting.pop(given.path, None)
-                if doomed is not None:
-                    yield doomed, _outcome(given), given.reason
+            for given in deleter.delete_files(location, list(waiting.values())):
+                if waiting.pop(given.path, None) is not None:
+                    yield given.path, _outcome(given), given.reason
         except Exception as failure:  # noqa: BLE001 - a deleter that breaks off fails the files it did not report
             error = one_line(failure)
-        yield from zip(waiting.values(), itertools.repeat(Outcome.FAILED), itertools.repeat(error))
+        yield from zip(waiting, itertools.repeat(Outcome.FAILED), itertools.repeat(error))
 
 
 def _outcome(given: DeleteOutcome) -> Outcome:

@@ -327,11 +327,7 @@ def expand(
     files_read = 0
     for reader in readers:
         for kind in reader.expandable_kinds:
-            frontier = _frontier(files, reader, kind)
-            if known is not None:
-                mine = known.where("content_type", sorted(reader.content_types))
-                frontier = frontier.anti_join(mine, ["path", "kind"])
-            frontier = frontier.checkpoint()
+            frontier = _frontier(files, reader, kind, known).checkpoint()
             count = frontier.count()
             if count == 0:
                 continue
@@ -347,6 +343,11 @@ def expand(
     return Expansion(files=files, files_read=files_read)
 
 
-def _frontier(files: Dataset, reader: type[ContentToFiles], kind: str) -> Dataset:
-    mine = files.where("kind", [kind]).where("content_type", sorted(reader.content_types))
-    return mine.spread(["path"]).distinct(["path"])
+def _frontier(files: Dataset, reader: type[ContentToFiles], kind: str, known: Dataset | None) -> Dataset:
+    """The files of a kind that are to be expanded, over as many tasks as read at the same time."""
+    types = sorted(reader.content_types)
+    mine = files.where("kind", [kind]).where("content_type", types)
+    if known is None:
+        return mine.spread(["path"]).distinct(["path"])
+    done = known.where("content_type", types).where("kind", [kind])
+    return mine.distinct(["path"]).anti_join(done, ["path"]).spread(["path"])

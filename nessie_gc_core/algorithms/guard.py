@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from nessie_gc_core.algorithms.look_again import looked_at
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import Row, file_reference, to_batches, to_micros
+from nessie_gc_core.model.batches import file_reference, in_schema, to_micros
+from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.relations import CANDIDATES, FILE_KEYS, UNKNOWN_TIME, VERDICTS
 from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.plugins import PluginRegistry
 
-_Said = tuple[Verdict, str | None]
+_TIME_UNKNOWN = "its modification time is unknown"
+_IN_THE_FUTURE = "its modification time lies in the future"
 BUCKETS = 1024
 """Files are dealt into this many buckets by a stable hash of their key; a sweep step takes some of them."""
 
@@ -56,71 +58,85 @@ class JudgeFiles:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Judges by age first, then asks the vetoes about what is left; all of them, or nothing may go (S26)."""
         registry, lacking = self._choice.registry(), self._choice.lacking_plugin()
-        for rows, verdicts in self._judged(batches):
-            if lacking is not None:
-                verdicts = [(Verdict.SPARED, lacking) if said[0] is Verdict.UNREFERENCED else said for said in verdicts]
-            elif registry.has_vetoes:
-                _ask_vetoes(registry, rows, verdicts)
-            values = (
-                (*row.values(), verdict, reason, bucket_of(row["key"]), row["path"] is None)
-                for row, (verdict, reason) in zip(rows, verdicts, strict=True)
-            )
-            yield from to_batches(values, self.schema)
-
-    def _judged(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[list[dict[str, Any]], list[_Said]]]:
-        """Rows with what their age says."""
         with OpenConnectors(self._choice) as connectors:
             for batch in batches:
-                rows = batch.to_pylist()
-                verdicts = [self._by_age(row["location"], row["modified"]) for row in rows]
-                yield self._seen_again(rows, verdicts, connectors) if self._look_again else (rows, verdicts)
+                found = in_schema(batch, CANDIDATES)
+                found, said = self._seen_again(found, connectors) if self._look_again else (found, self._by_age(found))
+                if lacking is not None:
+                    said = said.sparing(dict.fromkeys(said.deletable(), lacking))
+                elif registry.has_vetoes:
+                    said = said.sparing(_vetoed(registry, found, said.deletable()))
+                buckets = pa.array([bucket_of(key) for key in found.column("key").to_pylist()], pa.int32())
+                columns = {"verdict": said.verdict, "reason": said.reason, "bucket": buckets}
+                yield in_schema(found, self.schema, {**columns, "sidecar_only": found.column("path").is_null()})
 
-    def _seen_again(
-        self, rows: list[dict[str, Any]], verdicts: list[_Said], connectors: OpenConnectors
-    ) -> tuple[list[dict[str, Any]], list[_Said]]:
-        """The same as it is now: what is gone is left out, and what was written meanwhile is younger."""
-        old = [number for number, (verdict, _) in enumerate(verdicts) if verdict is Verdict.UNREFERENCED]
-        gone = set()
+    def _seen_again(self, found: pa.RecordBatch, connectors: OpenConnectors) -> tuple[pa.RecordBatch, _Said]:
+        """Candidates as they are now: what is gone is left out, and what was written meanwhile is younger."""
+        rows, problems = found.to_pylist(), dict[int, str]()
+        old, gone = self._by_age(found).deletable(), set[int]()
         for place, seen in looked_at([rows[number] for number in old], self._choice, connectors):
             number = old[place]
             if seen.row is None:
                 gone.add(number)
             elif seen.problem is not None:
-                verdicts[number] = Verdict.SPARED, seen.problem
+                problems[number] = seen.problem
             else:
                 rows[number] = seen.row
-                verdicts[number] = self._by_age(seen.row["location"], seen.row["modified"])
         left = [number for number in range(len(rows)) if number not in gone]
-        return [rows[number] for number in left], [verdicts[number] for number in left]
+        now = pa.RecordBatch.from_pylist([rows[number] for number in left], schema=CANDIDATES)
+        reasons = {place: problems[number] for place, number in enumerate(left) if number in problems}
+        return now, self._by_age(now).sparing(reasons)
 
-    def _by_age(self, location: str, modified: int) -> _Said:
-        if modified == UNKNOWN_TIME:
-            return Verdict.TOO_YOUNG, "its modification time is unknown"
+    def _by_age(self, found: pa.RecordBatch) -> _Said:
+        modified, rows = found.column("modified"), found.num_rows
+        unknown = pc.equal(modified, UNKNOWN_TIME)
+        reason = pc.if_else(unknown, _TIME_UNKNOWN, pa.nulls(rows, pa.string()))
         if self._ages is None:
-            return Verdict.UNREFERENCED, None
-        newest_deletable, now = self._ages[store_of(location)]
-        if modified > now:
-            return Verdict.TOO_YOUNG, "its modification time lies in the future"
-        if modified > newest_deletable:
-            return Verdict.TOO_YOUNG, None
-        return Verdict.UNREFERENCED, None
+            return _Said(pc.if_else(unknown, Verdict.TOO_YOUNG.value, Verdict.UNREFERENCED.value), reason)
+        locations = found.column("location").dictionary_encode()
+        ages = [self._ages[store_of(location)] for location in locations.dictionary.to_pylist()]
+        newest = pa.array([newest for newest, _ in ages], pa.int64()).take(locations.indices)
+        now = pa.array([now for _, now in ages], pa.int64()).take(locations.indices)
+        future = pc.and_not(pc.greater(modified, now), unknown)
+        young = pc.or_(pc.or_(unknown, future), pc.greater(modified, newest))
+        verdict = pc.if_else(young, Verdict.TOO_YOUNG.value, Verdict.UNREFERENCED.value)
+        return _Said(verdict, pc.if_else(future, _IN_THE_FUTURE, reason))
 
 
-def _ask_vetoes(registry: PluginRegistry, rows: Sequence[dict[str, object]], verdicts: list[_Said]) -> None:
-    by_location: dict[str, list[int]] = {}
-    for number, row in enumerate(rows):
-        if verdicts[number][0] is Verdict.UNREFERENCED:
-            by_location.setdefault(str(row["location"]), []).append(number)
-    for location, numbers in by_location.items():
-        paths = {number: str(rows[number]["path"] or rows[number]["sidecar_path"]) for number in numbers}
-        files = [
-            file_reference(location, paths[n], int(str(rows[n]["size"])), int(str(rows[n]["modified"])))
-            for n in numbers
-        ]
-        vetoed = registry.veto(location, files)
-        for number in numbers:
-            if (reason := vetoed.get(paths[number])) is not None:
-                verdicts[number] = (Verdict.SPARED, reason)
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What is said of the rows of a batch, column by column."""
+
+    verdict: pa.Array
+    reason: pa.Array
+
+    def deletable(self) -> list[int]:
+        """The numbers of the rows that may go."""
+        numbers: list[int] = pc.indices_nonzero(pc.equal(self.verdict, Verdict.UNREFERENCED.value)).to_pylist()
+        return numbers
+
+    def sparing(self, reasons: Mapping[int, str]) -> _Said:
+        """The same, but some rows stay."""
+        if not reasons:
+            return self
+        verdict, reason = self.verdict.to_pylist(), self.reason.to_pylist()
+        for number, why in reasons.items():
+            verdict[number], reason[number] = Verdict.SPARED.value, why
+        return _Said(pa.array(verdict, pa.string()), pa.array(reason, pa.string()))
+
+
+def _vetoed(registry: PluginRegistry, found: pa.RecordBatch, deletable: Sequence[int]) -> dict[int, str]:
+    """By the number of its row, why a file stays of those that may go."""
+    reasons: dict[int, str] = {}
+    by_location: dict[str, list[tuple[int, FileReference]]] = {}
+    columns = ("location", "path", "sidecar_path", "size", "modified")
+    for number, row in zip(deletable, found.select(columns).take(pa.array(deletable)).to_pylist(), strict=True):
+        file = file_reference(row["location"], row["path"] or row["sidecar_path"], row["size"], row["modified"])
+        by_location.setdefault(row["location"], []).append((number, file))
+    for location, files in by_location.items():
+        vetoed = registry.veto(location, [file for _, file in files])
+        reasons.update((number, vetoed[file.path]) for number, file in files if file.path in vetoed)
+    return reasons
 
 
 def bucket_of(key: str) -> int:
@@ -150,35 +166,24 @@ class SpareLocations:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Goes by the location of the row itself: another spelling of the same unit may well be allowed."""
-        rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
-        yield from to_batches((self._judged(row) for row in rows), self.schema)
+        refused = pa.array(list(self._reasons), pa.string())
+        reasons = pa.array([f"its location {reason}" for reason in self._reasons.values()], pa.string())
+        for batch in batches:
+            reason = reasons.take(pc.index_in(batch.column("location"), refused))
+            verdict = pc.if_else(reason.is_valid(), Verdict.SPARED.value, batch.column("verdict"))
+            said = {"verdict": verdict, "reason": pc.coalesce(reason, batch.column("reason"))}
+            yield in_schema(batch, self.schema, said)
 
-    def _judged(self, row: dict[str, Any]) -> Row:
-        reason = self._reasons.get(row["location"])
-        if reason is None:
-            return tuple(row.values())
-        return tuple({**row, "verdict": Verdict.SPARED.value, "reason": f"its location {reason}"}.values())
 
-
-class SpareRows:
-    """Verdicts to verdicts: every row is spared, for one reason."""
-
-    schema = VERDICTS
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Turns every row."""
-        rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
-        spared = ({**row, "verdict": Verdict.SPARED.value, "reason": self._reason} for row in rows)
-        yield from to_batches((tuple(row.values()) for row in spared), self.schema)
+def spared_rows(verdicts: Dataset, reason: str) -> Dataset:
+    """The same rows (:data:`VERDICTS`), but none of them goes, for one reason."""
+    return verdicts.setting({"verdict": Verdict.SPARED.value, "reason": reason})
 
 
 def spare(verdicts: Dataset, files: Dataset, reason: str) -> Dataset:
     """The same rows (:data:`VERDICTS`), but some files (:data:`FILE_KEYS`) do not go, for one reason."""
     keys = list(FILE_KEYS.names)
     dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
-    spared = dead.semi_join(files, keys).flat_map(SpareRows(reason))
+    spared = spared_rows(dead.semi_join(files, keys), reason)
     rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
     return dead.anti_join(files, keys).union(spared).union(rest)

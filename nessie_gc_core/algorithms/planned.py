@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from nessie_gc_core.algorithms.guard import SpareRows
+from nessie_gc_core.algorithms.guard import spared_rows
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import Row, to_batches, to_rows
-from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES, VERDICTS
+from nessie_gc_core.model.batches import constant, in_schema
+from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES
 from nessie_gc_core.model.verdicts import Outcome, Verdict
 
 PLANNED_FILES = pa.schema(
@@ -45,17 +46,24 @@ class PlanFiles:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A file and its sidecar become two rows."""
-        rows = (row for batch in batches for row in batch.select(VERDICTS.names).to_pylist())
-        yield from to_batches((file for row in rows if self._may_go(row) for file in _files_of(row)), self.schema)
+        spared = pa.array(sorted(self._spared_units), pa.string())
+        for batch in batches:
+            go = pc.and_not(
+                pc.equal(batch.column("verdict"), Verdict.UNREFERENCED.value), pc.is_in(batch.column("unit"), spared)
+            )
+            yield from as_files(batch if self._all else batch.filter(go), self.schema)
 
-    def _may_go(self, row: dict[str, object]) -> bool:
-        return self._all or (row["verdict"] == Verdict.UNREFERENCED.value and row["unit"] not in self._spared_units)
 
+def as_files(rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows with the columns of :data:`CANDIDATES` as single files: the files, then their sidecars.
 
-def _files_of(row: dict[str, str | int | bool | None]) -> Iterator[Row]:
+    The schema has ``path``, ``size`` and ``sidecar``, and further columns that the rows have as well.
+    """
     for path, size, sidecar in (("path", "size", False), ("sidecar_path", "sidecar_size", True)):
-        if row[path] is not None:
-            yield (row["unit"], row["key"], row["location"], row[path], row[size], row["modified"], sidecar)
+        there = rows.filter(rows.column(path).is_valid())
+        if there.num_rows:
+            named = {"path": there.column(path), "size": there.column(size)}
+            yield in_schema(there, schema, {**named, "sidecar": constant(sidecar, there.num_rows, pa.bool_())})
 
 
 class NameOutcome:
@@ -64,13 +72,13 @@ class NameOutcome:
     schema = OUTCOMES
 
     def __init__(self, outcome: Outcome | str, reason: str) -> None:
-        self._outcome, self._reason = str(outcome), reason
+        self._said = {"outcome": str(outcome), "reason": reason}
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Keeps what names a file."""
-        columns = ("unit", "location", "path", "size", "modified", "sidecar")
-        rows = (row for batch in batches for row in to_rows(batch, *columns))
-        yield from to_batches(((*row, self._outcome, self._reason) for row in rows), self.schema)
+        for batch in batches:
+            columns = {name: constant(value, batch.num_rows, pa.string()) for name, value in self._said.items()}
+            yield in_schema(batch, self.schema, columns)
 
 
 class Planned(ABC):
@@ -107,6 +115,6 @@ def only_planned(verdicts: Dataset, planned: Planned) -> Dataset:
     """
     dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
     not_planned = planned.others(dead.flat_map(PlanFiles()))
-    kept = dead.semi_join(not_planned, FILE_KEYS.names).flat_map(SpareRows(NOT_PLANNED))
+    kept = spared_rows(dead.semi_join(not_planned, FILE_KEYS.names), NOT_PLANNED)
     rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
     return dead.anti_join(not_planned, FILE_KEYS.names).union(kept).union(rest)

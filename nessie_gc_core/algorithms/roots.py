@@ -9,12 +9,15 @@ import pyarrow as pa
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_batches, to_rows
-from nessie_gc_core.model.relations import FILE_KEYS
+from nessie_gc_core.model.batches import in_schema
+from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
+
+ROOTS = pa.schema([*FILE_KEYS, VERDICTS.field("bucket")])
+"""Files that could be a metadata file, with their bucket."""
 
 
 def may_be_roots(verdicts: Dataset, readers: Sequence[type[ContentToFiles]], choice: ConnectorChoice) -> Dataset:
-    """The files of some verdicts (:data:`VERDICTS`) that could be a metadata file (:data:`FILE_KEYS`).
+    """The files of some verdicts (:data:`VERDICTS`) that could be a metadata file (:data:`ROOTS`).
 
     A row without a ``path`` is a checksum sidecar whose file was not there: its key names a file that somebody else
     took away, and that must stay lost.
@@ -25,7 +28,7 @@ def may_be_roots(verdicts: Dataset, readers: Sequence[type[ContentToFiles]], cho
 class _MayBeRoots:
     """Keeps the files that one of the readers takes for a root."""
 
-    schema = FILE_KEYS
+    schema = ROOTS
 
     def __init__(self, choice: ConnectorChoice, readers: Sequence[str]) -> None:
         self._choice = choice
@@ -34,6 +37,7 @@ class _MayBeRoots:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with OpenConnectors(self._choice) as connectors:
             readers = [connectors.reader_named(name) for name in self._readers]
-            rows = (row for batch in batches for row in to_rows(batch, "unit", "key"))
-            roots = (row for row in rows if any(reader.may_be_root(str(row[1])) for reader in readers))
-            yield from to_batches(roots, self.schema)
+            for batch in batches:
+                keys = batch.column("key").to_pylist()
+                roots = [any(reader.may_be_root(key) for reader in readers) for key in keys]
+                yield in_schema(batch, self.schema).filter(pa.array(roots, pa.bool_()))

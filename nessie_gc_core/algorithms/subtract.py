@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import rbloom
 import xxhash
 
@@ -102,7 +103,8 @@ class _Owners:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = ((unit, sidecar_owner(str(key))) for unit, key in to_rows(batch, *_KEYS))
+            named_so = batch.filter(pc.ends_with(batch.column("key"), ".crc"))
+            rows = ((unit, sidecar_owner(str(key))) for unit, key in to_rows(named_so, *_KEYS))
             yield from to_batches((row for row in rows if row[1] is not None), self.schema)
 
 

@@ -15,7 +15,8 @@ from nessie_gc_core.model.locations import LocationRules, with_slash
 REMEMBERED_FOLDERS = 50_000
 """For how many folders an index remembers in which units they lie."""
 
-_NO_NAMES = frozenset({"", ".", ".."})
+NO_NAMES = frozenset({"", ".", ".."})
+"""What may stand at the end of a path and names no file in a folder."""
 
 UnitKey = tuple[str, str]
 """A sweep unit's root, and the canonical key below it."""
@@ -94,7 +95,8 @@ class UnitIndex:
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved, so it may lie anywhere (S3).
         """
-        return next(iter(self.places(raw).all), None)
+        written = self._in_folder(raw)[0].written
+        return next(iter(self.places(raw).all), None) if written is None else written
 
     def places(self, raw: str) -> Places:
         """Every unit and key that a raw path may mean.
@@ -102,20 +104,24 @@ class UnitIndex:
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved, so it may lie anywhere (S3).
         """
+        found, path = self._in_folder(raw)
+        if path is not None and is_link(path):
+            found = Places(found.written, found.others + tuple(self._behind_links(path)))
+        return found
+
+    def _in_folder(self, raw: str) -> tuple[Places, str | None]:
+        """Where a path lies whatever it is, and where to look on this disk whether it is a link."""
         folder, _, name = raw.rpartition("/")
         remembered = self._folders.get(folder)
-        if remembered is None or name in _NO_NAMES or "\\" in name:
+        if remembered is None or name in NO_NAMES or "\\" in name:
             has_folder = "://" in folder or folder.startswith(("/", "file:/"))
-            if not has_folder or name in _NO_NAMES or "\\" in name:
-                return self._places_of_odd(raw)
+            if not has_folder or name in NO_NAMES or "\\" in name:
+                return self._places_of_odd(raw), None
             if len(self._folders) >= REMEMBERED_FOLDERS:
                 self._forget()
             remembered = _Folder(self._look_up_all(folder + "/"), self._on_this_disk(folder + "/"))
             self._folders[folder] = remembered
-        found = remembered.places.named(name)
-        if remembered.path is not None and is_link(remembered.path + name):
-            found = Places(found.written, found.others + tuple(self._behind_links(remembered.path + name)))
-        return found
+        return remembered.places.named(name), None if remembered.path is None else remembered.path + name
 
     def around(self, raw: str) -> Iterator[str]:
         """The roots of the units in which a raw path or location lies, and of those that lie in it.

@@ -1,8 +1,8 @@
-"""Builds Arrow record batches of a relation row by row, and reads rows from them."""
+"""Builds Arrow record batches of a relation, row by row or column by column, and reads rows from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -38,6 +38,20 @@ def _pack(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def in_schema(batch: pa.RecordBatch, schema: pa.Schema, given: Mapping[str, pa.Array] | None = None) -> pa.RecordBatch:
+    """The columns of a schema, those that are given in place of the batch's own; none of its rows is looked at."""
+    columns = {name: batch.column(name) for name in schema.names if given is None or name not in given}
+    columns.update(given or {})
+    found = ((columns[field.name], field.type) for field in schema)
+    arrays = [array if array.type == type_ else array.cast(type_) for array, type_ in found]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def constant(value: str | int | bool | None, rows: int, type_: pa.DataType) -> pa.Array:
+    """A column that has the same value in every row."""
+    return pa.repeat(pa.scalar(value, type_), rows)
 
 
 def to_rows(batch: pa.RecordBatch, *columns: str) -> Iterator[Row]:

@@ -9,9 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
-from nessie_gc_core.algorithms.roots import may_be_roots
+from nessie_gc_core.algorithms.roots import ROOTS, may_be_roots
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.relations import VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
@@ -66,6 +67,8 @@ class Deletion:
         self._on_outcomes = on_outcomes
         self._scope = scope
         self._recheck = Recheck(run, scope, spared_units or {})
+        self._rows = run.engine.empty(VERDICTS)
+        self._roots = run.engine.empty(ROOTS)
 
     def run(self, verdicts: Dataset, records: OutcomeRecords, stored_by_unit: Mapping[str, int]) -> Dataset | None:
         """Takes all verdicts (:data:`VERDICTS`), step by step, to their outcomes.
@@ -83,6 +86,7 @@ class Deletion:
         self._spare_over_caps(found, stored_by_unit)
         steps = self._steps(found)
         outcomes: Dataset | None = None
+        looks = -1
         with self._outcome_file() as outcome_file:
             if run.parameters.mode is DeleteMode.DELETE:
                 records.begin(verdicts, outcome_file)
@@ -90,7 +94,10 @@ class Deletion:
                 run.tell("delete", number, len(steps))
                 self._recheck.run_if_due()
                 with run.report.phase("delete"):
-                    outcomes = self._take(step, verdicts, records, outcome_file)
+                    if looks != self._recheck.found:
+                        looks = self._recheck.found
+                        self._look(verdicts)
+                    outcomes = self._take(step, records, outcome_file)
             run.tell("delete", len(steps), len(steps))
         return outcomes
 
@@ -115,15 +122,25 @@ class Deletion:
         deletes = run.parameters.mode is DeleteMode.DELETE
         return OutcomeFile(run.parameters.outcomes_to, live_set_id=run.live_set.id, clock=run.clock, deletes=deletes)
 
-    def _take(self, step: Step, verdicts: Dataset, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
+    def _look(self, verdicts: Dataset) -> None:
+        """Stores the verdicts as they are after the last look at the references; steps only choose among them."""
+        run, rows = self._run, self._recheck.spare_newly_live(verdicts)
+        if run.parameters.mode is not DeleteMode.DELETE:
+            self._rows = rows.checkpoint()
+        else:
+            self._rows = dealt_out(rows)
+            dead = self._rows.where("verdict", [DEAD])
+            self._roots = may_be_roots(dead, self._scope.readers, run.choice).checkpoint()
+
+    def _take(self, step: Step, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""
         run, spared, mode = self._run, self._recheck.spared_units, self._run.parameters.mode
-        rows = self._recheck.spare_newly_live(step.of(verdicts))
+        rows = step.of(self._rows)
         if mode is DeleteMode.DELETE:
             records.announce(step, rows, spared, outcome_file)
-            self._put_up_tombstones(rows)
+            self._put_up_tombstones(step)
         run.lease.check()
-        outcomes = dealt_out(rows).flat_map(DeleteFiles(run.choice, mode, spared)).checkpoint()
+        outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared)).checkpoint()
         outcome_file.write(outcomes)
         if mode is not DeleteMode.DRY_RUN:
             records.remember(outcomes)
@@ -133,11 +150,11 @@ class Deletion:
         self._on_outcomes(outcomes)
         return outcomes
 
-    def _put_up_tombstones(self, rows: Dataset) -> None:
+    def _put_up_tombstones(self, step: Step) -> None:
         """Remembers which metadata files are about to be deleted, so that they are not taken for lost later (S7)."""
         run = self._run
-        dead = rows.where("verdict", [DEAD]).where("unit", sorted(self._recheck.spared_units), negate=True)
-        for batch in may_be_roots(dead, self._scope.readers, run.choice).batches():
+        roots = step.of(self._roots).where("unit", sorted(self._recheck.spared_units), negate=True)
+        for batch in roots.batches():
             paths = [f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key")]
             for member in run.read:
                 run.store.add_tombstones(member.live_set.repository, paths, at=run.clock())

@@ -8,28 +8,34 @@ from uuid import UUID
 import pyarrow as pa
 
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import from_micros, to_rows
+from nessie_gc_core.dataset import BatchFunction, Dataset
+from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.live_sets import FileDeletion
 from nessie_gc_core.services.run import SweepRun
 
+_RECORDED_OF = ("location", "path", "size", "modified")
 _RECORDED = pa.schema([pa.field("recorded", pa.int64(), nullable=False)])
 
 
 def file_deletions(batch: pa.RecordBatch) -> list[FileDeletion]:
-    """The files of a batch of :data:`OUTCOMES`."""
+    """The files of a batch with these columns of :data:`OUTCOMES`."""
+    locations, paths, sizes, times = (batch.column(name).to_pylist() for name in _RECORDED_OF)
     return [
-        FileDeletion(location=str(loc), path=str(path), size=int(str(size)), modified=from_micros(int(str(modified))))
-        for loc, path, size, modified in to_rows(batch, "location", "path", "size", "modified")
+        FileDeletion(location=location, path=path, size=size, modified=from_micros(modified))
+        for location, path, size, modified in zip(locations, paths, sizes, times, strict=True)
     ]
 
 
-def record_deletions(deferred: Dataset, run: SweepRun) -> None:
-    """Records all rows of a dataset of :data:`OUTCOMES`; streamed, in batches, however many they are."""
+def record_deletions(rows: Dataset, run: SweepRun, files: BatchFunction | None = None) -> None:
+    """Records all rows of a dataset of :data:`OUTCOMES`, or of its columns that name a file; streamed, in batches.
+
+    With ``files`` its rows are those of the function.
+    """
     if run.engine.distributed and run.store.multi_process:
+        deferred = rows if files is None else rows.flat_map(files)
         deferred.flat_map(_RecordDeletions(run.store, run.live_set.id)).checkpoint()
         return
-    for batch in deferred.batches():
+    for batch in rows.batches() if files is None else files(rows.batches()):
         run.store.add_file_deletions(run.live_set.id, file_deletions(batch))
 
 

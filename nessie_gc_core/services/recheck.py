@@ -33,6 +33,8 @@ class Recheck:
         """Units of which nothing may go any more, with the reason."""
         self._run = run
         self._newly_live: Dataset | None = None
+        self.found = 0
+        """How many looks found something that became live."""
         self._heads = [member.live_set.heads for member in run.members]
         """Of each repository the references as they were at the last look."""
         self._checked: float | None = None
@@ -105,4 +107,5 @@ class Recheck:
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
         keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
+        self.found += 1
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)

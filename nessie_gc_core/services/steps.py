@@ -43,8 +43,7 @@ def step_of(units: Sequence[str], name: str) -> Step:
 
 def judged(verdicts: Dataset) -> Judged:
     """Files and bytes per unit and verdict (:data:`VERDICTS`); a sidecar alone does not count."""
-    alone = dict.fromkeys(count_verdicts(verdicts, sidecar_only=True), (0, 0))
-    return alone | count_verdicts(verdicts)
+    return count_verdicts(verdicts)
 
 
 def steps_of(found: Mapping[tuple[str, str], tuple[int, int]], files_per_step: int) -> Iterator[Step]:

@@ -243,6 +243,11 @@ class LocalDataset(Dataset):
         query = f"SELECT * FROM ({self.query}) LEFT JOIN ({self._query_of(other)}) USING ({_names(keys)})"
         return LocalDataset(self._engine, f"SELECT {_names(schema.names)} FROM ({query})", schema)
 
+    def setting(self, values: Mapping[str, str]) -> Dataset:
+        """REPLACE in the SELECT list."""
+        columns = ", ".join(f"{_literal(value)} AS {_name(name)}" for name, value in values.items())
+        return self._derive(f"SELECT * REPLACE ({columns}) FROM ({self.query})")
+
     def matching(self, predicate: str) -> Dataset:
         """A WHERE clause of DuckDB's SQL."""
         import duckdb

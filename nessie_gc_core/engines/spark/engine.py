@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
@@ -12,10 +11,13 @@ import pyarrow as pa
 from nessie_gc_core.config.meter import METER
 from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Beside, Dataset, Engine, joined_schema, values_batch
 from nessie_gc_core.engines.spark.beside import beside_on_spark
+from nessie_gc_core.engines.spark.packets import Packed, unpacked
+from nessie_gc_core.engines.spark.rows import Rows
 from nessie_gc_core.engines.spark.session import check_session, functions_of, is_connect, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
 from nessie_gc_core.engines.spark.workers import check_workers
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.batches import in_schema
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
 
@@ -32,6 +34,10 @@ LOAD_ROWS = 100_000
 """Rows that are handed from the driver to Spark at once."""
 STREAM_ROWS = 10_000
 """Rows of a batch that is streamed through the driver."""
+TASK_ROWS = 25_000
+"""Rows that are worth a task, where there are more tasks than cores."""
+BROADCAST_ROWS = 200_000
+"""So many rows at most, some 30 MB, are sent to every executor for a join."""
 
 
 class SparkEngine(Engine):
@@ -82,19 +88,24 @@ class SparkEngine(Engine):
         """Over how many tasks rows are dealt."""
         return self._parallelism * TASKS_PER_CORE
 
+    def tasks_for(self, rows: int) -> int:
+        """How many tasks so many rows are worth; as many on every core."""
+        return self._parallelism * max(1, -(-rows // (self._parallelism * TASK_ROWS)))
+
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
         """Hands the batches to Spark, portion by portion; each portion is stored before the next is read."""
         portions = [self._load(portion, schema) for portion in _portions(batches)]
         if not portions:
-            return SparkDataset(self, self.session.createDataFrame([], _struct(schema)), schema)
-        frame = portions[0]
-        for other in portions[1:]:
-            frame = frame.unionAll(other)
-        return SparkDataset(self, frame, schema)
+            empty = self.session.createDataFrame([], _struct(schema))
+            return SparkDataset(self, empty, schema, rows=Rows.known(0), stored=True)
+        frame, rows = portions[0]
+        for other, more in portions[1:]:
+            frame, rows = frame.unionAll(other), rows + more
+        return SparkDataset(self, frame, schema, rows=Rows.known(rows), stored=True)
 
-    def _load(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> DataFrame:
+    def _load(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> tuple[DataFrame, int]:
         table = pa.Table.from_batches(batches, schema)
-        return self.session.createDataFrame(table, _struct(schema)).localCheckpoint(eager=True)
+        return self.session.createDataFrame(table, _struct(schema)).localCheckpoint(eager=True), table.num_rows
 
     def check(self) -> None:
         """Runs one small job that asks every worker for its Python and its packages; once."""
@@ -124,19 +135,45 @@ class SparkEngine(Engine):
 class SparkDataset(Dataset):
     """A DataFrame with the schema of a relation."""
 
-    def __init__(self, engine: SparkEngine, frame: DataFrame, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        engine: SparkEngine,
+        frame: DataFrame,
+        schema: pa.Schema,
+        *,
+        rows: Rows | None = None,
+        stored: bool = False,
+        spread: bool = False,
+    ) -> None:
+        """Takes the DataFrame.
+
+        Args:
+            engine: whose it is.
+            frame: its rows.
+            schema: of the relation.
+            rows: how many rows there are at most; ``None``: only computing them would tell.
+            stored: whether these rows are stored as they are, and ``rows`` is their number.
+            spread: whether they were dealt out to tasks, because each may take long.
+        """
         self.schema = schema
         self.frame = frame
+        self.rows = rows
         self._engine = engine
+        self._stored = stored
+        self._spread = spread
 
     def flat_map(self, function: BatchFunction) -> Dataset:
-        """``mapInArrow``."""
-        frame = self.frame.mapInArrow(ArrowTask(function, self._engine.work_done).run, _struct(function.schema))
+        """``mapInArrow``; few rows in few tasks, each of which takes as long to begin as thousands of rows to end."""
+        frame = self.frame
+        if not self._spread and self.rows is not None:
+            frame = frame.coalesce(self._engine.tasks_for(self.rows.most()))
+        frame = frame.mapInArrow(ArrowTask(function, self._engine.work_done).run, _struct(function.schema))
         return SparkDataset(self._engine, frame, function.schema)
 
     def spread(self, keys: Sequence[str]) -> Dataset:
         """Repartitions by the keys over a fixed number of tasks, which adaptive execution leaves alone."""
-        return self._derive(self.frame.repartition(self._engine.tasks, *keys))
+        frame = self.frame.repartition(self._engine.tasks, *keys)
+        return SparkDataset(self._engine, frame, self.schema, rows=self.rows, spread=True)
 
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
         """A filter; by many values a join."""
@@ -145,39 +182,46 @@ class SparkDataset(Dataset):
             batch = values_batch(self.schema.field(column), values)
             among = self._engine.dataset([batch], batch.schema)
             kind = "left_anti" if negate else "left_semi"
-            return self._derive(self.frame.join(frame_of(among).hint("broadcast"), [column], kind), ordered=True)
+            return self._some(self.frame.join(frame_of(among).hint("broadcast"), [column], kind), ordered=True)
         test = f.coalesce(f.col(column).isin(list(values)), f.lit(False)) if values else f.lit(False)
-        return self._derive(self.frame.where(~test if negate else test))
+        return self._some(self.frame.where(~test if negate else test))
 
     def present(self, column: str) -> Dataset:
         """``isNotNull``."""
-        return self._derive(self.frame.where(functions_of(self.frame).col(column).isNotNull()))
+        return self._some(self.frame.where(functions_of(self.frame).col(column).isNotNull()))
 
     def select(self, schema: pa.Schema) -> Dataset:
         """A projection."""
-        return SparkDataset(self._engine, self.frame.select(*schema.names), schema)
+        return SparkDataset(self._engine, self.frame.select(*schema.names), schema, rows=self.rows)
 
     def union(self, other: Dataset) -> Dataset:
         """``unionByName``."""
-        return self._derive(self.frame.unionByName(frame_of(other)))
+        theirs = rows_of(other)
+        rows = None if self.rows is None or theirs is None else self.rows.and_those_of(theirs)
+        return SparkDataset(self._engine, self.frame.unionByName(frame_of(other)), self.schema, rows=rows)
 
     def distinct(self, keys: Sequence[str]) -> Dataset:
         """``dropDuplicates``."""
-        return self._derive(self.frame.dropDuplicates(list(keys)))
+        return self._some(self.frame.dropDuplicates(list(keys)))
 
     def anti_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
         """A left anti join."""
-        return self._derive(self.frame.join(_keys(other, keys), list(keys), "left_anti"), ordered=True)
+        return self._some(self.frame.join(_keys(other, keys), list(keys), "left_anti"), ordered=True)
 
     def semi_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
         """A left semi join."""
-        return self._derive(self.frame.join(_keys(other, keys), list(keys), "left_semi"), ordered=True)
+        return self._some(self.frame.join(_keys(other, keys), list(keys), "left_semi"), ordered=True)
 
     def left_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
         """A left outer join."""
         schema = joined_schema(self.schema, other.schema, keys)
-        frame = self.frame.join(frame_of(other).hint("merge"), list(keys), "left").select(*schema.names)
+        frame = self.frame.join(_to_join(other), list(keys), "left").select(*schema.names)
         return SparkDataset(self._engine, frame, schema)
+
+    def setting(self, values: Mapping[str, str]) -> Dataset:
+        """``withColumns`` of literals."""
+        f = functions_of(self.frame)
+        return self._some(self.frame.withColumns({name: f.lit(value) for name, value in values.items()}))
 
     def matching(self, predicate: str) -> Dataset:
         """A filter, in Spark's SQL."""
@@ -188,7 +232,7 @@ class SparkDataset(Dataset):
             _ = frame.schema  # Spark Connect looks at it only now
         except PySparkException as error:
             raise ConfigurationError(f"{predicate!r} is no predicate over these rows: {one_line(error)}") from error
-        return self._derive(frame)
+        return self._some(frame)
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """``groupBy`` and ``agg``."""
@@ -196,19 +240,24 @@ class SparkDataset(Dataset):
         functions = {"count": lambda _: f.count(f.lit(1)), "sum": f.sum, "max": f.max, "min": f.min}
         columns = [functions[function](column).alias(name) for name, (function, column) in measures.items()]
         frame = self.frame.groupBy(*keys).agg(*columns).select(*schema.names)
-        return SparkDataset(self._engine, frame, schema)
+        return SparkDataset(self._engine, frame, schema, rows=self.rows if keys else Rows.known(1))
 
     def checkpoint(self) -> Dataset:
         """An eager local checkpoint: kept by the executors, never computed again."""
-        return self._derive(self.frame.localCheckpoint(eager=True))
+        if self._stored:
+            return self
+        frame = self.frame.localCheckpoint(eager=True)
+        rows = Rows(lambda: int(frame.count()))
+        return SparkDataset(self._engine, frame, self.schema, rows=rows, stored=True, spread=self._spread)
 
     def count(self) -> int:
-        """``count``."""
-        return int(self.frame.count())
+        """``count``; of stored rows once."""
+        return self.rows.most() if self._stored and self.rows is not None else int(self.frame.count())
 
     def head(self, rows: int) -> pa.Table:
         """``limit`` and ``toArrow``."""
-        return self._table(self.frame.limit(rows))
+        is_all = self.rows is not None and self.rows.most() <= rows
+        return self._table(self.frame if is_all else self.frame.limit(rows))
 
     def summary(self) -> pa.Table:
         """``toArrow``."""
@@ -218,25 +267,25 @@ class SparkDataset(Dataset):
         return frame.toArrow().select(self.schema.names).cast(self.schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Few rows in one go, many partition by partition (each of which is a job)."""
-        few = self.head(STREAM_ROWS)
-        if few.num_rows < STREAM_ROWS:
-            yield from few.to_batches()
+        """Few rows in one go; many partition by partition, each of which is a job, and of a bounded size."""
+        few = self.head(LOAD_ROWS)
+        if few.num_rows < LOAD_ROWS:
+            yield from few.to_batches(STREAM_ROWS)
             return
-        rows = self.frame.select(*self.schema.names).toLocalIterator(prefetchPartitions=False)
-        while portion := list(itertools.islice(rows, STREAM_ROWS)):
-            columns = [
-                pa.array(column, field.type)
-                for column, field in zip(zip(*portion, strict=True), self.schema, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        stored = self.checkpoint()
+        portions = -(-stored.count() // LOAD_ROWS)
+        packed = frame_of(stored).repartition(portions).mapInArrow(ArrowTask(Packed()).run, _struct(Packed.schema))
+        for (packet,) in packed.toLocalIterator(prefetchPartitions=True):
+            yield in_schema(unpacked(packet), self.schema)
 
     def to_frame(self) -> DataFrame:
         """The DataFrame."""
         return self.frame
 
-    def _derive(self, frame: DataFrame, *, ordered: bool = False) -> Dataset:
-        return SparkDataset(self._engine, frame.select(*self.schema.names) if ordered else frame, self.schema)
+    def _some(self, frame: DataFrame, *, ordered: bool = False) -> Dataset:
+        """Some of these rows."""
+        named = frame.select(*self.schema.names) if ordered else frame
+        return SparkDataset(self._engine, named, self.schema, rows=self.rows, spread=self._spread)
 
 
 def _adding_up(session: SparkSession) -> Accumulator[Work] | None:
@@ -254,9 +303,24 @@ def frame_of(dataset: Dataset) -> DataFrame:
     return dataset.frame
 
 
+def rows_of(dataset: Dataset) -> Rows | None:
+    """How many rows a dataset of this engine has at most, where that can be told."""
+    return dataset.rows if isinstance(dataset, SparkDataset) else None
+
+
 def _keys(dataset: Dataset, keys: Sequence[str]) -> DataFrame:
-    """The keys of the other side of a join, sorted and merged: bounded memory, and nothing goes through the driver."""
-    return frame_of(dataset).select(*keys).hint("merge")
+    """The keys of the other side of a join."""
+    return _to_join(dataset).select(*keys)
+
+
+def _to_join(dataset: Dataset) -> DataFrame:
+    """The other side of a join: few rows are sent everywhere, so that the others stay where they are.
+
+    Many are sorted and merged: bounded memory, and nothing goes through the driver.
+    """
+    rows = rows_of(dataset)
+    few = rows is not None and rows.most() <= BROADCAST_ROWS
+    return frame_of(dataset).hint("broadcast" if few else "merge")
 
 
 def _struct(schema: pa.Schema) -> StructType:

@@ -9,7 +9,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
-from nessie_gc_core.algorithms.planned import PLANNED_FILES, NameOutcome, PlanFiles
+from nessie_gc_core.algorithms.planned import PLANNED_FILES, PlanFiles
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
@@ -17,7 +17,7 @@ from nessie_gc_core.model.batches import Row, to_batches, to_micros, version_row
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM, UNKNOWN_TIME, VERSION_FILES
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ContentVersion
-from nessie_gc_core.model.verdicts import GONE, Outcome
+from nessie_gc_core.model.verdicts import GONE, Verdict
 from nessie_gc_core.services.expiry.expected import PlannedTable
 from nessie_gc_core.services.file_deletions import file_deletions, forget_deletions, record_deletions
 from nessie_gc_core.services.needed import Needed
@@ -159,8 +159,7 @@ class Unfinished:
 # ---- what this run is about to delete -----------------------------------------------------------------
 def record_plan(verdicts: Dataset, run: SweepRun) -> None:
     """Records the files that some verdicts (:data:`VERDICTS`) let go, before anything is committed."""
-    files = verdicts.flat_map(PlanFiles())
-    record_deletions(files.flat_map(NameOutcome(Outcome.DEFERRED, "")), run)
+    record_deletions(verdicts.where("verdict", [Verdict.UNREFERENCED.value]), run, PlanFiles())
 
 
 def forget_gone(outcomes: Dataset, run: SweepRun) -> None:

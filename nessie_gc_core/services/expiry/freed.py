@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ _COUNTED = pa.schema(
         pa.field("files", pa.int64()),
     ]
 )
+_TOGETHER = 16
+"""The outcomes of so many steps are counted at once."""
 _MEASURES = {"bytes": ("sum", "size"), "files": ("count", "size")}
 
 
@@ -35,11 +38,19 @@ class Freed:
         """Takes what the files are (:data:`KINDS`), and what finds units and tables; without, nothing is counted."""
         self._kinds, self._index, self._tables = kinds, index, tables
         self._counts: dict[tuple[str, str], Tally] = {}
+        self._waiting: list[Dataset] = []
 
     def add(self, outcomes: Dataset) -> None:
-        """Adds some outcomes (:data:`OUTCOMES`); checksum sidecars do not count."""
-        if self._kinds is None or self._index is None or self._tables is None:
+        """Adds some outcomes (:data:`OUTCOMES`), which are stored; checksum sidecars do not count."""
+        self._waiting.append(outcomes)
+        if len(self._waiting) >= _TOGETHER:
+            self._count()
+
+    def _count(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting or self._kinds is None or self._index is None or self._tables is None:
             return
+        outcomes = functools.reduce(lambda one, other: one.union(other), waiting)
         named = outcomes.where("sidecar", [False]).flat_map(_Tables(self._index, self._tables))
         counted = named.left_join(self._kinds, FILE_KEYS.names).aggregate(["table", "kind"], _MEASURES, _COUNTED)
         for row in counted.summary().to_pylist():
@@ -49,10 +60,12 @@ class Freed:
 
     def of_table(self, table: str) -> Tally:
         """What went in the location of a table."""
+        self._count()
         return _sum(tally for (name, _), tally in self._counts.items() if name == table)
 
     def by_kind(self) -> dict[str, Tally]:
         """What went by kind, in the order of :class:`FileKind`."""
+        self._count()
         found = {kind.value: [tally for (_, its), tally in self._counts.items() if its == kind] for kind in FileKind}
         return {kind: _sum(tallies) for kind, tallies in found.items() if tallies}
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.algorithms.delete import _Doomed, delete_batch
+from nessie_gc_core.algorithms.delete import delete_batch
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
@@ -36,12 +36,12 @@ class Scripted(FileDeleter):
             raise self.error
 
 
-def doomed(*paths: str) -> list[_Doomed]:
-    return [_Doomed(HERE, FileReference(location=HERE, path=path, size=1), 0, False) for path in paths]
+def doomed(*paths: str) -> list[FileReference]:
+    return [FileReference(location=HERE, path=path, size=1) for path in paths]
 
 
 def outcomes(deleter: FileDeleter, *paths: str) -> list[tuple[str, str, str]]:
-    return [(each.file.path, outcome.value, why) for each, outcome, why in delete_batch(deleter, HERE, doomed(*paths))]
+    return [(path, outcome.value, why) for path, outcome, why in delete_batch(deleter, HERE, doomed(*paths))]
 
 
 def said(path: str, status: DeleteStatus = DeleteStatus.DELETED, reason: str = "") -> DeleteOutcome:

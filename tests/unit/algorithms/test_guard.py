@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import to_batches, to_micros
 from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
-from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME
+from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME, VERDICTS
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 US = timedelta(microseconds=1)
@@ -116,3 +117,9 @@ def test_what_is_left_after_the_caps_exceeds_none_of_them(
 @given(doomed)
 def test_without_caps_nothing_is_exceeded(doomed: dict[str, int]) -> None:
     assert {} == DeletionCaps().exceeded(doomed, {})
+
+
+def test_a_batch_in_which_nothing_is_left_is_judged_too() -> None:
+    judge = JudgeFiles({"s3://b": StoreAges(newest_deletable=NOW, now=NOW)}, ConnectorChoice())
+    (batch,) = judge(iter([pa.RecordBatch.from_pylist([], schema=CANDIDATES)]))
+    assert (0, VERDICTS) == (batch.num_rows, batch.schema)

@@ -26,8 +26,8 @@ FILES = pa.schema(
     ]
 )
 UNITS = pa.schema([pa.field("unit", pa.string())])
-MANY = 25_000
-"""More rows than are streamed at once, and more than an engine takes in one batch."""
+MANY = 120_000
+"""More rows than are streamed at once, and more than an engine takes in one go."""
 ROWS: list[Row] = [
     ("a", "u", 1, 0, True),
     ("b", "u", 2, 1, False),
@@ -100,6 +100,14 @@ def test_union_keeps_duplicates_and_distinct_takes_null_for_equal_to_null(files:
     assert in_order([("u",), ("v",), (None,), ("",)]) == rows(files.select(UNITS).distinct(["unit"]))
 
 
+@pytest.fixture(params=["few rows", "many rows"])
+def _few_or_many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark sends few rows everywhere, and sorts and merges many."""
+    if request.param == "many rows":
+        monkeypatch.setattr("nessie_gc_core.engines.spark.engine.BROADCAST_ROWS", -1)
+
+
+@pytest.mark.usefixtures("_few_or_many")
 def test_joins_compare_whole_keys_and_null_is_no_key(engine: Engine, files: Dataset) -> None:
     some = units(engine, "u", "u", None, "v ")
     assert ["a", "b"] == paths(files.semi_join(some, ["unit"]))
@@ -107,6 +115,7 @@ def test_joins_compare_whole_keys_and_null_is_no_key(engine: Engine, files: Data
     assert in_order(row for row in ROWS if row[1] is not None) == rows(files.semi_join(files, ["unit", "path"]))
 
 
+@pytest.mark.usefixtures("_few_or_many")
 def test_a_left_join_keeps_every_row_and_null_is_no_key(engine: Engine, files: Dataset) -> None:
     schema = pa.schema([*UNITS, pa.field("owner", pa.string(), nullable=False)])
     owners = engine.dataset(to_batches([("u", "x"), ("u", "y"), (None, "nobody")], schema), schema)
@@ -114,6 +123,17 @@ def test_a_left_join_keeps_every_row_and_null_is_no_key(engine: Engine, files: D
     expected = [("a", "u", "x"), ("a", "u", "y"), ("b", "u", "x"), ("b", "u", "y"), ("c", "v", None)]
     assert in_order([*expected, *[("d", None, None)] * 2, (ROWS[-1][0], "", None)]) == rows(joined)
     assert joined.schema.field("owner").nullable
+
+
+def test_setting_gives_some_columns_one_value_and_keeps_the_others(files: Dataset) -> None:
+    odd = "it's `\\ \n😀"
+    expected = [("x", odd, *row[2:]) for row in ROWS]
+    assert in_order(expected) == rows(files.setting({"unit": odd, "path": "x"}))
+
+
+def test_rows_that_a_function_gives_are_counted_once_they_are_stored(files: Dataset) -> None:
+    stored = files.where("unit", ["u"]).flat_map(numbered()).checkpoint()
+    assert (2, 2, 0) == (stored.count(), stored.count(), stored.where("number", ["none"]).count())
 
 
 def test_matching_keeps_rows_for_which_a_predicate_is_true(files: Dataset) -> None:

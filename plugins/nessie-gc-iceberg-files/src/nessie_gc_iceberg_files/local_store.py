@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import stat
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,9 @@ from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
 from nessie_gc_iceberg_files.traffic import asked
 
 _LOG = logging.getLogger(__name__)
+_DIRECTORY = "it is a directory"
+_UNLINK_SPARES_DIRECTORIES = sys.platform == "linux"
+"""Linux refuses to unlink a directory, whatever file system it is on; POSIX lets a system do that."""
 _FOLLOW_NOTHING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -267,11 +271,13 @@ def _unlink(handle: int | None, path: str) -> DeleteOutcome:
     if handle is None:
         return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
     try:
-        if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
-            return failed(path, "it is a directory")
+        if not _UNLINK_SPARES_DIRECTORIES and stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            return failed(path, _DIRECTORY)
         os.unlink(name, dir_fd=handle)
     except FileNotFoundError:
         return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
+    except IsADirectoryError:
+        return failed(path, _DIRECTORY)
     except (OSError, ValueError) as error:
         return failed(path, _reason(error))
     return DeleteOutcome(path=path, status=DeleteStatus.DELETED)

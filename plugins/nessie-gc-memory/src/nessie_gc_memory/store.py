@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,8 @@ from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus,
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_memory.registers import Data, RegisterVerbs, Rows, utc, utc_now
 
+_PORTION = 1000
+"""So many rows are put in while the lock is held."""
 _RESUMABLE = (LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
 
 
@@ -188,11 +191,14 @@ class MemoryLiveSetStore(RegisterVerbs):
         new = 0
         with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS):
             pass
-        for deletion in deletions:
-            time = deletion.modified
-            kept = deletion if time is None else replace(deletion, modified=utc(time))
+        iterator = iter(deletions)
+        while portion := list(itertools.islice(iterator, _PORTION)):
+            kept = [_in_utc(deletion) for deletion in portion]
             with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
-                new += rows.deletions.setdefault((kept.location, kept.path), kept) is kept
+                new -= len(rows.deletions)
+                for deletion in kept:
+                    rows.deletions.setdefault((deletion.location, deletion.path), deletion)
+                new += len(rows.deletions)
         return new
 
     def file_deletions(self, live_set_id: UUID) -> Iterator[FileDeletion]:
@@ -222,6 +228,11 @@ class MemoryLiveSetStore(RegisterVerbs):
             if expected and rows.live_set.status not in expected:
                 raise LiveSetStateError(_wrong_status(rows.live_set, expected))
             yield rows
+
+
+def _in_utc(deletion: FileDeletion) -> FileDeletion:
+    time = deletion.modified
+    return deletion if time is None or time.tzinfo is UTC else replace(deletion, modified=utc(time))
 
 
 def _wrong_status(live_set: LiveSet, expected: Sequence[LiveSetStatus]) -> str:
