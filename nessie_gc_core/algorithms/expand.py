@@ -222,11 +222,12 @@ class ExpandFiles:
             problem, carried = expanded.problem, expanded.carried
             try:
                 for child in expanded.children:
-                    if (child.path, child.kind, carried) in seen:
+                    name = (child.path, child.kind, carried)
+                    if name in seen:
                         continue
                     rows = keyed(self._index, checked(child, expanded.file.path), expanded.content_type)
                     if len(seen) < REMEMBERED_CHILDREN:
-                        seen.add((child.path, child.kind, carried))
+                        seen.add(name)
                     yield from ((*row, *carried) for row in rows) if carried else rows
             except UnreadableFileError as error:
                 problem = why_unreadable(error)

@@ -23,7 +23,7 @@ from nessie_gc_core.connectors import (
 )
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ListingError, SafetyError
-from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows
+from nessie_gc_core.model.batches import Row, pieces_to_batches, to_batches, to_micros, to_rows
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
@@ -31,8 +31,6 @@ from nessie_gc_core.model.text import one_line
 
 log = logging.getLogger(__name__)
 
-_ODD = ("/.", "//", "\\")
-"""What a key has in it whose canonical form may be another one."""
 _PIECE = 1_000
 """How many rows of a listing are handed on at once."""
 TASKS_PER_CORE = 4
@@ -61,7 +59,7 @@ class ListFiles:
                 kind="list",
             )
             with closing(pieces):
-                yield from to_batches((row for rows in pieces for row in rows), self.schema)
+                yield from pieces_to_batches(pieces, self.schema)
 
     def _pieces(self, connectors: OpenConnectors, task: _Task) -> Iterator[list[Row] | More[_Task]]:
         """The rows of a task, in pieces, and further tasks where the lister cuts it; one thread lists it."""
@@ -99,8 +97,9 @@ class ListFiles:
         """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
         if file.location != location or not file.path:
             raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is not below it")
-        if file.path[0] not in "./" and not any(odd in file.path for odd in _ODD):
-            return prefix + file.path
+        path = file.path
+        if path[0] not in "./" and "/." not in path and "//" not in path and "\\" not in path:
+            return prefix + path  # nothing in it whose canonical form may be another one
         canonical, base = self._rules.canonical(location + file.path), self._rules.canonical_prefix(location)
         if not canonical.startswith(base):
             raise ListingError(f"the listing of {location} returned {file.path!r}, which is not below it")
@@ -137,6 +136,8 @@ def _files(lister: FileLister, location: str, part: str | None) -> Iterator[File
 
 def sidecar_owner(key: str) -> str | None:
     """The key of the file whose checksum sidecar this key is; ``None`` where it is no sidecar."""
+    if not key.endswith(".crc"):
+        return None
     folder, slash, name = key.rpartition("/")
     if name.startswith(".") and name.endswith(".crc") and len(name) > len(".crc") + 1:
         return folder + slash + name[1 : -len(".crc")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -30,6 +30,18 @@ def to_batches(rows: Iterable[Row], schema: pa.Schema, *, batch_rows: int = BATC
         if len(portion) >= batch_rows:
             yield _pack(portion, schema)
             portion = []
+    if portion:
+        yield _pack(portion, schema)
+
+
+def pieces_to_batches(pieces: Iterable[Sequence[Row]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Packs a stream of short lists of rows into batches of bounded size."""
+    portion: list[Row] = []
+    for piece in pieces:
+        portion.extend(piece)
+        while len(portion) >= BATCH_ROWS:
+            yield _pack(portion[:BATCH_ROWS], schema)
+            del portion[:BATCH_ROWS]
     if portion:
         yield _pack(portion, schema)
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 
@@ -17,8 +17,7 @@ MANY_NAMES = 2000
 """A level with more names than this is not read as a whole for the sake of some of its files."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """A file as a store lists it."""
 
     key: str
