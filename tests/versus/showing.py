@@ -46,4 +46,5 @@ def show_speed(results: Sequence[Measured]) -> None:
     for each in results:
         for engine, done in (("Spark", each.on_spark), ("local", each.local)):
             phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in done.phases.items())
-            Console(width=200).print(f"{each.measurement.name}, {engine}: {phases}")
+            peak = "" if done.peak_mb is None else f"; this process had {done.peak_mb} MB at most"
+            Console(width=200).print(f"{each.measurement.name}, {engine}: {phases}{peak}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -40,6 +42,8 @@ class Done:
     seconds: float
     phases: Mapping[str, float] = field(default_factory=dict)
     """Seconds of ours by phase."""
+    peak_mb: int | None = None
+    """The most memory of this process while ours ran, in megabytes; ``None`` where the system does not say."""
     error: str | None = None
     """Why it did not come to its end; of ours also what it could not do."""
 
@@ -100,6 +104,7 @@ def _day_ago() -> datetime:
 def ours(stage: Stage, procedure: Procedure, asked: Asked, engine: Engine) -> Done:
     """Runs our service once, and looks what is left."""
     before, sidecars = stage.files(), stage.sidecars()
+    _forget_peak()
     started = time.perf_counter()
     error: str | None = None
     phases: dict[str, float] = {}
@@ -112,12 +117,35 @@ def ours(stage: Stage, procedure: Procedure, asked: Asked, engine: Engine) -> Do
             phases = dict(collection.phases)
         except Exception as failed:  # noqa: BLE001 - what fails is a result
             error = _first_line(failed)
-    seconds = time.perf_counter() - started
+    seconds, peak_mb = time.perf_counter() - started, _peak_mb()
     named = _would_delete(outcomes) if outcomes.exists() and error is None else []
     outcomes.unlink(missing_ok=True)
     deleted = frozenset(map(stage.below, named)) if _is_plan(asked) else before - stage.files()
     gone = sidecars - stage.sidecars()
-    return Done(deleted=deleted, sidecars=gone, kept=_kept(stage), seconds=seconds, phases=phases, error=error)
+    return Done(
+        deleted=deleted,
+        sidecars=gone,
+        kept=_kept(stage),
+        seconds=seconds,
+        phases=phases,
+        peak_mb=peak_mb,
+        error=error,
+    )
+
+
+def _forget_peak() -> None:
+    """Has Linux measure the most memory of this process anew."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def _peak_mb() -> int | None:
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return None
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) // 1024 if found else None
 
 
 def _is_plan(asked: Asked) -> bool:

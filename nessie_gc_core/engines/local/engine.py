@@ -7,8 +7,8 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -181,14 +181,17 @@ class LocalDataset(Dataset):
 
     def flat_map(self, function: BatchFunction) -> Dataset:
         """Runs the function in the worker threads, at once; the rows it yields go to a table."""
-        source = self.checkpoint()
-        rows = source.count()
-        if rows == 0:
-            return self._engine.empty(function.schema)
-        workers = min(self._engine.parallelism, rows)
-        chunk = max(1, min(CHUNK_ROWS, rows // (workers * 4)))
-        inputs = source.batches() if chunk == CHUNK_ROWS else _cut(source.batches(), chunk)
-        return self._engine.dataset(map_in_threads(function, inputs, workers), function.schema)
+        workers = self._engine.parallelism
+        with closing(self._read(self.query, CHUNK_ROWS)) as batches:
+            first = list(_first(batches, CHUNK_ROWS * workers))
+            rows = sum(batch.num_rows for batch in first)
+            if rows == 0:
+                return self._engine.empty(function.schema)
+            workers = min(workers, rows)
+            chunk = max(1, min(CHUNK_ROWS, rows // (workers * 4)))
+            inputs = itertools.chain(_cut(first, chunk), batches)
+            with closing(map_in_threads(function, inputs, workers)) as results:
+                return self._engine.dataset(results, function.schema)
 
     def spread(self, keys: Sequence[str]) -> Dataset:
         """Nothing to do: the workers take from one stream."""
@@ -299,7 +302,7 @@ class LocalDataset(Dataset):
         assert relation is not None  # a query always gives one
         return LocalFrame(relation)
 
-    def _read(self, query: str, rows: int) -> Iterator[pa.RecordBatch]:
+    def _read(self, query: str, rows: int) -> Generator[pa.RecordBatch, None, None]:
         with self._engine.cursor() as cursor:
             for batch in cursor.sql(query).to_arrow_reader(rows):
                 yield _cast(batch, self.schema)
@@ -318,7 +321,15 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _cut(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+def _first(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Takes batches until there are so many rows, or no more."""
+    taken = 0
+    while taken < rows and (batch := next(batches, None)) is not None:
+        taken += batch.num_rows
+        yield batch
+
+
+def _cut(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for start in range(0, batch.num_rows, rows):
             yield batch.slice(start, rows)

@@ -70,7 +70,9 @@ class _Idleness:
         return idle
 
 
-def map_in_threads(function: BatchFunction, source: Iterator[pa.RecordBatch], workers: int) -> Iterator[pa.RecordBatch]:
+def map_in_threads(
+    function: BatchFunction, source: Iterator[pa.RecordBatch], workers: int
+) -> Generator[pa.RecordBatch, None, None]:
     """Yields what the function yields, in any order; each worker calls it once, on its share of the stream.
 
     There is one worker at first, and twice as many whenever the process was seen to wait: threads of Python that never
