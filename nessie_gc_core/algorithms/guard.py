@@ -130,7 +130,9 @@ def _vetoed(registry: PluginRegistry, found: pa.RecordBatch, deletable: Sequence
     reasons: dict[int, str] = {}
     by_location: dict[str, list[tuple[int, FileReference]]] = {}
     columns = ("location", "path", "sidecar_path", "size", "modified")
-    for number, row in zip(deletable, found.select(columns).take(pa.array(deletable)).to_pylist(), strict=True):
+    for number, row in zip(
+        deletable, found.select(columns).take(pa.array(deletable, pa.int64())).to_pylist(), strict=True
+    ):
         file = file_reference(row["location"], row["path"] or row["sidecar_path"], row["size"], row["modified"])
         by_location.setdefault(row["location"], []).append((number, file))
     for location, files in by_location.items():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -7,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nessie_gc_core import hookimpl
 from nessie_gc_core.algorithms.guard import BUCKETS, JudgeFiles, StoreAges, bucket_of
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import to_batches, to_micros
+from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.relations import CANDIDATES, UNKNOWN_TIME, VERDICTS
+from nessie_gc_core.plugins import PluginRegistry
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 US = timedelta(microseconds=1)
@@ -88,6 +92,52 @@ def test_each_store_of_a_unit_has_its_own_limit() -> None:
     rows = [(unit, "x", f"{store}/db/t/", "x", 1, to_micros(NOW - 2 * day), None, 0) for store in ages]
     (batch,) = JudgeFiles(ages, ConnectorChoice())(to_batches(rows, CANDIDATES))
     assert ["UNREFERENCED", "TOO_YOUNG"] == batch.column("verdict").to_pylist()
+
+
+TIMES = [UNKNOWN_TIME, *(to_micros(NOW + timedelta(days=days)) for days in range(-5, 3))]
+STORES = {
+    "s3://one": StoreAges(newest_deletable=NOW - timedelta(days=1), now=NOW),
+    "s3://two": StoreAges(newest_deletable=NOW - timedelta(days=3), now=NOW - timedelta(days=2)),
+}
+
+
+class Held:
+    """A plugin that lets nothing go whose name begins with ``h``."""
+
+    @hookimpl
+    def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
+        return {file.path: f"held in {location}" for file in files if file.path.startswith("h")}
+
+
+def said_of(store: str, name: str, modified: int, *, vetoes: bool, deferred: bool) -> tuple[str, str | None]:
+    """What has to be said of a file, by the letter."""
+    if modified == UNKNOWN_TIME:
+        return "TOO_YOUNG", "its modification time is unknown"
+    if not deferred and modified > to_micros(STORES[store].now):
+        return "TOO_YOUNG", "its modification time lies in the future"
+    if not deferred and modified > to_micros(STORES[store].newest_deletable):
+        return "TOO_YOUNG", None
+    return ("SPARED", f"held in {store}/t/") if vetoes and name.startswith("h") else ("UNREFERENCED", None)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(STORES)), st.sampled_from("abhxh"), st.sampled_from(TIMES))),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_batch_is_judged_file_by_file(files: list[tuple[str, str, int]], vetoes: bool, deferred: bool) -> None:
+    registry = PluginRegistry()
+    if vetoes:
+        registry.register(Held(), name="hold")
+    rows = [
+        (f"{store}/t/", f"{name}{n}", f"{store}/t/", f"{name}{n}", 1, modified, None, 0)
+        for n, (store, name, modified) in enumerate(files)
+    ]
+    judge = JudgeFiles(None if deferred else STORES, ConnectorChoice(plugins=registry))
+    found = [row for batch in judge(to_batches(rows, CANDIDATES)) for row in batch.to_pylist()]
+    expected = [said_of(*file, vetoes=vetoes, deferred=deferred) for file in files]
+    assert expected == [(row["verdict"], row["reason"]) for row in found]
+    assert [row[1] for row in rows] == [row["key"] for row in found]
 
 
 @given(st.text(st.characters(codec="utf-8")))
