@@ -1,20 +1,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from lakes_by_hand import lake_at
 
-from nessie_gc_core.algorithms.delete import delete_batch
+from nessie_gc_core.algorithms.delete import DeleteFiles, delete_batch
+from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import task_attempt
+from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.relations import VERDICTS
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome
 
 HERE = "s3://b/db/t/"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Scripted(FileDeleter):
@@ -98,3 +104,60 @@ def test_every_file_has_one_outcome_whatever_the_deleter_does(
     assert Counter(paths) == Counter(path for path, _, _ in found)
     truly = {each.path for each in said if each.status is not DeleteStatus.FAILED}
     assert all(path in truly for path, outcome, _ in found if outcome != Outcome.FAILED)
+
+
+# ---- whole batches ------------------------------------------------------------------------------------------
+PLACES = ("memory://b/t/", "memory://b/u/")
+files = st.tuples(
+    st.sampled_from(PLACES),
+    st.sampled_from(["UNREFERENCED", "UNREFERENCED", "TOO_YOUNG", "SPARED"]),
+    st.sampled_from(["there", "gone", "denied"]),
+    st.sampled_from(["no sidecar", "sidecar", "sidecar only"]),
+)
+
+
+def expected_of(file: tuple[str, ...], mode: DeleteMode, spared: Mapping[str, str]) -> tuple[str, str | None]:
+    """What has to become of a file, by the letter; its sidecar is always there and can always be deleted."""
+    place, verdict, state, sidecar = file
+    if verdict != "UNREFERENCED":
+        return verdict.lower(), "why"
+    if place in spared:
+        return "spared", spared[place]
+    if mode is not DeleteMode.DELETE:
+        return {DeleteMode.DRY_RUN: "would_delete", DeleteMode.DEFER: "deferred"}[mode], None
+    if sidecar == "sidecar only" or state == "there":
+        return "deleted", None
+    return ("already_gone", None) if state == "gone" else ("failed", "denied")
+
+
+@given(st.lists(files, max_size=20), st.sampled_from(DeleteMode), st.booleans())
+@settings(deadline=None)
+def test_every_file_of_a_batch_has_the_outcome_that_its_row_says(
+    found: list[tuple[str, ...]], mode: DeleteMode, spares: bool
+) -> None:
+    with lake_at(NOW) as lake:
+        spared = {PLACES[0]: "over the cap"} if spares else {}
+        rows, expected = [], {}
+        for number, (place, verdict, state, sidecar) in enumerate(found):
+            path, beside = f"{number}.parquet", None if sidecar == "no sidecar" else f".{number}.parquet.crc"
+            outcome = expected_of((place, verdict, state, sidecar), mode, spared)
+            if state != "gone":
+                lake.put(place + path)
+            if state == "denied":
+                lake.faults.deleting[place + path] = "denied"
+            if beside is not None:
+                lake.put(place + beside)
+                of_file = outcome[0] in ("already_gone", "failed") and sidecar == "sidecar"
+                gone_too = ("failed", "its file could not be deleted") if outcome[0] == "failed" else ("deleted", None)
+                expected[place + beside, True] = gone_too if of_file else outcome
+            if sidecar != "sidecar only":
+                expected[place + path, False] = outcome
+            named = None if sidecar == "sidecar only" else path
+            candidate = (place, path, place, named, 1, 5, beside, 2 if beside else 0)
+            rows.append((*candidate, verdict, None if verdict == "UNREFERENCED" else "why", 0, named is None))
+        choice = ConnectorChoice(options={("file-deleter", "memory"): {"lake": lake.name}})
+        batches = DeleteFiles(choice, mode, spared)(to_batches(rows, VERDICTS))
+        seen = [row for batch in batches for row in batch.to_pylist()]
+    assert len(expected) == len(seen)
+    assert expected == {(r["location"] + r["path"], r["sidecar"]): (r["outcome"], r["reason"]) for r in seen}
+    assert all(row["size"] == (2 if row["sidecar"] else 1) for row in seen)
