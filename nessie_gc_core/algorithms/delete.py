@@ -65,8 +65,8 @@ class DeleteFiles:
             outcome = pc.if_else(units.is_valid(), Outcome.SPARED.value, outcome)
             why = pa.array(list(self._spared_units.values()), pa.string()).take(units)
             reason = pc.if_else(units.is_valid(), why, reason)
-        young = pc.equal(rows.column("verdict"), Verdict.TOO_YOUNG.value)
-        stays = pc.not_equal(rows.column("verdict"), Verdict.UNREFERENCED.value)
+        young = pc.fill_null(pc.equal(rows.column("verdict"), Verdict.TOO_YOUNG.value), False)
+        stays = pc.fill_null(pc.not_equal(rows.column("verdict"), Verdict.UNREFERENCED.value), True)
         kept = pc.if_else(young, Outcome.TOO_YOUNG.value, Outcome.SPARED.value)
         reason = pc.if_else(stays, rows.column("reason"), reason)
         reason = pc.if_else(pc.equal(reason, ""), pa.scalar(None, pa.string()), reason)
@@ -102,7 +102,10 @@ def _delete(deleter: FileDeleter, location: str, doomed: pa.RecordBatch) -> Iter
         if sidecar is not None:
             file = file_reference(location, str(sidecar), int(sidecar_size), int(modified))  # type: ignore[arg-type]
             first.append(file) if path is None else sidecars.append((str(path), file))
-    done = {path: (outcome, reason) for path, outcome, reason in delete_batch(deleter, location, first)}
+    done: dict[str, tuple[Outcome, str]] = {}
+    for path, outcome, reason in delete_batch(deleter, location, first):
+        if outcome is not Outcome.ALREADY_GONE or path not in done:  # it may be we who deleted it a moment ago
+            done[path] = outcome, reason
     failed = {path for path, (outcome, _) in done.items() if outcome is Outcome.FAILED}
     done.update((file.path, (Outcome.FAILED, _FILE_STAYS)) for path, file in sidecars if path in failed)
     second = [file for path, file in sidecars if path not in failed]

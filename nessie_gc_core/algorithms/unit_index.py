@@ -92,8 +92,10 @@ class UnitIndex:
     def find(self, raw: str) -> UnitKey | None:
         """One unit and key of a raw path, as it is written where that lies in a unit; ``None`` where nothing does.
 
+        Where it lies in a unit as it is written, nobody looks whether it is a link.
+
         Raises:
-            UnknownLocationError: the path cannot be made canonical, or resolved, so it may lie anywhere (S3).
+            UnknownLocationError: the path cannot be made canonical, or resolved where that is needed (S3).
         """
         written = self._in_folder(raw)[0].written
         return next(iter(self.places(raw).all), None) if written is None else written

@@ -86,7 +86,8 @@ class Deletion:
         self._spare_over_caps(found, stored_by_unit)
         steps = self._steps(found)
         outcomes: Dataset | None = None
-        looks = -1
+        if steps:
+            self._store(verdicts)
         with self._outcome_file() as outcome_file:
             if run.parameters.mode is DeleteMode.DELETE:
                 records.begin(verdicts, outcome_file)
@@ -94,9 +95,6 @@ class Deletion:
                 run.tell("delete", number, len(steps))
                 self._recheck.run_if_due()
                 with run.report.phase("delete"):
-                    if looks != self._recheck.found:
-                        looks = self._recheck.found
-                        self._look(verdicts)
                     outcomes = self._take(step, records, outcome_file)
             run.tell("delete", len(steps), len(steps))
         return outcomes
@@ -122,23 +120,35 @@ class Deletion:
         deletes = run.parameters.mode is DeleteMode.DELETE
         return OutcomeFile(run.parameters.outcomes_to, live_set_id=run.live_set.id, clock=run.clock, deletes=deletes)
 
-    def _look(self, verdicts: Dataset) -> None:
-        """Stores the verdicts as they are after the last look at the references; steps only choose among them."""
-        run, rows = self._run, self._recheck.spare_newly_live(verdicts)
-        if run.parameters.mode is not DeleteMode.DELETE:
-            self._rows = rows.checkpoint()
+    def _store(self, verdicts: Dataset) -> None:
+        """Stores all verdicts, dealt out, before the references are looked at; steps choose among them."""
+        if self._run.parameters.mode is not DeleteMode.DELETE:
+            self._rows = verdicts.checkpoint()
         else:
-            self._rows = dealt_out(rows)
-            dead = self._rows.where("verdict", [DEAD])
-            self._roots = may_be_roots(dead, self._scope.readers, run.choice).checkpoint()
+            self._rows = dealt_out(verdicts)
+            self._roots = self._roots_of(self._rows).checkpoint()
+
+    def _roots_of(self, rows: Dataset) -> Dataset:
+        return may_be_roots(rows.where("verdict", [DEAD]), self._scope.readers, self._run.choice)
+
+    def _of(self, step: Step) -> tuple[Dataset, Dataset]:
+        """The rows of a step, stored, as they are after the last look at the references; and the roots of them."""
+        rows = step.of(self._rows)
+        if not self._recheck.found_any:
+            return rows, step.of(self._roots)
+        spared = self._recheck.spare_newly_live(rows)
+        if self._run.parameters.mode is not DeleteMode.DELETE:
+            return spared.checkpoint(), self._roots
+        dealt = dealt_out(spared)
+        return dealt, self._roots_of(dealt)
 
     def _take(self, step: Step, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""
         run, spared, mode = self._run, self._recheck.spared_units, self._run.parameters.mode
-        rows = step.of(self._rows)
+        rows, roots = self._of(step)
         if mode is DeleteMode.DELETE:
             records.announce(step, rows, spared, outcome_file)
-            self._put_up_tombstones(step)
+            self._put_up_tombstones(roots)
         run.lease.check()
         outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared)).checkpoint()
         outcome_file.write(outcomes)
@@ -150,11 +160,10 @@ class Deletion:
         self._on_outcomes(outcomes)
         return outcomes
 
-    def _put_up_tombstones(self, step: Step) -> None:
+    def _put_up_tombstones(self, roots: Dataset) -> None:
         """Remembers which metadata files are about to be deleted, so that they are not taken for lost later (S7)."""
         run = self._run
-        roots = step.of(self._roots).where("unit", sorted(self._recheck.spared_units), negate=True)
-        for batch in roots.batches():
+        for batch in roots.where("unit", sorted(self._recheck.spared_units), negate=True).batches():
             paths = [f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key")]
             for member in run.read:
                 run.store.add_tombstones(member.live_set.repository, paths, at=run.clock())

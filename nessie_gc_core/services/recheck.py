@@ -33,8 +33,6 @@ class Recheck:
         """Units of which nothing may go any more, with the reason."""
         self._run = run
         self._newly_live: Dataset | None = None
-        self.found = 0
-        """How many looks found something that became live."""
         self._heads = [member.live_set.heads for member in run.members]
         """Of each repository the references as they were at the last look."""
         self._checked: float | None = None
@@ -61,6 +59,11 @@ class Recheck:
                 f"the plugin {plugin.name!r} is broken ({plugin.error}): if it has a veto, nobody asked it, and a run "
                 "that deletes is refused until the plugin is repaired, uninstalled, or left out with `disable_plugin`"
             )
+
+    @property
+    def found_any(self) -> bool:
+        """Whether any look found something that became live."""
+        return self._newly_live is not None
 
     def spare_newly_live(self, verdicts: Dataset) -> Dataset:
         """The same rows (:data:`VERDICTS`), those that became live turned into spared ones."""
@@ -107,5 +110,4 @@ class Recheck:
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
         keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
-        self.found += 1
         self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-_DIFFERENT = ("repository", "address", "live_set_id", "engine", "started", "finished", "phases", "traffic")
+_DIFFERENT = (
+    *("repository", "address", "repositories", "live_set_id"),
+    *("engine", "started", "finished", "phases", "traffic"),
+)
 
 
 @pytest.fixture

@@ -36,8 +36,8 @@ STREAM_ROWS = 10_000
 """Rows of a batch that is streamed through the driver."""
 TASK_ROWS = 25_000
 """Rows that are worth a task, where there are more tasks than cores."""
-BROADCAST_ROWS = 200_000
-"""So many rows at most, some 30 MB, are sent to every executor for a join."""
+BROADCAST_ROWS = 100_000
+"""So many rows at most are sent to every executor for a join, through the driver: 15 MB for keys of 100 characters."""
 
 
 class SparkEngine(Engine):

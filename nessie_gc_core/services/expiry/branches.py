@@ -18,7 +18,13 @@ from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsMetadataCommits, SupportsSnapshotRemoval, SupportsTableMetadata
-from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, ConfigurationError, NessieGcError
+from nessie_gc_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    ConfigurationError,
+    NessieGcError,
+    UnwritableFileError,
+)
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion, Reference, ReferenceKind
 from nessie_gc_core.model.table_patterns import any_matches
 from nessie_gc_core.model.text import one_line
@@ -35,6 +41,7 @@ from nessie_gc_core.services.run import Run
 
 log = logging.getLogger(__name__)
 
+_MAY_BE_COMMITTED = (Committed.EXPIRED, Committed.UNKNOWN)
 _GONE = "it is gone from the branch"
 _NOTHING = "nothing of it may go any more"
 
@@ -112,7 +119,12 @@ class BranchExpiry:
             self._plan = BranchPlan(run, live_set_id, self._rules, allowed)
             with run.report.phase("commit"), self._lease() as lease, OpenConnectors(run.choice) as connectors:
                 for branch in self._branches():
-                    tables.extend(self._expired(branch, connectors, lease))
+                    try:
+                        tables.extend(self._expired(branch, connectors, lease))
+                    except NessieGcError as error:
+                        if not any(table.outcome in _MAY_BE_COMMITTED for table in tables):
+                            raise
+                        run.report.unreadable[f"branch {branch.name}"] = one_line(error)  # others are committed to
         finally:
             run.store.delete(live_set_id)
             run.report.live_set_id = None
@@ -223,6 +235,8 @@ class BranchExpiry:
                     )
             except NessieGcError as error:
                 return error
+            except Exception as error:  # noqa: BLE001 - whatever a reader raises is about this table alone (S18)
+                return UnwritableFileError(planned.folder, one_line(error))
 
         waiting = [each for each in attempts.going if not _is_for(attempts.written.get(each.version.content_id), each)]
         with ThreadPoolExecutor(self._parameters.identify_parallelism, thread_name_prefix="metadata") as pool:

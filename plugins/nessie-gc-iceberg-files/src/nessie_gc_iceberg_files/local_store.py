@@ -56,6 +56,11 @@ class LocalStore(Store):
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            folder = os.open(Path(key).parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         except FileExistsError:
             raise
         except (OSError, ValueError) as error:

@@ -86,8 +86,9 @@ class NessieClient:
             CommitUnknownError: there is no answer that says whether it was made.
             AccessDeniedError, RepositoryError, ConfigurationError: it was refused.
         """
+        authorization = self._authentication.header()  # where that fails, nothing was sent
         try:
-            response = self._sent_once(path, body)
+            response = self._sent_once(path, body, authorization)
         except ServiceUnavailableError as error:
             raise CommitUnknownError(f"{error}; nobody can tell whether the commit was made") from error
         said = f"HTTP {response.status_code}{_server_message(response)}"
@@ -98,28 +99,29 @@ class NessieClient:
                 f"{self._server} does not let this account commit ({said}); grant it commits to the branch, and "
                 "changes of its tables"
             )
-        if response.status_code >= 500 or (response.status_code == 200 and not isinstance(_json(response), dict)):
+        is_said = response.status_code == 200 and isinstance(_json(response), dict)
+        if response.status_code >= 500 or (200 <= response.status_code < 300 and not is_said):
             raise CommitUnknownError(f"{self._server} does not say whether the commit was made ({said})")
         if response.status_code != 200:
             raise self._error(response, path)
 
-    def _sent_once(self, path: str, body: object) -> requests.Response:
+    def _sent_once(self, path: str, body: object, authorization: str | None) -> requests.Response:
         """The answer; where credentials were refused, that to new ones."""
 
-        def send() -> requests.Response:
+        def send(authorization: str | None) -> requests.Response:
             return self._transport.post_json(
                 f"{self.uri}/{path}",
                 params={},
                 json=body,
-                authorization=self._authentication.header(),
+                authorization=authorization,
                 server=self._server,
                 once=True,
             )
 
-        response = send()
+        response = send(authorization)
         header = response.request.headers.get("Authorization")
         if response.status_code == 401 and isinstance(header, str) and self._authentication.renew(header):
-            return send()
+            return send(self._authentication.header())
         return response
 
     def time(self, path: str) -> datetime | None:
