@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 from branch_lakes import MemoryBranchLake, file_of
+from nessie_gc_iceberg_files.content import IcebergContentToFiles
 from nessie_gc_memory import delete, put
 
 from nessie_gc_core.engines.local import LocalEngine
@@ -21,7 +22,7 @@ from nessie_gc_core.errors import (
     LeaseHeldError,
     ServiceUnavailableError,
 )
-from nessie_gc_core.model import ICEBERG_VIEW
+from nessie_gc_core.model import ICEBERG_VIEW, ContentVersion
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.lease import hold_lease
@@ -359,6 +360,43 @@ def test_a_folder_that_cannot_be_written_to_stops_no_other_table(lake: MemoryBra
     assert {"db.t": Committed.REFUSED, "db.u": Committed.EXPIRED} == outcomes(report)
     assert "cannot write" in str(reasons(report)["db.t"])
     assert 2 == len(lake.listed("db.t"))
+
+
+def test_s18_a_reader_that_breaks_while_it_writes_one_table_stops_no_other(
+    lake: MemoryBranchLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("db.t", "db.u"):
+        lake.write(key)
+        lake.write(key)
+    real = IcebergContentToFiles.write_without
+
+    def broken(reader: IcebergContentToFiles, version: ContentVersion, *arguments: Any, **more: Any) -> str:
+        if version.content_key == "db.t":
+            raise RuntimeError("out of luck")
+        return real(reader, version, *arguments, **more)
+
+    monkeypatch.setattr(IcebergContentToFiles, "write_without", broken)
+    report = lake.expire()
+    assert {"db.t": Committed.REFUSED, "db.u": Committed.EXPIRED} == outcomes(report)
+    assert "out of luck" in str(reasons(report)["db.t"])
+
+
+def test_what_was_committed_to_one_branch_is_told_though_another_cannot_be_read(lake: MemoryBranchLake) -> None:
+    lake.write()
+    lake.lake.branch("stage", "main")
+    lake.write(branch="stage")
+    lake.write(branch="main")
+
+    def fail_from_now_on() -> None:
+        stage = lake.lake.history.reference("stage").commit_id
+        assert stage is not None
+        lake.lake.faults.contents[stage] = ServiceUnavailableError("nobody answers")
+
+    lake.repository.after_commit = fail_from_now_on
+    report = lake.expire(commit_to=["main", "stage"])
+    assert [("main", Committed.EXPIRED)] == [(table.reference, table.outcome) for table in report.tables]
+    assert {"branch stage": "nobody answers"} == report.collection.unreadable
+    assert 1 == report.exit_code
 
 
 # ---- words --------------------------------------------------------------------------------------------
