@@ -30,17 +30,12 @@ def connector_options(section: str, names: Collection[str], environment: Mapping
     """The options of a connector that the environment gives: ``NESSIE_GC_REPOSITORY_TOKEN`` is its ``token``.
 
     Args:
-        section: ``repository`` or ``store``.
+        section: ``repository`` or ``store``, or that of one of several repositories.
         names: the options that the connector has.
         environment: for instance ``os.environ``.
     """
     variables = {name: connector_variable(section, name) for name in names}
     return {name: environment[variable] for name, variable in variables.items() if variable in environment}
-
-
-def section_of(label: str) -> str:
-    """What stands for one of several ``[[repositories]]`` in :func:`connector_variable`."""
-    return "repositories_" + label.replace("-", "_")
 
 
 def check_settings_in(
@@ -73,7 +68,7 @@ def _connector_variables(plugins: PluginRegistry, entries: Iterable[RepositoryEn
     readers: list[tuple[str, type[Connector]]] = [
         *(("repository", connector) for connector in repositories.values()),
         *(("store", connector) for connector in stores.values()),
-        *((section_of(entry.label), repositories[entry.name]) for entry in entries if entry.name in repositories),
+        *((entry.section, repositories[entry.name]) for entry in entries if entry.name in repositories),
     ]
     for section, connector in readers:
         yield from (connector_variable(section, field.name) for field in dataclasses.fields(connector.Options))

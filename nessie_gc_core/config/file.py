@@ -33,6 +33,11 @@ class RepositoryEntry:
     options: Mapping[str, OptionValue] = field(repr=False)
     """The connector's options."""
 
+    @property
+    def section(self) -> str:
+        """What stands for it in the names of variables."""
+        return "repositories_" + self.label.replace("-", "_").lower()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
@@ -121,17 +126,17 @@ def _entries(path: Path, tables: object) -> tuple[RepositoryEntry, ...]:
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError(f"{path}: write [[repositories]], one for each repository")
     entries = tuple(_entry(path, table) for table in tables)
-    known: dict[str, str] = {}
-    for label in (entry.label for entry in entries):
+    known: dict[str, RepositoryEntry] = {}
+    for entry in entries:
+        label = entry.label
         if _LABEL.fullmatch(label) is None:
             raise ConfigurationError(f"{path}: the label {label!r} has other characters than letters, digits, - and _")
-        other = known.get(label.upper().replace("-", "_"))
-        if other is not None:
+        other = known.setdefault(entry.section, entry)
+        if other is not entry:
             raise ConfigurationError(
-                f"{path}: two of the [[repositories]] are {label!r} and {other!r}, which variables cannot tell apart; "
-                "give each a `label` of its own"
+                f"{path}: two of the [[repositories]] are {label!r} and {other.label!r}, which variables cannot tell "
+                "apart; give each a `label` of its own"
             )
-        known[label.upper().replace("-", "_")] = label
     return entries
 
 

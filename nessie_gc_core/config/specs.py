@@ -9,7 +9,7 @@ from datetime import timedelta
 from platformdirs import user_data_path
 
 from nessie_gc_core.config.connectors import ConnectorChoice
-from nessie_gc_core.config.environment import connector_options, connector_variable, section_of
+from nessie_gc_core.config.environment import connector_options, connector_variable
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY, RepositoryEntry
 from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.settings import FileSettings, PluginSettings, RepositorySettings, StoreSettings
@@ -85,7 +85,7 @@ def _refuse_for_several(given: Given, registry: PluginRegistry) -> None:
             variable = connector_variable("repository", name)
             raise ConfigurationError(
                 f"the environment variable {variable} does not say which of the [[repositories]] is meant; "
-                f"put its label into it: {connector_variable(section_of('LABEL'), name)}"
+                f"put its label into it: {connector_variable('repositories_LABEL', name)}"
             )
 
 
@@ -94,7 +94,7 @@ def _entry_spec(entry: RepositoryEntry, given: Given, registry: PluginRegistry) 
     connector = registry.connector_class(RepositoryConnector, entry.name)
     known = _option_names(connector)
     options: Options = dict(entry.options)
-    options.update(connector_options(section_of(entry.label), known, given.environment))
+    options.update(connector_options(entry.section, known, given.environment))
     if "token" in options and "authentication" in known:
         options.setdefault("authentication", "bearer")
     try:

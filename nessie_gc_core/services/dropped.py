@@ -150,7 +150,7 @@ class _Finder:
             for seen in some:
                 found = said[seen.content_id]
                 if found.version is None or found.unread or not self._is_old(found.since):
-                    self._young_seen.setdefault(seen.content_id, []).append(seen.location)
+                    self._add_young(seen)
                     continue
                 self._old_ids.add(seen.content_id)
                 locations = self._raw_locations(seen, found.live_set)
@@ -161,8 +161,11 @@ class _Finder:
     def _seen_long_ago(self, seen: SeenContent) -> bool:
         if self._is_old(seen.first_seen, seen.last_seen):
             return True
-        self._young_seen.setdefault(seen.content_id, []).append(seen.location)
+        self._add_young(seen)
         return False
+
+    def _add_young(self, seen: SeenContent) -> None:
+        self._young_seen.setdefault(seen.content_id, []).append(seen.location)
 
     def young_places(self) -> Iterator[str]:
         """Where contents were that are gone, and not for long enough; after both witnesses were asked."""

@@ -21,7 +21,7 @@ from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.live_set_ids import write_id
 from nessie_gc_core.services.mark_parameters import MarkParameters
-from nessie_gc_core.services.members import READ_ERRORS, identities, newest
+from nessie_gc_core.services.members import READ_ERRORS, identified, newest
 from nessie_gc_core.services.records import left_behind
 from nessie_gc_core.services.report import GcReport, MarkedRepository
 from nessie_gc_core.services.run import Run
@@ -84,7 +84,7 @@ class _Marking:
             NessieGcError: the only repository, or each of them, cannot be read, or nothing is known of one that cannot.
         """
         run, report = self._run, self._run.report
-        repositories = dict(zip(identities(run), run.repositories, strict=True))
+        repositories = identified(run)
         listed = min(times_now(run))
         report.repositories, first = [], None
         for number, (identity, repository) in enumerate(repositories.items(), 1):

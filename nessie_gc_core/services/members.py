@@ -29,21 +29,22 @@ READ_ERRORS = (ServiceUnavailableError, AccessDeniedError, RepositoryError)
 """What a repository raises that cannot be read; it says nothing about the others."""
 
 
-def identities(run: Run) -> tuple[str, ...]:
-    """The identities of the repositories of a run, in their order.
+def identified(run: Run) -> dict[str, RepositoryConnector]:
+    """The repositories of a run by their identities, in their order.
 
     Raises:
         ConfigurationError: two of them are one.
         ServiceUnavailableError, AccessDeniedError, RepositoryError: one does not answer, and nothing else names it.
     """
-    found: list[str] = []
+    found: dict[str, RepositoryConnector] = {}
     for repository in run.repositories:
-        found.append(_identity(repository, alone=len(run.repositories) == 1))
-        if found[-1] in found[:-1]:
+        identity = _identity(repository, alone=len(run.repositories) == 1)
+        if identity in found:
             raise ConfigurationError(
-                f"two of the [[repositories]] are one: {found[-1]}; leave one out, or give them different `identity`"
+                f"two of the [[repositories]] are one: {identity}; leave one out, or give them different `identity`"
             )
-    return tuple(found)
+        found[identity] = repository
+    return found
 
 
 def _identity(repository: RepositoryConnector, *, alone: bool) -> str:
@@ -66,7 +67,7 @@ def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
             is known of one of them.
         ConfigurationError: two of the repositories are one.
     """
-    repositories = dict(zip(identities(run), run.repositories, strict=True))
+    repositories = identified(run)
     check_made_from(live_set, repositories)
     _check_together(run.store, live_set, repositories)
     chosen = next(iter(repositories)) if run.resources.chosen else live_set.repository

@@ -7,14 +7,14 @@ decides which snapshots the newest metadata offers for time travel, and which fi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
 from nessie_gc_core.algorithms.expand import named_by, to_open
-from nessie_gc_core.algorithms.read_ahead import read_ahead
+from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
 from nessie_gc_core.algorithms.retention import expired
 from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import OpenConnectors
@@ -28,11 +28,10 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.expiry.rules import ExpiryRules
 from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.scope import ASKED_AT_ONCE
 
 Needed = Mapping[str, Collection[int | None]]
 """Content id to the snapshots that live commits have of it; ``None`` among them stands for all that are listed."""
-_AT_ONCE = 1000
-"""So many contents are asked for at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +103,7 @@ class BranchPlan:
     def _needed(self, branch: Reference, versions: Collection[str]) -> Needed:
         """By the mark, and by what was committed to the branch since."""
         needed: dict[str, set[int | None]] = {id_: set() for id_ in versions}
-        for ids in _batches(versions):
+        for ids in in_pieces(versions, ASKED_AT_ONCE):
             for each in self._run.store.content_versions(self._live_set_id, ids):
                 needed[each.content_id].add(each.snapshot_id)
         for each in self._since_mark(branch):
@@ -183,10 +182,3 @@ class BranchPlan:
             if reason is not None:
                 return f"nothing is written to {folder}: {raw} {reason}"
         return None
-
-
-def _batches(ids: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """A few at a time."""
-    left = iter(ids)
-    while found := tuple(itertools.islice(left, _AT_ONCE)):
-        yield found
