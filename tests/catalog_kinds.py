@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -23,6 +25,8 @@ from nessie_gc_core.testing.servers import HiveMetastore, IcebergRestServer, Mot
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 _TIMES = ("created", "updated")
+NOW = ("--json", "--min-age", "PT0S", "--no-age-floor")
+"""Options of a run that may delete what was just written."""
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 
 
@@ -167,9 +171,9 @@ def _dynamodb(servers: Servers) -> Kind:
 
 
 def _hive(servers: Servers) -> Kind:
-    warehouse = (servers.folder / "warehouse").as_uri()
+    warehouse = servers.metastore.warehouse.as_uri()  # the metastore says where namespaces are
     properties = {"type": "hive", "uri": servers.metastore.uri, "warehouse": warehouse}
-    return Kind(writer=properties, warehouse=warehouse, writes_itself=False)
+    return Kind(writer=properties, warehouse=warehouse)
 
 
 KINDS: Mapping[str, Callable[[Servers], Kind]] = {
@@ -210,17 +214,13 @@ def write(catalog: Catalog, writer: Catalog, name: str, *, appends: int) -> Tabl
     table = writer.create_table(name, ROWS.schema)
     for _ in range(appends):
         table.append(ROWS)
-    if writer is not catalog:
+    if isinstance(catalog, DynamoDbCatalog):
         _register(catalog, name, table.metadata_location)
     return table
 
 
-def _register(catalog: Catalog, name: str, metadata_location: str) -> None:
-    """Makes a catalog name a table that another one has written."""
-    if not isinstance(catalog, DynamoDbCatalog):
-        catalog.register_table(name, metadata_location)
-        return
-    # PyIceberg cannot do it here: this is the row that Iceberg's own DynamoDbCatalog writes.
+def _register(catalog: DynamoDbCatalog, name: str, metadata_location: str) -> None:
+    """Makes a catalog name a table that another one has written: the row that Iceberg's own DynamoDbCatalog writes."""
     texts = {
         "identifier": name,
         "namespace": name.rpartition(".")[0],
@@ -241,6 +241,19 @@ def run(kind: Kind, folder: Path, command: str, *options: str, **more: object) -
     config.write_text("\n".join(["[repository]", *lines, "[repository.properties]", *access, ""]))
     storage = [part for key, value in kind.storage.items() for part in ("-I", f"{key}={value}")]
     return CliRunner().invoke(cli, [command, "--config", str(config), "--engine", "local", *storage, *options])
+
+
+def expire(kind: Kind, folder: Path, table: str, *options: str) -> dict[str, Any]:
+    """The report of an expiry of all that a table can do without."""
+    chosen = ("--include", re.escape(table), "--older-than", "PT0S", *options)
+    result = run(kind, folder, "expire-snapshots", *chosen, *NOW)
+    assert result.stdout, result.output
+    return {**json.loads(result.stdout), "exit_code": result.exit_code}
+
+
+def rows_of_snapshots(table: Table) -> list[int]:
+    """How many rows each snapshot has that the table lists."""
+    return [table.scan(snapshot_id=each.snapshot_id).to_arrow().num_rows for each in table.metadata.snapshots]
 
 
 def _toml(value: object) -> str:

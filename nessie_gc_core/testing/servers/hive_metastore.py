@@ -1,22 +1,29 @@
-"""A Hive Metastore over Derby in memory, from published jars."""
+"""A Hive Metastore over Derby in a folder, from published jars."""
 
 from __future__ import annotations
 
+import importlib.resources
+import shutil
+import subprocess
 from pathlib import Path
 
 from nessie_gc_core.testing.servers.jars import class_path
 from nessie_gc_core.testing.servers.java import SHORT_LIVED, JavaRole, find_java
 from nessie_gc_core.testing.servers.one_process import OneProcessServer
-from nessie_gc_core.testing.servers.process import LOOPBACK
+from nessie_gc_core.testing.servers.process import LOOPBACK, ServerStartError
 
 HIVE_VERSION = "4.0.0"
 """The newest one that PyIceberg 0.12 can talk to: 4.0.1 took calls away that it makes."""
+_NO_SYNC = "-Dderby.system.durability=test"
+"""Derby does not wait for the disk: its database goes with the server anyway."""
+_TIMEOUT_SECONDS = 120
 
 
 class HiveMetastore(OneProcessServer):
     """A metastore that is empty, asks nobody who they are, and forgets all when it stops.
 
-    Its database is made as it goes and has no tables for locks, so that tables can be registered and not changed.
+    Tables can be created, registered, changed under its locks, and dropped. It has no tables for transactions, so that
+    locks belong to none, and nothing takes back a lock that somebody left behind.
 
     Args:
         warehouse: a folder, in which namespaces without a location of their own lie.
@@ -26,7 +33,7 @@ class HiveMetastore(OneProcessServer):
 
     def __init__(self, warehouse: Path) -> None:
         super().__init__()
-        self._warehouse = warehouse
+        self.warehouse = warehouse
 
     @property
     def uri(self) -> str:
@@ -35,19 +42,39 @@ class HiveMetastore(OneProcessServer):
 
     def _command(self, folder: Path, port: int) -> list[str]:
         java = find_java(JavaRole.HIVE)
+        program = [
+            *(str(java.executable), SHORT_LIVED, "-Xmx512m", _NO_SYNC),
+            *(f"-Dderby.stream.error.file={folder / 'derby.log'}", "-cp", class_path("hive_metastore")),
+        ]
         settings = {
             "metastore.thrift.bind.host": LOOPBACK,
-            "metastore.warehouse.dir": self._warehouse.as_uri(),
+            "metastore.warehouse.dir": self.warehouse.as_uri(),
             "metastore.schema.verification": "false",
             "metastore.task.threads.always": "",
             "metastore.task.threads.remote": "",
-            "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
+            "javax.jdo.option.ConnectionURL": self._create_database(program, folder / "metastore"),
             "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
             "datanucleus.schema.autoCreateAll": "true",
         }
-        jars = class_path("hive_metastore")
         return [
-            *(str(java.executable), SHORT_LIVED, "-Xmx512m", f"-Dderby.stream.error.file={folder / 'derby.log'}"),
-            *("-cp", jars, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)),
+            *(*program, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(port)),
             *(part for name, value in settings.items() for part in ("--hiveconf", f"{name}={value}")),
         ]
+
+    def _create_database(self, program: list[str], place: Path) -> str:
+        """A new database with the tables for locks; the metastore itself adds the others and leaves these out."""
+        shutil.rmtree(place, ignore_errors=True)
+        uri = f"jdbc:derby:{place}"
+        tables = importlib.resources.files(__package__).joinpath("hive_metastore.sql").read_text(encoding="utf-8")
+        done = subprocess.run(
+            [*program, f"-Dij.database={uri};create=true", "org.apache.derby.tools.ij"],
+            input=tables,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+        said = " | ".join(line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line)
+        if done.returncode or said:
+            raise ServerStartError(f"{self.title} has no database: ij ended with {done.returncode}: {said}")
+        return uri
