@@ -13,6 +13,7 @@ from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, Repos
 from nessie_gc_core.model import Reference, ReferenceKind, Removal, TableMetadata
 from nessie_gc_iceberg_catalog.errors import Redactor, translated
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
+from nessie_gc_iceberg_catalog.hive import locked_by, require_locks
 from nessie_gc_iceberg_catalog.names import identifier_of
 from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import table_metadata
@@ -58,7 +59,8 @@ class SnapshotExpiry:
         self._by_server = isinstance(catalog, RestCatalog)
         """Whether a server makes the commits; else PyIceberg does."""
         self._selection = selection
-        self._lock = threading.RLock() if type(catalog).__name__ == "HiveCatalog" else nullcontext()
+        self._is_hive = type(catalog).__name__ == "HiveCatalog"
+        self._lock = threading.RLock() if self._is_hive else nullcontext()
         """A client of a Hive Metastore is one connection, which threads would share."""
         self._redact = redact
 
@@ -137,12 +139,14 @@ class SnapshotExpiry:
             raise CommitConflictError(f"{what}: it is gone")
         if loaded.metadata_location != table.metadata_location:
             raise CommitConflictError(f"{what}: somebody else committed to it")
+        if self._is_hive:
+            require_locks(loaded, what)
         try:
             updates = tuple(_updates(loaded, removal, portion, by_server=self._by_server))
             with self._lock:
                 self._catalog.commit_table(loaded, tuple(self._requirements(table, removal)), updates)
         except CommitFailedException as error:
-            raise CommitConflictError(f"{what}: {self._redact(str(error))}") from error
+            raise CommitConflictError(f"{what}: {locked_by(error) or self._redact(str(error))}") from error
         except Exception as error:
             if isinstance(error, BadRequestError) and not last:
                 raise
