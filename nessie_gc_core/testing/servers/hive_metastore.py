@@ -74,7 +74,8 @@ class HiveMetastore(OneProcessServer):
             timeout=_TIMEOUT_SECONDS,
             check=False,
         )
-        said = " | ".join(line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line)
-        if done.returncode or said:
-            raise ServerStartError(f"{self.title} has no database: ij ended with {done.returncode}: {said}")
+        errors = [line for line in done.stdout.splitlines() if "ERROR" in line]  # of which ij's exit code says nothing
+        if done.returncode or errors:
+            said = " | ".join(errors or done.stderr.splitlines())
+            raise ServerStartError(f"{self.title} has no database, because Derby's ij failed: {said}")
         return uri
