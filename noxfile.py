@@ -54,7 +54,7 @@ def thorough(session: nox.Session) -> None:
     """The random tests, long, and every combination of parameters. Arguments go to pytest."""
     _install_everything(session, "test")
     folders = ("tests/property", "tests/safety", "tests/integration")
-    session.run("pytest", *folders, *session.posargs, env={"THOROUGH_TESTS": "1"})
+    session.run("pytest", "--timeout=1800", *folders, *session.posargs, env={"THOROUGH_TESTS": "1"})
 
 
 @nox.session

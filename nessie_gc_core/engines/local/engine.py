@@ -26,6 +26,7 @@ from nessie_gc_core.dataset import (
     values_batch,
 )
 from nessie_gc_core.engines.beside import in_thread
+from nessie_gc_core.engines.local.chunks import cut
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.local.workers import map_in_threads
 from nessie_gc_core.errors import ConfigurationError
@@ -173,29 +174,33 @@ class LocalEngine(Engine):
 class LocalDataset(Dataset):
     """A query over tables of the engine's database."""
 
-    def __init__(self, engine: LocalEngine, query: str, schema: pa.Schema, *, stored: bool = False) -> None:
+    def __init__(
+        self, engine: LocalEngine, query: str, schema: pa.Schema, *, stored: bool = False, keys: Sequence[str] = ()
+    ) -> None:
         self.schema = schema
         self.query = query
         self._engine = engine
         self._stored = stored
+        self._keys = keys
 
     def flat_map(self, function: BatchFunction) -> Dataset:
         """Runs the function in the worker threads, at once; the rows it yields go to a table."""
         workers = self._engine.parallelism
-        with closing(self._read(self.query, CHUNK_ROWS)) as batches:
+        order = f" ORDER BY {_names(self._keys)}" if self._keys else ""
+        with closing(self._read(self.query + order, CHUNK_ROWS)) as batches:
             first = list(_first(batches, CHUNK_ROWS * workers))
             rows = sum(batch.num_rows for batch in first)
             if rows == 0:
                 return self._engine.empty(function.schema)
             workers = min(workers, rows)
             chunk = max(1, min(CHUNK_ROWS, rows // (workers * 4)))
-            inputs = itertools.chain(_cut(first, chunk), batches)
+            inputs = cut(itertools.chain(first, batches), chunk, self._keys)
             with closing(map_in_threads(function, inputs, workers)) as results:
                 return self._engine.dataset(results, function.schema)
 
     def spread(self, keys: Sequence[str]) -> Dataset:
-        """Nothing to do: the workers take from one stream."""
-        return self
+        """Nothing yet: the workers take from one stream, in which equal keys come together."""
+        return LocalDataset(self._engine, self.query, self.schema, stored=self._stored, keys=tuple(keys))
 
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
         """A WHERE clause; many values come from a table."""
@@ -327,12 +332,6 @@ def _first(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
     while taken < rows and (batch := next(batches, None)) is not None:
         taken += batch.num_rows
         yield batch
-
-
-def _cut(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for start in range(0, batch.num_rows, rows):
-            yield batch.slice(start, rows)
 
 
 def _name(column: str) -> str:

@@ -203,6 +203,30 @@ def test_a_function_sees_each_row_once_in_another_process_where_the_engine_says_
     assert engine.parallelism > 0
 
 
+def called() -> BatchFunction:
+    class Called:
+        """Gives each unit that a call has seen together with a name of the call."""
+
+        schema = pa.schema([pa.field("unit", pa.string()), pa.field("call", pa.string(), nullable=False)])
+
+        def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import uuid
+
+            import pyarrow as pa
+
+            for batch in batches:
+                units = batch.column("unit")
+                yield pa.RecordBatch.from_arrays([units, [str(uuid.uuid4())] * len(units)], schema=self.schema)
+
+    return Called()
+
+
+def test_rows_that_are_spread_by_a_column_stay_together_where_it_is_equal(engine: Engine) -> None:
+    found = ((f"f{number}", f"u{number % 7}", number, 0, True) for number in range(700))
+    calls = set(rows(engine.dataset(to_batches(found, FILES), FILES).spread(["unit"]).flat_map(called())))
+    assert [f"u{number}" for number in range(7)] == sorted(unit for unit, _ in calls)
+
+
 def numbered() -> BatchFunction:
     class Numbered:
         schema = pa.schema([pa.field("number", pa.string(), nullable=False)])
