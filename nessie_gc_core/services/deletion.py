@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
+from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.roots import ROOTS, may_be_roots
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_rows
@@ -16,7 +17,7 @@ from nessie_gc_core.model.relations import VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
-from nessie_gc_core.services.recheck import Recheck
+from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.steps import Judged, Step, judged, steps_of
@@ -93,7 +94,10 @@ class Deletion:
                 records.begin(verdicts, outcome_file)
             for number, step in enumerate(steps):
                 run.tell("delete", number, len(steps))
-                self._recheck.run_if_due()
+                newly_live = self._recheck.run_if_due()
+                if newly_live is not None:
+                    with run.report.phase("recheck"):
+                        self._store(spare(self._rows, newly_live, BECAME_LIVE))
                 with run.report.phase("delete"):
                     outcomes = self._take(step, records, outcome_file)
             run.tell("delete", len(steps), len(steps))
@@ -121,34 +125,21 @@ class Deletion:
         return OutcomeFile(run.parameters.outcomes_to, live_set_id=run.live_set.id, clock=run.clock, deletes=deletes)
 
     def _store(self, verdicts: Dataset) -> None:
-        """Stores all verdicts, dealt out, before the references are looked at; steps choose among them."""
+        """Stores all verdicts, dealt out, before the first step and whenever some change; steps choose among them."""
         if self._run.parameters.mode is not DeleteMode.DELETE:
             self._rows = verdicts.checkpoint()
         else:
             self._rows = dealt_out(verdicts)
-            self._roots = self._roots_of(self._rows).checkpoint()
-
-    def _roots_of(self, rows: Dataset) -> Dataset:
-        return may_be_roots(rows.where("verdict", [DEAD]), self._scope.readers, self._run.choice)
-
-    def _of(self, step: Step) -> tuple[Dataset, Dataset]:
-        """The rows of a step, stored, as they are after the last look at the references; and the roots of them."""
-        rows = step.of(self._rows)
-        if not self._recheck.found_any:
-            return rows, step.of(self._roots)
-        spared = self._recheck.spare_newly_live(rows)
-        if self._run.parameters.mode is not DeleteMode.DELETE:
-            return spared.checkpoint(), self._roots
-        dealt = dealt_out(spared)
-        return dealt, self._roots_of(dealt)
+            dead = self._rows.where("verdict", [DEAD])
+            self._roots = may_be_roots(dead, self._scope.readers, self._run.choice).checkpoint()
 
     def _take(self, step: Step, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""
         run, spared, mode = self._run, self._recheck.spared_units, self._run.parameters.mode
-        rows, roots = self._of(step)
+        rows = step.of(self._rows)
         if mode is DeleteMode.DELETE:
             records.announce(step, rows, spared, outcome_file)
-            self._put_up_tombstones(roots)
+            self._put_up_tombstones(step.of(self._roots))
         run.lease.check()
         outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared)).checkpoint()
         outcome_file.write(outcomes)

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.moved import HeadsMoved, expand_moved, find_moved
 from nessie_gc_core.algorithms.subtract import with_owners
 from nessie_gc_core.algorithms.unread import UnreadContents
@@ -21,7 +20,7 @@ from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import Scope, qualified
 from nessie_gc_core.services.shared_places import freeze_for_unread
 
-_BECAME_LIVE = "a reference that is new or moved reaches it"
+BECAME_LIVE = "a reference that is new or moved reaches it"
 
 
 class Recheck:
@@ -32,25 +31,27 @@ class Recheck:
         self.spared_units = dict(spared_units)
         """Units of which nothing may go any more, with the reason."""
         self._run = run
-        self._newly_live: Dataset | None = None
         self._heads = [member.live_set.heads for member in run.members]
         """Of each repository the references as they were at the last look."""
         self._checked: float | None = None
 
-    def run_if_due(self) -> None:
-        """Walks what moved since the last look, where that is long ago; the first time always."""
+    def run_if_due(self) -> Dataset | None:
+        """Walks what moved since the last look, where that is long ago; the first time always.
+
+        Returns:
+            The files that became live since (:data:`FILE_KEYS`), stored; ``None``: nothing did.
+        """
         now = self._run.elapsed()
         if self._checked is None:
             self._warn_of_broken_plugins()
         if self._checked is not None and now - self._checked < self._run.parameters.recheck_interval.total_seconds():
-            return
+            return None
         with self._run.report.phase("recheck"):
             moved = [self._moved(*known) for known in zip(self._run.members, self._heads, strict=True)]
             self._checked = now
             self._heads = [each.heads for each in moved]
             self._run.report.references_moved += sum(each.references for each in moved)
-            if any(each.versions for each in moved):
-                self._spare([each.versions for each in moved])
+            return self._spare([each.versions for each in moved]) if any(each.versions for each in moved) else None
 
     def _warn_of_broken_plugins(self) -> None:
         """Says that a plugin that cannot be loaded cannot object to a deletion either."""
@@ -59,17 +60,6 @@ class Recheck:
                 f"the plugin {plugin.name!r} is broken ({plugin.error}): if it has a veto, nobody asked it, and a run "
                 "that deletes is refused until the plugin is repaired, uninstalled, or left out with `disable_plugin`"
             )
-
-    @property
-    def found_any(self) -> bool:
-        """Whether any look found something that became live."""
-        return self._newly_live is not None
-
-    def spare_newly_live(self, verdicts: Dataset) -> Dataset:
-        """The same rows (:data:`VERDICTS`), those that became live turned into spared ones."""
-        if self._newly_live is None:
-            return verdicts
-        return spare(verdicts, self._newly_live, _BECAME_LIVE)
 
     def _moved(self, member: Member, before: tuple[ReferenceHead, ...]) -> HeadsMoved:
         """What moved in one repository since its live set; of one that still cannot be read nothing is known."""
@@ -90,8 +80,8 @@ class Recheck:
             )
         return replace(found, versions=list(qualified(found.versions, member)))
 
-    def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> None:
-        """Expands what became live in each repository, and remembers its files; what cannot be read is frozen."""
+    def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> Dataset:
+        """Expands what became live in each repository, and gives its files; what cannot be read is frozen."""
         versions = list(itertools.chain(*moved))
         run, scope = self._run, self.scope.with_readers_of(versions, self._run)
         plan, index = scope.plan, scope.index
@@ -109,5 +99,4 @@ class Recheck:
         freeze_for_unread(plan, unread, newly.version_files)
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
-        keys = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
-        self._newly_live = keys if self._newly_live is None else self._newly_live.union(keys)
+        return with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
