@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import nox
 from nox.command import CommandFailed
@@ -17,7 +20,13 @@ ROOT = Path(__file__).parent
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
 """The plugin distributions of this repository."""
 DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory")
+WAITING = ("tests/docs", "tests/integration")
+"""Tests of the core that wait for servers, and for Spark, most of the time: the others run beside them."""
 GROUPS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+
+Output = IO[str] | None
+"""Where a step writes; ``None``: to the terminal."""
+Step = Callable[[Output], None]
 
 nox.needs_version = ">=2024.4.15"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -35,15 +44,22 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests: lint, types, the core's and each plugin's. Arguments go to pytest."""
+    """All tests: lint, types, the core's and each plugin's, half of them beside the others. Arguments go to pytest."""
     _install_everything(session, "test", "lint", "types")
-    steps: dict[str, Callable[[], None]] = {
-        "style": lambda: _check_style(session),
-        "types": lambda: _check_types(session),
-        "core": lambda: _pytest(session, "core", ROOT),
-        **{plugin: partial(_pytest, session, plugin, ROOT / "plugins" / plugin) for plugin in PLUGINS},
+    others: dict[str, Step] = {
+        "style": partial(_check_style, session),
+        "types": partial(_check_types, session),
+        "core": partial(_pytest, session, "core", "", args=[f"--ignore={folder}" for folder in WAITING]),
+        **{plugin: partial(_pytest, session, plugin, f"plugins/{plugin}/") for plugin in PLUGINS},
     }
-    failed = [name for name, step in steps.items() if not _passes(step)]
+    waiting: dict[str, Step] = {
+        folder: partial(_pytest, session, Path(folder).name, "", args=[folder]) for folder in WAITING
+    }
+    with ThreadPoolExecutor(1) as beside, (_results_folder(session) / "others.log").open("w+") as output:
+        of_others = beside.submit(_failed, others, output)
+        failed = [*_failed(waiting), *of_others.result()]
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout)
     print(_summary(session))
     if failed:
         session.error(f"failed: {', '.join(failed)}")
@@ -63,7 +79,8 @@ def plugins(session: nox.Session, plugin: str) -> None:
     """Each plugin alone, as a wheel, against the built core."""
     wheels = _build_wheels(session, "", plugin)
     session.install("--find-links", str(wheels), _with_extras(plugin), *GROUPS["test"], *_own_test_needs(plugin))
-    _pytest(session, plugin, ROOT / "plugins" / plugin)
+    with session.chdir(ROOT / "plugins" / plugin):  # where a child process finds nothing but what is installed
+        _pytest(session, plugin, "")
 
 
 # ---- what tests are made of ---------------------------------------------------------------------------
@@ -132,33 +149,35 @@ def _install_everything(session: nox.Session, *groups: str) -> None:
     )
 
 
-def _check_style(session: nox.Session) -> None:
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
-    session.run("lint-imports")
+def _check_style(session: nox.Session, output: Output = None) -> None:
+    session.run("ruff", "check", ".", stdout=output)
+    session.run("ruff", "format", "--check", ".", stdout=output)
+    session.run("lint-imports", stdout=output)
 
 
-def _check_types(session: nox.Session) -> None:
-    session.run("mypy")
+def _check_types(session: nox.Session, output: Output = None) -> None:
+    session.run("mypy", stdout=output)
     for plugin in PLUGINS:
-        session.run("mypy", "-p", plugin.replace("-", "_"))
+        session.run("mypy", "-p", plugin.replace("-", "_"), stdout=output)
 
 
-def _passes(step: Callable[[], None]) -> bool:
-    """Whether a step succeeds; the steps after one that fails still run."""
-    try:
-        step()
-    except CommandFailed:
-        return False
-    return True
+def _failed(steps: Mapping[str, Step], output: Output = None) -> list[str]:
+    """The steps that do not succeed; those after one that fails still run."""
+    failed = []
+    for name, step in steps.items():
+        try:
+            step(output)
+        except CommandFailed:
+            failed.append(name)
+    return failed
 
 
-def _pytest(session: nox.Session, suite: str, folder: Path) -> None:
-    """Runs the tests of one distribution with that distribution's settings."""
+def _pytest(session: nox.Session, suite: str, folder: str, output: Output = None, *, args: Sequence[str] = ()) -> None:
+    """Runs tests of one distribution with that distribution's settings."""
     results = _results_folder(session) / f"{suite}.xml"
     results.unlink(missing_ok=True)
-    with session.chdir(folder):
-        session.run("pytest", "-c", "pyproject.toml", f"--junitxml={results}", *session.posargs)
+    given = (*(args or [f"{folder}tests"]), *session.posargs)
+    session.run("pytest", "-c", f"{folder}pyproject.toml", f"--junitxml={results}", *given, stdout=output)
 
 
 def _summary(session: nox.Session) -> str:
