@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +45,11 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests: lint, types, the core's and each plugin's, half of them beside the others. Arguments go to pytest."""
+    """All tests: lint, types, the core's and each plugin's. Arguments go to pytest; with paths only those are run."""
     _install_everything(session, "test", "lint", "types")
+    if any(Path(argument.partition("::")[0]).exists() for argument in session.posargs):
+        session.run("pytest", *session.posargs)
+        return
     others: dict[str, Step] = {
         "style": partial(_check_style, session),
         "types": partial(_check_types, session),
@@ -55,11 +59,8 @@ def tests(session: nox.Session) -> None:
     waiting: dict[str, Step] = {
         folder: partial(_pytest, session, Path(folder).name, "", args=[folder]) for folder in WAITING
     }
-    with ThreadPoolExecutor(1) as beside, (_results_folder(session) / "others.log").open("w+") as output:
-        of_others = beside.submit(_failed, others, output)
-        failed = [*_failed(waiting), *of_others.result()]
-        output.seek(0)
-        shutil.copyfileobj(output, sys.stdout)
+    shutil.rmtree(_results_folder(session))
+    failed = _failed_of_both(waiting, others, _results_folder(session) / "others.log")
     print(_summary(session))
     if failed:
         session.error(f"failed: {', '.join(failed)}")
@@ -161,10 +162,28 @@ def _check_types(session: nox.Session, output: Output = None) -> None:
         session.run("mypy", "-p", plugin.replace("-", "_"), stdout=output)
 
 
-def _failed(steps: Mapping[str, Step], output: Output = None) -> list[str]:
+def _failed_of_both(steps: Mapping[str, Step], others: Mapping[str, Step], log: Path) -> list[str]:
+    """The steps that do not succeed; what the others say, which run beside them, is shown when all have ended."""
+    stopped = threading.Event()
+    with log.open("w+", errors="replace") as output:
+        try:
+            with ThreadPoolExecutor(1) as beside:
+                of_others = beside.submit(_failed, others, stopped, output)
+                try:
+                    return [*_failed(steps, stopped), *of_others.result()]
+                finally:
+                    stopped.set()  # nothing new begins after an interrupt
+        finally:
+            output.seek(0)
+            shutil.copyfileobj(output, sys.stdout)
+
+
+def _failed(steps: Mapping[str, Step], stopped: threading.Event, output: Output = None) -> list[str]:
     """The steps that do not succeed; those after one that fails still run."""
     failed = []
     for name, step in steps.items():
+        if stopped.is_set():
+            break
         try:
             step(output)
         except CommandFailed:
@@ -177,7 +196,9 @@ def _pytest(session: nox.Session, suite: str, folder: str, output: Output = None
     results = _results_folder(session) / f"{suite}.xml"
     results.unlink(missing_ok=True)
     given = (*(args or [f"{folder}tests"]), *session.posargs)
-    session.run("pytest", "-c", f"{folder}pyproject.toml", f"--junitxml={results}", *given, stdout=output)
+    fine = [0, 5] if session.posargs else [0]  # 5: none of these tests is asked for
+    command = ("pytest", "-c", f"{folder}pyproject.toml", f"--junitxml={results}", *given)
+    session.run(*command, stdout=output, success_codes=fine)
 
 
 def _summary(session: nox.Session) -> str:

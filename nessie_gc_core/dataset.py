@@ -116,8 +116,14 @@ class Dataset(ABC):
         """Applies a function to the rows, in parallel tasks, each row in exactly one (successful) task."""
 
     @abstractmethod
-    def spread(self, keys: Sequence[str]) -> Dataset:
-        """The same rows, dealt out over as many tasks as the engine has good use for; equal keys stay together."""
+    def spread(self, keys: Sequence[str], *, together: bool = False) -> Dataset:
+        """The same rows, dealt out over as many tasks as the engine has good use for.
+
+        Args:
+            keys: columns by which they are dealt out.
+            together: whether rows with equal keys have to come to one call of a function, which is the verb that has
+                to come next; in one batch where the engine can do that.
+        """
 
     @abstractmethod
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:

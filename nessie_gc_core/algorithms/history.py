@@ -166,7 +166,9 @@ def held_files(
     types = sorted(type_ for reader in readers for type_ in reader.content_types)
     dead = history.where("content_type", types).anti_join(live, _VERSION_KEYS)
     latest = _latest(dead, HISTORY_VERSIONS, _VERSION_KEYS)
-    versions = latest.spread(["metadata_location"]).flat_map(ReadVersions(choice, carried=HELD_BY)).checkpoint()
+    versions = (
+        latest.spread(["metadata_location"], together=True).flat_map(ReadVersions(choice, carried=HELD_BY)).checkpoint()
+    )
     files = versions.flat_map(KeyVersionFiles(index, carried=HELD_BY)).checkpoint()
     for reader in readers:
         for kind in reader.expandable_kinds:

@@ -135,7 +135,7 @@ def _named_files(
 ) -> Dataset:
     """All files of some versions, each as often as it is named, with what names it."""
     types = sorted(type_ for reader in readers for type_ in reader.content_types)
-    states = versions.where("content_type", types).flat_map(_States()).spread(["metadata_location"])
+    states = versions.where("content_type", types).flat_map(_States()).spread(["metadata_location"], together=True)
     read = states.flat_map(ReadVersions(choice, carried=_NAMED_BY))
     files = read.flat_map(KeyVersionFiles(index, carried=_NAMED_BY)).checkpoint()
     for reader in readers:

@@ -95,5 +95,5 @@ def expand_moved(
             on_unread(version)
     readable = (version for version in moved if version.content_type in read_types)
     versions = engine.dataset(version_rows(readable), CONTENT_VERSIONS)
-    version_files = versions.spread(["metadata_location"]).flat_map(ReadVersions(choice)).checkpoint()
+    version_files = versions.spread(["metadata_location"], together=True).flat_map(ReadVersions(choice)).checkpoint()
     return NewlyLive(version_files=version_files, expansion=expand(version_files, index, choice, readers, known=known))

@@ -95,7 +95,7 @@ class TouchedFinder:
         versions = (replace(version, content_type=original_type(version.content_type)) for version in found)
         readable = (version for version in versions if version.content_type in read_types)
         dataset = self.engine.dataset(version_rows(readable), CONTENT_VERSIONS)
-        named = dataset.spread(["metadata_location"]).flat_map(_NamedUnits(self.choice, index))
+        named = dataset.spread(["metadata_location"], together=True).flat_map(_NamedUnits(self.choice, index))
         return named.distinct(list(_PLACES.names))
 
     def _folders(self, content_ids: Collection[str], index: UnitIndex) -> Iterator[str]:

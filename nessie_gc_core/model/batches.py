@@ -74,13 +74,15 @@ def to_rows(batch: pa.RecordBatch, *columns: str) -> Iterator[Row]:
 
 def run_starts(rows: pa.RecordBatch | pa.Table, keys: Sequence[str]) -> list[int]:
     """The rows, by their number from 0, that differ in some key from the row before; null is equal to nothing."""
-    after = max(rows.num_rows - 1, 0)
+    if rows.num_rows == 0:
+        return []
+    after = rows.num_rows - 1
     differs = pa.array([False] * after, pa.bool_())
     for key in keys:
         column = rows.column(key)
         unequal = pc.not_equal(column.slice(1), column.slice(0, after))
         differs = pc.or_(differs, pc.fill_null(unequal, fill_value=True))
-    return [0][: rows.num_rows] + [at + 1 for at in pc.indices_nonzero(differs).to_pylist()]
+    return [0, *(at + 1 for at in pc.indices_nonzero(differs).to_pylist())]
 
 
 def to_micros(time: datetime | None) -> int:

@@ -70,6 +70,8 @@ class TableMetadata:
     """Raw base location of the table."""
     manager: str | None = None
     """Who else collects the table, so that nothing of it is changed; ``None``: nobody that is known."""
+    unwritable: str | None = None
+    """Why its repository would not take a commit to it, where that is known without trying."""
     format_version: int = 2
     """Version of Iceberg's table format."""
     snapshots: Sequence[Snapshot] = field(default=(), repr=False)

@@ -6,14 +6,14 @@ A sweep and the deferred deletions differ only in where the verdicts come from a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
 from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.roots import ROOTS, may_be_roots
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_rows
-from nessie_gc_core.model.relations import VERDICTS
+from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
@@ -97,7 +97,7 @@ class Deletion:
                 newly_live = self._recheck.run_if_due()
                 if newly_live is not None:
                     with run.report.phase("recheck"):
-                        self._store(spare(self._rows, newly_live, BECAME_LIVE))
+                        self._spare(newly_live, steps[number:])
                 with run.report.phase("delete"):
                     outcomes = self._take(step, records, outcome_file)
             run.tell("delete", len(steps), len(steps))
@@ -132,6 +132,13 @@ class Deletion:
             self._rows = dealt_out(verdicts)
             dead = self._rows.where("verdict", [DEAD])
             self._roots = may_be_roots(dead, self._scope.readers, self._run.choice).checkpoint()
+
+    def _spare(self, newly_live: Dataset, ahead: Sequence[Step]) -> None:
+        """Spares files (:data:`FILE_KEYS`) in the steps that are ahead, where any of them is about to go."""
+        units = {unit for step in ahead for unit in step.units or ()}
+        rows = self._rows.where("unit", sorted(units)) if units else self._rows
+        if rows.where("verdict", [DEAD]).semi_join(newly_live, FILE_KEYS.names).head(1).num_rows:
+            self._store(spare(rows, newly_live, BECAME_LIVE))
 
     def _take(self, step: Step, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""

@@ -191,7 +191,7 @@ def _versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:
 
 def _read_versions(versions: Dataset, read_types: frozenset[str], run: SweepRun) -> Dataset:
     """What the versions name at first hand."""
-    readable = versions.where("content_type", sorted(read_types)).spread(["metadata_location"])
+    readable = versions.where("content_type", sorted(read_types)).spread(["metadata_location"], together=True)
     return readable.flat_map(ReadVersions(run.choice)).checkpoint()
 
 

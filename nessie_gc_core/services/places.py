@@ -54,7 +54,9 @@ class Homes:
             readers = readers_of({version.content_type for version in versions}, run)
             types = sorted(type_ for reader in readers for type_ in reader.content_types)
             rows = run.engine.dataset(version_rows(iter(versions)), CONTENT_VERSIONS).where("content_type", types)
-            self._files = rows.spread(["metadata_location"]).flat_map(ReadVersions(run.choice)).checkpoint()
+            self._files = (
+                rows.spread(["metadata_location"], together=True).flat_map(ReadVersions(run.choice)).checkpoint()
+            )
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Content ids and raw base locations; nothing of the versions that cannot be read."""

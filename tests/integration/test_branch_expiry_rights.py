@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,10 +56,12 @@ def with_rights(written: Path, tmp_path: Path) -> Opened:
         checks = {f"nessie.server.authorization.rules.r{at}": rule for at, rule in enumerate(rules)}
         copied = shutil.copytree(written, tmp_path / "store")
         properties = {**stored_in(copied), "nessie.server.authorization.enabled": "true", **checks}
-        with running(lambda: NessieServer(properties=properties)) as server, LocalEngine(workers=2) as engine:
-            lake = BranchLake(server.uri, engine)
+        with (
+            running(lambda: NessieServer(properties=properties)) as server,
+            LocalEngine(workers=2) as engine,
+            closing(BranchLake(server.uri, engine)) as lake,
+        ):
             yield lake
-            lake.close()
 
     return opened
 

@@ -126,9 +126,12 @@ def test_a_dynamodb_catalog_cannot_be_expired(servers: Servers) -> None:
         wait_for_the_clock()
         before = kind.files()
 
+        dry = expire(kind, folder, "of_dynamodb_expiring.orders", "--dry-run")
         report = expire(kind, folder, "of_dynamodb_expiring.orders")
 
-        assert ["refused"] == [each["outcome"] for each in report["tables"]], report
+        assert ["left alone"] == [each["outcome"] for each in report["tables"]], report
+        assert "PyIceberg cannot commit to tables of dynamodb catalogs" == report["tables"][0]["reason"]
+        assert dry["tables"] == report["tables"]
         assert before == kind.files()
         assert [2, 4, 6] == rows_of_snapshots(catalog.load_table(table.name()))
 

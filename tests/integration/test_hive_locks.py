@@ -88,17 +88,22 @@ def hive(servers: Servers, *, checks: int) -> Kind:
     return replace(kind, collector={**kind.writer, **waits})
 
 
-def append_without_lock(catalog: Catalog, table: Table, folder: Path) -> None:
+def commit_without_lock(catalog: Catalog, table: Table, folder: Path, change: Callable[[Table], object]) -> None:
     """What one does who holds the lock: a commit of another catalog, whose metadata becomes the table's."""
     assert isinstance(catalog, HiveCatalog)
     with load_catalog("other", type="sql", uri=f"sqlite:///{folder}/other.db") as other:
         other.create_namespace("db")
         copy = other.register_table("db.t", table.metadata_location)
-        copy.append(ROWS)
+        change(copy)
     with catalog._client as client:
         entry = client.get_table(*table.name())
         entry.parameters["metadata_location"] = copy.metadata_location
         client.alter_table(*table.name(), entry)
+
+
+def take_no_locks(table: Table) -> None:
+    with table.transaction() as transaction:
+        transaction.set_properties({"engine.hive.lock-enabled": "false"})
 
 
 def outcomes(report: dict[str, Any]) -> list[str]:
@@ -141,7 +146,7 @@ def test_what_is_committed_while_an_expiry_waits_for_the_lock_is_not_overwritten
         with locked(catalog, table) as held:
 
             def commit(other: Catalog, lock: int) -> None:
-                append_without_lock(other, table, servers.folder)
+                commit_without_lock(other, table, servers.folder, lambda copy: copy.append(ROWS))
                 unlock(other, held)
 
             with once_a_lock_waits(kind, commit):
@@ -149,6 +154,25 @@ def test_what_is_committed_while_an_expiry_waits_for_the_lock_is_not_overwritten
 
         assert (0, ["expired"]) == (report["exit_code"], outcomes(report)), report
         assert 8 == rows_of_snapshots(catalog.load_table(table.name()))[-1]
+
+
+def test_an_expiry_that_waited_sees_that_writers_take_no_locks_any_more(servers: Servers) -> None:
+    kind = hive(servers, checks=100)
+    with opened(kind, servers.folder) as (catalog, writer):
+        table = write(catalog, writer, "unlocking.orders", appends=3)
+        before = kind.files()
+        with locked(catalog, table) as held:
+
+            def commit(other: Catalog, lock: int) -> None:
+                commit_without_lock(other, table, servers.folder, take_no_locks)
+                unlock(other, held)
+
+            with once_a_lock_waits(kind, commit):
+                report = expire(kind, servers.folder, "unlocking.orders")
+
+        assert (0, ["left alone"]) == (report["exit_code"], outcomes(report)), report
+        assert before <= kind.files()
+        assert [2, 4, 6] == rows_of_snapshots(catalog.load_table(table.name()))
 
 
 def test_s19_an_expiry_whose_lock_is_taken_away_deletes_nothing(servers: Servers) -> None:
@@ -164,15 +188,17 @@ def test_s19_an_expiry_whose_lock_is_taken_away_deletes_nothing(servers: Servers
         assert [2, 4, 6] == rows_of_snapshots(catalog.load_table(table.name()))
 
 
-def test_a_table_whose_writers_take_no_locks_is_refused(servers: Servers) -> None:
+def test_a_table_whose_writers_take_no_locks_is_left_alone(servers: Servers) -> None:
     kind = KINDS["hive"](servers)
     with opened(kind, servers.folder) as (catalog, writer):
         table = write(catalog, writer, "lockless.orders", appends=3)
-        table.transaction().set_properties({"engine.hive.lock-enabled": "false"}).commit_transaction()
+        take_no_locks(table)
         before = kind.files()
 
+        dry = expire(kind, servers.folder, "lockless.orders", "--dry-run")
         report = expire(kind, servers.folder, "lockless.orders")
 
-        assert (1, ["refused"]) == (report["exit_code"], outcomes(report)), report
+        assert (0, ["left alone"]) == (report["exit_code"], outcomes(report)), report
+        assert dry["tables"] == report["tables"]
         assert "engine.hive.lock-enabled is not true" in report["tables"][0]["reason"]
         assert before == kind.files()

@@ -10,19 +10,18 @@ import pyarrow as pa
 from nessie_gc_core.model.batches import run_starts
 
 
-def cut(batches: Iterable[pa.RecordBatch], rows: int, keys: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-    """Cuts a stream into chunks of so many rows or fewer.
+def cut(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Cuts a stream into chunks of at most so many rows."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
 
-    Args:
-        batches: the stream; where there are keys, it is sorted by them.
-        rows: how many.
-        keys: columns. Rows that are equal in all of them stay in one chunk, which may be larger for it.
+
+def cut_between(batches: Iterable[pa.RecordBatch], rows: int, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Cuts a stream that is sorted by some keys into chunks of about so many rows.
+
+    Rows that are equal in all of the keys stay in one chunk, which may be larger for it.
     """
-    if not keys:
-        for batch in batches:
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
-        return
     held: list[pa.RecordBatch] = []
     for batch in (batch for batch in batches if batch.num_rows):
         begin, count = 0, sum(part.num_rows for part in held)

@@ -26,7 +26,7 @@ from nessie_gc_core.dataset import (
     values_batch,
 )
 from nessie_gc_core.engines.beside import in_thread
-from nessie_gc_core.engines.local.chunks import cut
+from nessie_gc_core.engines.local.chunks import cut, cut_between
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.local.workers import map_in_threads
 from nessie_gc_core.errors import ConfigurationError
@@ -194,12 +194,17 @@ class LocalDataset(Dataset):
                 return self._engine.empty(function.schema)
             workers = min(workers, rows)
             chunk = max(1, min(CHUNK_ROWS, rows // (workers * 4)))
-            inputs = cut(itertools.chain(first, batches), chunk, self._keys)
+            if self._keys:
+                inputs = cut_between(itertools.chain(first, batches), chunk, self._keys)
+            else:
+                inputs = itertools.chain(cut(first, chunk), batches)
             with closing(map_in_threads(function, inputs, workers)) as results:
                 return self._engine.dataset(results, function.schema)
 
-    def spread(self, keys: Sequence[str]) -> Dataset:
-        """Nothing yet: the workers take from one stream, in which equal keys come together."""
+    def spread(self, keys: Sequence[str], *, together: bool = False) -> Dataset:
+        """Nothing yet: the workers take from one stream, which is cut where it may be."""
+        if not together:
+            return self
         return LocalDataset(self._engine, self.query, self.schema, stored=self._stored, keys=tuple(keys))
 
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:

@@ -170,7 +170,7 @@ class SparkDataset(Dataset):
         frame = frame.mapInArrow(ArrowTask(function, self._engine.work_done).run, _struct(function.schema))
         return SparkDataset(self._engine, frame, function.schema)
 
-    def spread(self, keys: Sequence[str]) -> Dataset:
+    def spread(self, keys: Sequence[str], *, together: bool = False) -> Dataset:
         """Repartitions by the keys over a fixed number of tasks, which adaptive execution leaves alone."""
         frame = self.frame.repartition(self._engine.tasks, *keys)
         return SparkDataset(self._engine, frame, self.schema, rows=self.rows, spread=True)

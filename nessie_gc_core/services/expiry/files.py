@@ -34,7 +34,9 @@ def expired_files(planned: Sequence[PlannedTable], needed: Needed, run: SweepRun
     What of them cannot be read shows no files, and the report says so: less goes then, never more.
     """
     scope = needed.scope
-    named = run.engine.dataset(version_rows(_versions(planned)), CONTENT_VERSIONS).spread(["metadata_location"])
+    named = run.engine.dataset(version_rows(_versions(planned)), CONTENT_VERSIONS).spread(
+        ["metadata_location"], together=True
+    )
     logged = run.engine.dataset(to_batches(_logged(planned), VERSION_FILES), VERSION_FILES)
     version_files = named.flat_map(ReadVersions(run.choice)).union(logged).checkpoint()
     known = needed.expansion.expanded()

@@ -117,7 +117,7 @@ class _Decision:
         if not self._rules.is_meant(name):
             return Removal()
         retention = self._rules.of(table)
-        reason = None if table.manager is None else f"{table.manager} collects it"
+        removal, reason = Removal(), None if table.manager is None else f"{table.manager} collects it"
         if reason is None:
             try:
                 removal = expired(table, retention, self._rules.now)
@@ -125,6 +125,8 @@ class _Decision:
                     removal = self._repository.with_unused(table, removal)
             except NessieGcError as error:
                 reason = one_line(error)
+        if removal and table.unwritable is not None:
+            reason = table.unwritable
         with self._lock:
             self.looked_at.add(name)
             if reason is not None:

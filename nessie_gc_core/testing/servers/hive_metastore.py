@@ -66,14 +66,13 @@ class HiveMetastore(OneProcessServer):
         shutil.rmtree(place, ignore_errors=True)
         uri = f"jdbc:derby:{place}"
         tables = importlib.resources.files(__package__).joinpath("hive_metastore.sql").read_text(encoding="utf-8")
-        done = subprocess.run(
-            [*program, f"-Dij.database={uri};create=true", "org.apache.derby.tools.ij"],
-            input=tables,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-        )
+        command = [*program, f"-Dij.database={uri};create=true", "org.apache.derby.tools.ij"]
+        try:
+            done = subprocess.run(
+                command, input=tables, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ServerStartError(f"{self.title} has no database after {_TIMEOUT_SECONDS} s of Derby's ij") from error
         errors = [line for line in done.stdout.splitlines() if "ERROR" in line]  # of which ij's exit code says nothing
         if done.returncode or errors:
             said = " | ".join(errors or done.stderr.splitlines())

@@ -80,7 +80,7 @@ def test_a_metadata_file_is_opened_once_however_many_of_its_snapshots_are_read()
     ]
     Remembers.asked.clear()
     with LocalEngine(workers=8) as engine:
-        rows = engine.dataset(version_rows(versions), CONTENT_VERSIONS).spread(["metadata_location"])
+        rows = engine.dataset(version_rows(versions), CONTENT_VERSIONS).spread(["metadata_location"], together=True)
         found = rows.flat_map(ReadVersions(ConnectorChoice(plugins=registry))).summary().column("path").to_pylist()
     assert sorted(f"s3://b/t{table}/{snapshot}" for snapshot in range(500) for table in range(3)) == sorted(found)
     assert len(Remembers.asked) == 3

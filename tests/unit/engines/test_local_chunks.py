@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.engines.local.chunks import cut
+from nessie_gc_core.engines.local.chunks import cut, cut_between
 
 ROWS = pa.schema([pa.field("folder", pa.string()), pa.field("number", pa.int64(), nullable=False)])
 runs = st.lists(st.tuples(st.booleans(), st.integers(1, 40)), max_size=8)
@@ -33,7 +33,7 @@ def numbers(chunks: Sequence[pa.RecordBatch]) -> list[int]:
 @given(runs=runs, sizes=sizes, rows=st.integers(1, 50))
 def test_rows_with_equal_keys_are_in_one_chunk(runs: list[tuple[bool, int]], sizes: list[int], rows: int) -> None:
     batches = stream(runs, sizes)
-    chunks = list(cut(batches, rows, ["folder"]))
+    chunks = list(cut_between(batches, rows, ["folder"]))
     folders = [folder for chunk in chunks for folder in set(chunk.column("folder").to_pylist()) - {None}]
     assert len(set(folders)) == len(folders)
     assert numbers(batches) == numbers(chunks)
@@ -43,7 +43,7 @@ def test_rows_with_equal_keys_are_in_one_chunk(runs: list[tuple[bool, int]], siz
 @given(sizes=sizes, rows=st.integers(1, 50))
 def test_rows_whose_keys_all_differ_are_in_chunks_of_at_most_so_many(sizes: list[int], rows: int) -> None:
     batches = stream([(True, 1)] * sum(sizes), sizes)
-    chunks = list(cut(batches, rows, ["folder"]))
+    chunks = list(cut_between(batches, rows, ["folder"]))
     assert max((chunk.num_rows for chunk in chunks), default=0) <= rows
     assert numbers(batches) == numbers(chunks)
 

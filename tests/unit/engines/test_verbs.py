@@ -223,7 +223,9 @@ def called() -> BatchFunction:
 
 def test_rows_that_are_spread_by_a_column_stay_together_where_it_is_equal(engine: Engine) -> None:
     found = ((f"f{number}", f"u{number % 7}", number, 0, True) for number in range(700))
-    calls = set(rows(engine.dataset(to_batches(found, FILES), FILES).spread(["unit"]).flat_map(called())))
+    calls = set(
+        rows(engine.dataset(to_batches(found, FILES), FILES).spread(["unit"], together=True).flat_map(called()))
+    )
     assert [f"u{number}" for number in range(7)] == sorted(unit for unit, _ in calls)
 
 

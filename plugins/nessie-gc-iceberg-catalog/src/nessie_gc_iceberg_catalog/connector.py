@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -31,6 +32,7 @@ from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, refe
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
+from nessie_gc_iceberg_catalog.unwritable import why_unwritable
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -140,7 +142,8 @@ class IcebergCatalogConnector(RepositoryConnector):
         except NessieGcError as error:
             raise UnreadableFileError(source, one_line(error)) from error
         if text is not None:
-            yield table_metadata(text, source, reference, self._selection)
+            table = table_metadata(text, source, reference, self._selection)
+            yield replace(table, unwritable=why_unwritable(self._address.type, table))
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""
@@ -160,7 +163,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
 
         catalog = self._call(lambda: self._open(writes=True), f"opening catalog {self._address.name!r}")
-        return SnapshotExpiry(catalog, self._selection, self._address.redact)
+        return SnapshotExpiry(catalog, self._address.type, self._selection, self._address.redact)
 
     def close(self) -> None:
         """Closes the catalog."""

@@ -6,17 +6,19 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, RepositoryError
+from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, ConfigurationError, RepositoryError
 from nessie_gc_core.model import Reference, ReferenceKind, Removal, TableMetadata
 from nessie_gc_iceberg_catalog.errors import Redactor, translated
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
-from nessie_gc_iceberg_catalog.hive import locked_by, require_locks
+from nessie_gc_iceberg_catalog.hive import why_locked
 from nessie_gc_iceberg_catalog.names import identifier_of
 from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import table_metadata
+from nessie_gc_iceberg_catalog.unwritable import takes_locks, why_unwritable
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -52,15 +54,13 @@ and comes after a commit that may well have been made.
 class SnapshotExpiry:
     """Commits to the tables of a catalog."""
 
-    def __init__(self, catalog: Catalog, selection: Selection, redact: Redactor) -> None:
-        from pyiceberg.catalog.rest import RestCatalog
-
+    def __init__(self, catalog: Catalog, catalog_type: str, selection: Selection, redact: Redactor) -> None:
         self._catalog = catalog
-        self._by_server = isinstance(catalog, RestCatalog)
+        self._type = catalog_type
+        self._by_server = catalog_type == "rest"
         """Whether a server makes the commits; else PyIceberg does."""
         self._selection = selection
-        self._is_hive = type(catalog).__name__ == "HiveCatalog"
-        self._lock = threading.RLock() if self._is_hive else nullcontext()
+        self._lock = threading.RLock() if catalog_type == "hive" else nullcontext()
         """A client of a Hive Metastore is one connection, which threads would share."""
         self._redact = redact
 
@@ -85,7 +85,8 @@ class SnapshotExpiry:
         if loaded is None:
             return None
         reference = Reference(name=table.reference, kind=ReferenceKind.BRANCH, commit_id=table.commit_id)
-        return table_metadata(metadata_text(loaded), loaded.metadata_location, reference, self._selection)
+        found = table_metadata(metadata_text(loaded), loaded.metadata_location, reference, self._selection)
+        return replace(found, unwritable=why_unwritable(self._type, found))
 
     def with_unused(self, table: TableMetadata, removal: Removal) -> Removal:
         """The removal with what nothing needs when it is made; nothing more where a manifest cannot be read."""
@@ -139,14 +140,14 @@ class SnapshotExpiry:
             raise CommitConflictError(f"{what}: it is gone")
         if loaded.metadata_location != table.metadata_location:
             raise CommitConflictError(f"{what}: somebody else committed to it")
-        if self._is_hive:
-            require_locks(loaded, what)
+        if table.unwritable is not None:
+            raise ConfigurationError(f"{what}: {table.unwritable}")
         try:
             updates = tuple(_updates(loaded, removal, portion, by_server=self._by_server))
             with self._lock:
                 self._catalog.commit_table(loaded, tuple(self._requirements(table, removal)), updates)
         except CommitFailedException as error:
-            raise CommitConflictError(f"{what}: {locked_by(error) or self._redact(str(error))}") from error
+            raise CommitConflictError(f"{what}: {why_locked(error) or self._redact(str(error))}") from error
         except Exception as error:
             if isinstance(error, BadRequestError) and not last:
                 raise
@@ -168,7 +169,7 @@ class SnapshotExpiry:
         )
 
         uuid = UUID(table.content_id)
-        yield AssertTableUUID(uuid=uuid) if self._by_server else _same_refs(uuid, table)
+        yield AssertTableUUID(uuid=uuid) if self._by_server else _same_refs(uuid, table, self._type)
         for name, ref in table.refs.items():
             yield AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
         if removal.schemas:
@@ -177,8 +178,8 @@ class SnapshotExpiry:
             yield AssertDefaultSpecId.model_validate({"default-spec-id": table.default_spec})
 
 
-def _same_refs(uuid: UUID, table: TableMetadata) -> TableRequirement:
-    """A requirement that no branch or tag came or went."""
+def _same_refs(uuid: UUID, table: TableMetadata, catalog_type: str) -> TableRequirement:
+    """A requirement that no branch or tag came or went, and that whoever else writes waits for the same lock."""
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table.metadata import TableMetadata as Metadata
     from pyiceberg.table.update import AssertTableUUID
@@ -188,6 +189,8 @@ def _same_refs(uuid: UUID, table: TableMetadata) -> TableRequirement:
             super().validate(base_metadata)
             if base_metadata is None or set(base_metadata.refs) != set(table.refs):
                 raise CommitFailedException("Requirement failed: a branch or tag is new, or gone")
+            if catalog_type == "hive" and not takes_locks(base_metadata.properties):
+                raise CommitFailedException("Requirement failed: its writers take no locks any more")
 
     return AssertSameRefs(uuid=uuid)
 

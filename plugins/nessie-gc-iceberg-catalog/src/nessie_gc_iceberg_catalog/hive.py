@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nessie_gc_core.errors import ConfigurationError, RepositoryError
+from nessie_gc_core.errors import RepositoryError
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.hive import HiveCatalog
-    from pyiceberg.table import Table
 
 _AT_ONCE = 1000
 _TABLE, _VIEW = "iceberg", "iceberg-view"
-_LOCKS = "engine.hive.lock-enabled"
 
 
 def list_hive_contents(catalog: HiveCatalog, call: Caller) -> Iterator[Listed]:
@@ -48,23 +46,10 @@ def _listed(identifier: tuple[str, str], metadata_location: str | None, *, is_vi
     return Listed(identifier=identifier, is_view=is_view, metadata_location=metadata_location)
 
 
-def require_locks(table: Table, what: str) -> None:
-    """Refuses a table whose other writers take no locks: PyIceberg, which does, would overwrite what they commit.
-
-    Raises:
-        ConfigurationError: it says so.
-    """
-    if table.metadata.properties.get(_LOCKS, "true").lower() != "true":
-        raise ConfigurationError(
-            f"{what}: its writers take no locks ({_LOCKS} is not true), and PyIceberg would overwrite what they commit "
-            "at the same time; expire them with Iceberg's own procedure"
-        )
-
-
-def locked_by(error: Exception) -> str | None:
+def why_locked(error: Exception) -> str | None:
     """What to say of a commit that waited for a lock in vain; ``None`` for any other error."""
     from pyiceberg.exceptions import WaitingForLockException
 
     if not isinstance(error.__cause__, WaitingForLockException):
         return None
-    return "somebody else holds its lock in the metastore; try again when that is over"
+    return "somebody else holds its lock in the metastore, or left it there; try again when it is free"

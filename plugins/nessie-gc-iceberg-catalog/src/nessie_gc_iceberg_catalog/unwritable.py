@@ -1,0 +1,38 @@
+"""Tables to which PyIceberg cannot commit, or should not: a dry run has to know before anybody tries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nessie_gc_core.model import TableMetadata
+
+_WITHOUT_COMMITS = ("bigquery", "dynamodb")
+_LOCKS = "engine.hive.lock-enabled"
+WITHOUT_LOCKS = (
+    f"its writers take no locks ({_LOCKS} is not true), and PyIceberg would overwrite what they commit at the same "
+    "time; expire its snapshots with Iceberg's own procedure"
+)
+"""Why a table in a Hive Metastore is left alone whose :func:`takes_locks` is false."""
+
+
+def takes_locks(properties: Mapping[str, str]) -> bool:
+    """Whether those who change a table in a Hive Metastore lock it, as PyIceberg does."""
+    return properties.get(_LOCKS, "true").lower() == "true"
+
+
+def why_unwritable(catalog_type: str, table: TableMetadata) -> str | None:
+    """Why no commit to a table would be made or may be made; ``None``: nothing is known against it.
+
+    Args:
+        catalog_type: such as ``rest``, whose server makes the commits; elsewhere PyIceberg does.
+        table: the table as it is now.
+    """
+    from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
+
+    if catalog_type == "rest":
+        return None
+    if catalog_type in _WITHOUT_COMMITS:
+        return f"PyIceberg cannot commit to tables of {catalog_type} catalogs"
+    if table.format_version > SUPPORTED_TABLE_FORMAT_VERSION:
+        return f"PyIceberg cannot write metadata of format version {table.format_version}"
+    return WITHOUT_LOCKS if catalog_type == "hive" and not takes_locks(table.properties) else None
