@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nessie_gc_core.testing.servers.java import SHORT_LIVED
+from nessie_gc_core.testing.servers.java import SHORT_LIVED_SPARK
 
 FEW_TASKS = {"spark.default.parallelism": "1", "spark.sql.shuffle.partitions": "2"}
 """Rows are dealt over four tasks, on two cores; a task of Python costs more than what the tests have for it."""
 DEFAULTS = {
     **FEW_TASKS,
-    "spark.driver.extraJavaOptions": SHORT_LIVED,
-    "spark.executor.extraJavaOptions": SHORT_LIVED,
+    "spark.driver.extraJavaOptions": SHORT_LIVED_SPARK,
+    "spark.executor.extraJavaOptions": SHORT_LIVED_SPARK,
     "spark.ui.enabled": "false",
 }
 

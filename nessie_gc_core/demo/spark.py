@@ -13,7 +13,7 @@ import platformdirs
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers import JavaRole, find_java
-from nessie_gc_core.testing.servers.java import SHORT_LIVED
+from nessie_gc_core.testing.servers.java import SHORT_LIVED_SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,7 +111,7 @@ def _settings(log: Path) -> dict[str, str]:
         "spark.master": "local[2]",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": f"{SHORT_LIVED_SPARK} -Dlog4j2.configurationFile={logging.as_uri()}",
         **iceberg_jar(),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.shuffle.partitions": "2",

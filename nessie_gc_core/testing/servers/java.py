@@ -16,6 +16,8 @@ from nessie_gc_core.errors import ConfigurationError
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 """An option for a Java of some minutes: it compiles quickly and simply, which takes half the processor time."""
+SHORT_LIVED_SPARK = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m"
+"""The same for Spark, which makes code for every query: hundreds of them do not fit into the 48 MB of such a Java."""
 
 _JVM_FOLDER = Path("/usr/lib/jvm")
 _RELEASE_LINE = re.compile(r'^(JAVA_VERSION|MODULES)="(.*)"', re.MULTILINE)
