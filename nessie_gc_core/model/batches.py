@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, UNKNOWN_TIME
@@ -70,19 +69,6 @@ def constant(value: str | int | bool | None, rows: int, type_: pa.DataType) -> p
 def to_rows(batch: pa.RecordBatch, *columns: str) -> Iterator[Row]:
     """The named columns of a batch, row by row."""
     return zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-
-
-def run_starts(rows: pa.RecordBatch | pa.Table, keys: Sequence[str]) -> list[int]:
-    """The rows, by their number from 0, that differ in some key from the row before; null is equal to nothing."""
-    if rows.num_rows == 0:
-        return []
-    after = rows.num_rows - 1
-    differs = pa.array([False] * after, pa.bool_())
-    for key in keys:
-        column = rows.column(key)
-        unequal = pc.not_equal(column.slice(1), column.slice(0, after))
-        differs = pc.or_(differs, pc.fill_null(unequal, fill_value=True))
-    return [0, *(at + 1 for at in pc.indices_nonzero(differs).to_pylist())]
 
 
 def to_micros(time: datetime | None) -> int:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from catalog_kinds import Servers
+from cli_runs import go_home
 from pyiceberg.catalog import Catalog, load_catalog
 from spark_lakes import write_every_format
 
 from nessie_gc_core.demo.lake import Lake, write_lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
-from nessie_gc_core.testing.servers import NessieServer, running
+from nessie_gc_core.testing.servers import HiveMetastore, NessieServer, running
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 if TYPE_CHECKING:
@@ -30,6 +32,20 @@ def written_lake(spark: SparkSession, nessie: NessieServer, tmp_path_factory: py
     write_lake(lake)
     write_every_format(lake)
     return lake
+
+
+@pytest.fixture(scope="session")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    with running(lambda: HiveMetastore(tmp_path_factory.mktemp("hive"))) as server:
+        yield server
+
+
+@pytest.fixture
+def servers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Servers:
+    """What kinds of catalogs need, with a home and a warehouse of the test's own."""
+    go_home(tmp_path, monkeypatch)
+    (tmp_path / "warehouse").mkdir()
+    return Servers(request=request, folder=tmp_path)
 
 
 @pytest.fixture(scope="session")

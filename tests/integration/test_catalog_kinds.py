@@ -11,13 +11,12 @@ from typing import Any
 import boto3
 import pytest
 from catalog_kinds import KINDS, NOW, Kind, Servers, expire, opened, rows_of_snapshots, run, write
-from cli_runs import go_home
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from pyiceberg.schema import Schema
 from pyiceberg.view.metadata import ViewVersion
 from vending_proxy import vending
 
-from nessie_gc_core.testing.servers import HiveMetastore, IcebergRestServer, MotoServer, running
+from nessie_gc_core.testing.servers import IcebergRestServer, MotoServer, running
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 pytestmark = [
@@ -43,19 +42,6 @@ def vending_uri(s3: S3Server, iceberg_rest: IcebergRestServer) -> Iterator[str]:
     credentials = ("s3.access-key-id", "s3.secret-access-key", "s3.region")
     with vending(iceberg_rest.uri, {name: s3.properties[name] for name in credentials}) as uri:
         yield uri
-
-
-@pytest.fixture(scope="module")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
-    with running(lambda: HiveMetastore(tmp_path_factory.mktemp("hive"))) as server:
-        yield server
-
-
-@pytest.fixture
-def servers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Servers:
-    go_home(tmp_path, monkeypatch)
-    (tmp_path / "warehouse").mkdir()
-    return Servers(request=request, folder=tmp_path)
 
 
 def namespace(kind: str) -> str:

@@ -11,27 +11,12 @@ from typing import Any
 
 import pytest
 from catalog_kinds import KINDS, ROWS, Kind, Servers, expire, opened, rows_of_snapshots, write
-from cli_runs import go_home
 from hive_metastore.ttypes import ShowLocksRequest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.hive import HiveCatalog, LockState, UnlockRequest
 from pyiceberg.table import Table
 
-from nessie_gc_core.testing.servers import HiveMetastore, running
-
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture(scope="module")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
-    with running(lambda: HiveMetastore(tmp_path_factory.mktemp("hive"))) as server:
-        yield server
-
-
-@pytest.fixture
-def servers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Servers:
-    go_home(tmp_path, monkeypatch)
-    return Servers(request=request, folder=tmp_path)
 
 
 @contextmanager
