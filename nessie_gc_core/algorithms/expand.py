@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,7 @@ from nessie_gc_core.config.meter import METER
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import MissingFileError, UnknownLocationError, UnreadableFileError
-from nessie_gc_core.model.batches import Row, rows_to_versions, run_starts, to_batches, to_rows
+from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHABLE_FILES, SPELLING, VERSION_FILES
@@ -86,26 +86,23 @@ class ReadVersions:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each version; one that cannot be read becomes a row of kind PROBLEM (S18)."""
         rules = self._choice.rules()
-        groups = (group for batch in batches for group in _by_metadata(batch))
+        groups = (group for batch in batches for group in _by_metadata(batch, self._carried))
         with OpenConnectors(self._choice) as connectors:
 
-            def read(group: pa.RecordBatch) -> Iterator[list[Row]]:
-                versions = _versions_of(group, self._carried)
-                yield from in_pieces(_read_group(versions, connectors, rules), PIECE)
-                METER.expanded(group.num_rows)
+            def read(group: _Versions) -> Iterator[list[Row]]:
+                yield from in_pieces(_read_group(group, connectors, rules), PIECE)
+                METER.expanded(len(group))
 
-            def at_once(group: pa.RecordBatch) -> int:
-                first = next(rows_to_versions(group.slice(0, 1)))
-                return self._choice.reads_at_once(named_by(first))
-
-            found = read_ahead(groups, read, at_once=at_once)
+            found = read_ahead(groups, read, at_once=lambda group: self._choice.reads_at_once(named_by(group[0][0])))
             with closing(found):
                 yield from to_batches((row for rows in found for row in rows), self.schema)
 
 
-def _read_group(
-    versions: Iterable[tuple[ContentVersion, Row]], connectors: OpenConnectors, rules: LocationRules
-) -> Iterator[Row]:
+_Versions = Sequence[tuple[ContentVersion, Row]]
+"""Versions, each with what its files get as well."""
+
+
+def _read_group(versions: _Versions, connectors: OpenConnectors, rules: LocationRules) -> Iterator[Row]:
     """The rows of versions with one metadata file, which their readers may remember for so long."""
     with ExitStack() as stack:
         readers: dict[str, ContentToFiles] = {}
@@ -148,19 +145,12 @@ def to_open(version: ContentVersion, rules: LocationRules) -> ContentVersion:
     return version if location is None else replace(version, metadata_location=rules.to_open(location))
 
 
-def _by_metadata(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _by_metadata(batch: pa.RecordBatch, carried: Sequence[str]) -> Iterator[_Versions]:
     """The versions of a batch, those with the same metadata file together, so that a reader opens it once."""
-    ordered = batch.sort_by("metadata_location")
-    for start, end in itertools.pairwise([*run_starts(ordered, ["metadata_location"]), ordered.num_rows]):
-        yield ordered.slice(start, end - start)
-
-
-def _versions_of(group: pa.RecordBatch, carried: Sequence[str]) -> Iterator[tuple[ContentVersion, Row]]:
-    """Versions, each with what its files get as well."""
-    for start in range(0, group.num_rows, PIECE):
-        rows = group.slice(start, PIECE)
-        more = to_rows(rows, *carried) if carried else itertools.repeat(())
-        yield from zip(rows_to_versions(rows), more, strict=False)
+    more = to_rows(batch, *carried) if carried else itertools.repeat(())
+    versions = zip(rows_to_versions(batch), more, strict=False)
+    ordered = sorted(versions, key=lambda pair: named_by(pair[0]))
+    return (list(group) for _, group in itertools.groupby(ordered, key=lambda pair: named_by(pair[0])))
 
 
 class KeyVersionFiles:

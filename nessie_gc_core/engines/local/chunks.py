@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-
-from nessie_gc_core.model.batches import run_starts
+import pyarrow.compute as pc
 
 
 def cut(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
@@ -35,10 +34,16 @@ def cut_between(batches: Iterable[pa.RecordBatch], rows: int, keys: Sequence[str
 
 
 def _starts(batch: pa.RecordBatch, before: Sequence[pa.RecordBatch], keys: Sequence[str]) -> list[int]:
-    """Where rows with equal keys start; those that go on with the last row before do not."""
+    """Where rows with equal keys start; those that go on with the last row before do not. Null is equal to nothing."""
     last = [part.slice(part.num_rows - 1) for part in before]
-    starts = run_starts(pa.Table.from_batches([*last, batch]), keys)
-    return [at - 1 for at in starts[1:]] if last else starts
+    rows = pa.Table.from_batches([*last, batch])
+    after = rows.num_rows - 1
+    differs = pa.array([False] * after, pa.bool_())
+    for column in rows.select(keys).columns:
+        unequal = pc.not_equal(column.slice(1), column.slice(0, after))
+        differs = pc.or_(differs, pc.fill_null(unequal, fill_value=True))
+    starts = [at + 1 - len(last) for at in pc.indices_nonzero(differs).to_pylist()]
+    return starts if last else [0, *starts]
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
