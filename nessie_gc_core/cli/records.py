@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from nessie_gc_core.cli import options
@@ -15,7 +17,7 @@ from nessie_gc_core.services.records import RecordsService
 def move_records(call: Call) -> int:
     """Bring the store's records of a repository under another identity.
 
-    Its live sets, the tombstones and the register of contents come along. This deletes no file.
+    Its live sets, the tombstones, the register of contents and the records of tags come along. This deletes no file.
     """
     source, target = call.text("from"), call.text("to")
     if not source or not target:
@@ -23,14 +25,14 @@ def move_records(call: Call) -> int:
     dry_run = call.flag("dry_run")
     with open_store(call) as store:
         moved = RecordsService(store).move(source, target, dry_run=dry_run)
-    counts = {"live_sets": moved.live_sets, "tombstones": moved.tombstones, "seen_contents": moved.seen_contents}
+    counts = asdict(moved)
     if call.session.as_json:
         print_json({"from": source, "to": target, "dry_run": dry_run, **counts})
         return 0
     said = "would move" if dry_run else "moved"
     live_sets, tombstones = _number(moved.live_sets, "live set"), _number(moved.tombstones, "tombstone")
-    contents = _number(moved.seen_contents, "content")
-    click.echo(f"{said} {live_sets}, {tombstones} and {contents} from {source!r} to {target!r}")
+    contents, tags = _number(moved.seen_contents, "content"), _number(moved.tags, "record") + " of tags"
+    click.echo(f"{said} {live_sets}, {tombstones}, {contents} and {tags} from {source!r} to {target!r}")
     return 0
 
 

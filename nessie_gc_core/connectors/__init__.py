@@ -18,16 +18,18 @@ from nessie_gc_core.connectors.file_lister import (
     SupportsStoreClock,
     SupportsVersioning,
 )
-from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema, lease_held
+from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema, SupportsTagRecords, lease_held
 from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
     SupportsBranches,
     SupportsDefaultReference,
     SupportsFormerIdentities,
+    SupportsTags,
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
 from nessie_gc_core.connectors.snapshot_expiry import SupportsMetadataCommits, SupportsSnapshotExpiry
 from nessie_gc_core.connectors.table_catalog import OpenCatalog, TableCatalog
+from nessie_gc_core.connectors.table_tags import SupportsTableTags
 from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
 
 __all__ = [
@@ -58,6 +60,9 @@ __all__ = [
     "SupportsSqlSchema",
     "SupportsStoreClock",
     "SupportsTableMetadata",
+    "SupportsTableTags",
+    "SupportsTagRecords",
+    "SupportsTags",
     "SupportsTraffic",
     "SupportsVersioning",
     "TableCatalog",

@@ -20,6 +20,7 @@ from nessie_gc_core.model.live_sets import (
     SweepStep,
 )
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.tags import TagRecord
 
 
 class LiveSetStore(Connector):
@@ -222,6 +223,24 @@ class LiveSetStore(Connector):
 def lease_held(repository: str, holder: LeaseHolder) -> LeaseHeldError:
     """The error for a lease that another process holds, as every store words it."""
     return LeaseHeldError(f"{holder} collects {repository}; wait for it, or stop it")
+
+
+@runtime_checkable
+class SupportsTagRecords(Protocol):
+    """A store that remembers which tags a service made; they belong to one repository, and outlive live sets.
+
+    ``count_records`` counts them, and ``move_records`` moves them along: of a tag that both identities have a record
+    of, the target's stays.
+    """
+
+    def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
+        """Adds records of tags, or replaces those with the same holder and name; durably when it returns."""
+
+    def tags(self, repository: str) -> Iterator[TagRecord]:
+        """All records, streamed, in any order."""
+
+    def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
+        """Takes the records of some tags out, by holder and name; nothing happens where there is none."""
 
 
 @runtime_checkable

@@ -160,3 +160,34 @@ class SupportsBranches(Protocol):
             AccessDeniedError: the account may not make branches.
             ServiceUnavailableError, RepositoryError: as for :meth:`RepositoryConnector.references`.
         """
+
+
+@runtime_checkable
+class SupportsTags(Protocol):
+    """A repository in which tags can be made and deleted. Only services that write ask for it.
+
+    The account needs the right to make and to delete tags. Both are asked for once: whoever does not get the answer
+    knows nothing.
+    """
+
+    def make_tag(self, name: str, at: Reference) -> bool:
+        """Makes a tag; ``False``, and nothing is changed, where there is a reference of this name.
+
+        Args:
+            name: its name.
+            at: a branch or tag, at the commit in its history at which the tag is made.
+
+        Raises:
+            ReferenceNotFoundError: the reference or the commit does not exist.
+            CommitUnknownError: it cannot be told whether it was made.
+            ConfigurationError: the repository takes no such name.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was made.
+        """
+
+    def delete_tag(self, tag: Reference) -> bool:
+        """Deletes a tag; ``False``, and nothing is changed, where it is gone, or no tag at this commit any more.
+
+        Raises:
+            CommitUnknownError: it cannot be told whether it was deleted.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was deleted.
+        """

@@ -200,8 +200,10 @@ class RepositoryRecords:
     """How many tombstones."""
     seen_contents: int
     """How many entries of the register of contents."""
+    tags: int = 0
+    """How many records of tags."""
 
     @property
     def any(self) -> bool:
         """Whether there is one."""
-        return bool(self.live_sets or self.tombstones or self.seen_contents)
+        return bool(self.live_sets or self.tombstones or self.seen_contents or self.tags)

@@ -9,10 +9,13 @@ from nessie_gc_core.testing.live_set_machine import MachineTests
 from nessie_gc_core.testing.live_set_registers import RegisterTests
 from nessie_gc_core.testing.live_set_rows import RowTests
 from nessie_gc_core.testing.live_set_situations import StoreSituationTests
+from nessie_gc_core.testing.live_set_tags import TagRecordTests
 from nessie_gc_core.testing.options import OptionsTests
 
 
-class LiveSetStoreContract(LifecycleTests, RowTests, RegisterTests, StoreSituationTests, MachineTests, OptionsTests):
+class LiveSetStoreContract(
+    LifecycleTests, RowTests, RegisterTests, TagRecordTests, StoreSituationTests, MachineTests, OptionsTests
+):
     """Inherit it and give it these fixtures.
 
     Required:

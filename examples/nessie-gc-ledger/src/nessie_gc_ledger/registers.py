@@ -1,4 +1,4 @@
-"""What outlives live sets: tombstones, the register of contents, and leases."""
+"""What outlives live sets: tombstones, the register of contents, records of tags, and leases."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import LiveSetStore, lease_held
 from nessie_gc_core.model import SeenContent
 from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords
+from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_ledger.rows import Rows, Transaction
 
 
@@ -58,6 +59,25 @@ class Registers(LiveSetStore):
         for content_id in [None] if content_ids is None else set(content_ids):
             for fields in self._rows.stream("seen", repository, content_id):
                 yield SeenContent(**fields)
+
+    def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
+        """Adds or replaces records."""
+        kept = list(records)
+        with self._rows.transaction() as rows:
+            for each in kept:
+                rows.put("tag", repository, each.holder, each.name, each)
+
+    def tags(self, repository: str) -> Iterator[TagRecord]:
+        """The records."""
+        for fields in self._rows.stream("tag", repository):
+            yield TagRecord(**{**fields, "periods": tuple(fields["periods"])})
+
+    def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
+        """Takes records out."""
+        gone = list(keys)
+        with self._rows.transaction() as rows:
+            for holder, name in gone:
+                rows.remove("tag", repository, holder, name)
 
     def repositories(self) -> Iterator[str]:
         """All that have live sets or seen contents."""
@@ -115,8 +135,8 @@ def _holder(rows: Transaction, repository: str) -> LeaseHolder | None:
 
 def _count(rows: Transaction, repository: str) -> RepositoryRecords:
     live_sets = sum(fields["repository"] == repository for _, _, fields in rows.all("live set"))
-    tombstones, seen = rows.count("tombstone", repository), rows.count("seen", repository)
-    return RepositoryRecords(live_sets=live_sets, tombstones=tombstones, seen_contents=seen)
+    tombstones, seen, tags = (rows.count(kind, repository) for kind in ("tombstone", "seen", "tag"))
+    return RepositoryRecords(live_sets=live_sets, tombstones=tombstones, seen_contents=seen, tags=tags)
 
 
 def _move(rows: Transaction, source: str, target: str) -> None:
@@ -125,9 +145,11 @@ def _move(rows: Transaction, source: str, target: str) -> None:
             rows.put("live set", "", part, key, {**fields, "repository": target})
     for part, key, fields in rows.all("tombstone", source):
         rows.add("tombstone", target, part, key, fields)
+    for part, key, fields in rows.all("tag", source):
+        rows.add("tag", target, part, key, fields)
     for part, key, mine in rows.all("seen", source):
         theirs = rows.get("seen", target, part, key) or mine
         latest = max(mine, theirs, key=lambda fields: fields["last_seen"])
         first = min(mine["first_seen"], theirs["first_seen"])
         rows.put("seen", target, part, key, {**latest, "first_seen": first})
-    rows.clear(("tombstone", "seen"), source)
+    rows.clear(("tombstone", "seen", "tag"), source)

@@ -9,7 +9,7 @@ from sqlalchemy import Column, Connection, Row, Select, Table, delete, func, sel
 
 from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_jdbc.database import BATCH_ROWS, Database
-from nessie_gc_jdbc.tables import AFTER_ALL, DIGEST_BYTES, key_of, live_sets, seen_contents, tombstones
+from nessie_gc_jdbc.tables import AFTER_ALL, DIGEST_BYTES, key_of, live_sets, seen_contents, tags, tombstones
 
 _Values = dict[str, Any]
 
@@ -26,6 +26,7 @@ def count_records(connection: Connection, repository: str) -> RepositoryRecords:
         live_sets=int(connection.execute(sets).scalar_one()),
         tombstones=count(tombstones, tombstones.c.tombstone_key),
         seen_contents=count(seen_contents, seen_contents.c.seen_key),
+        tags=count(tags, tags.c.tag_key),
     )
 
 
@@ -36,6 +37,7 @@ def move_records(connection: Connection, database: Database, source: str, target
     for table, key, merged in (
         (tombstones, tombstones.c.tombstone_key, _newest_tombstone),
         (seen_contents, seen_contents.c.seen_key, _merged_content),
+        (tags, tags.c.tag_key, _known_tag),
     ):
         changed = [column.name for column in table.c if column is not key]
         for rows in _batches(connection, select(table).where(*_under(key, source)), key):
@@ -78,6 +80,10 @@ def _moved(
 
 def _newest_tombstone(known: _Values, mine: _Values) -> _Values:
     return max(known, mine, key=lambda row: int(row["at"]))
+
+
+def _known_tag(known: _Values, mine: _Values) -> _Values:
+    return known
 
 
 def _merged_content(known: _Values, mine: _Values) -> _Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,10 +13,11 @@ from sqlalchemy import Connection, Row, delete, or_, select, union, update
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.connectors.live_set_store import lease_held
 from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords, SeenContent
+from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.moving import count_records, move_records
 from nessie_gc_jdbc.rows import batches
-from nessie_gc_jdbc.tables import from_micros, key_of, leases, live_sets, seen_contents, to_micros, tombstones
+from nessie_gc_jdbc.tables import from_micros, key_of, leases, live_sets, seen_contents, tags, to_micros, tombstones
 
 _MICROSECOND = timedelta(microseconds=1)
 _MOVING = timedelta(minutes=1)
@@ -24,7 +26,7 @@ _NEVER = from_micros(0)
 
 
 class RegisterVerbs(LiveSetStore):
-    """Tombstones, the register of contents, and leases."""
+    """Tombstones, the register of contents, records of tags, and leases."""
 
     database: Database
 
@@ -83,6 +85,38 @@ class RegisterVerbs(LiveSetStore):
                 first_seen=from_micros(row.first_seen),
                 last_seen=from_micros(row.last_seen),
             )
+
+    def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
+        """Adds or replaces records."""
+        for batch in batches(records):
+            rows = {key: _tag_row(key, repository, each) for each in batch if (key := _tag_key(repository, *each.key))}
+            if rows:
+                changed = [column.name for column in tags.c if column is not tags.c.tag_key]
+                with self.database.writing() as connection:
+                    statement = self.database.insert_or_update(tags, changed)
+                    connection.execute(statement, [rows[key] for key in sorted(rows)])
+
+    def tags(self, repository: str) -> Iterator[TagRecord]:
+        """The records in pages."""
+        for row in self.database.pages_below(select(tags), tags.c.tag_key, [key_of(repository)]):
+            yield TagRecord(
+                holder=row.holder,
+                name=row.name,
+                prefix=row.prefix,
+                branch=row.branch,
+                instant=from_micros(row.instant),
+                periods=tuple(json.loads(row.periods)),
+                target=row.target,
+                made=bool(row.made),
+            )
+
+    def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
+        """Takes records out."""
+        for batch in batches(keys):
+            gone = [_tag_key(repository, *key) for key in batch]
+            if gone:
+                with self.database.writing() as connection:
+                    connection.execute(delete(tags).where(tags.c.tag_key.in_(sorted(gone))))
 
     def repositories(self) -> Iterator[str]:
         """All that have live sets or seen contents."""
@@ -155,6 +189,25 @@ def _lease_holder(row: Row[Any]) -> LeaseHolder:
         since=from_micros(row.since),
         until=from_micros(row.ends),
     )
+
+
+def _tag_key(repository: str, holder: str, name: str) -> bytes:
+    return key_of(repository, holder, name)
+
+
+def _tag_row(key: bytes, repository: str, record: TagRecord) -> dict[str, Any]:
+    return {
+        "tag_key": key,
+        "repository": repository,
+        "holder": record.holder,
+        "name": record.name,
+        "prefix": record.prefix,
+        "branch": record.branch,
+        "instant": to_micros(record.instant),
+        "periods": json.dumps(record.periods),
+        "target": record.target,
+        "made": int(record.made),
+    }
 
 
 def _by_key(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

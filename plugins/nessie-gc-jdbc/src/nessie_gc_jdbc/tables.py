@@ -29,7 +29,7 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 PREFIX = "nessie_gc_"
 DIGEST_BYTES = 20
 AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
@@ -146,6 +146,19 @@ seen_contents = _table(
     _required("location"),
     Column("first_seen", BigInteger, nullable=False),
     Column("last_seen", BigInteger, nullable=False),
+)
+tags = _table(
+    "tags",
+    _key("tag_key", 3),
+    _required("repository"),
+    _required("holder"),
+    _required("name"),
+    _required("prefix"),
+    _required("branch"),
+    Column("instant", BigInteger, nullable=False),
+    _required("periods"),
+    Column("target", _text()),
+    Column("made", SmallInteger, nullable=False),
 )
 leases = _table(
     "leases",

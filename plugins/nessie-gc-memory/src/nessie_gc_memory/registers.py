@@ -19,6 +19,7 @@ from nessie_gc_core.model.live_sets import (
     SweepStep,
 )
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.tags import TagRecord
 
 
 @dataclass(slots=True)
@@ -40,11 +41,12 @@ class Data:
     live_sets: dict[UUID, Rows] = field(default_factory=dict)
     tombstones: dict[tuple[str, str], datetime] = field(default_factory=dict)
     seen: dict[tuple[str, str, str], SeenContent] = field(default_factory=dict)
+    tags: dict[tuple[str, str, str], TagRecord] = field(default_factory=dict)
     leases: dict[str, LeaseHolder] = field(default_factory=dict)
 
 
 class RegisterVerbs(LiveSetStore):
-    """Tombstones, the register of contents, and leases."""
+    """Tombstones, the register of contents, records of tags, and leases."""
 
     clock: Callable[[], datetime]
     """The store's clock, by which leases run out."""
@@ -82,6 +84,24 @@ class RegisterVerbs(LiveSetStore):
             if owner == repository and (wanted is None or seen_id in wanted):
                 yield content
 
+    def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
+        """Adds or replaces records."""
+        for record in records:
+            with self._data.lock:
+                self._data.tags[repository, *record.key] = replace(record, instant=utc(record.instant))
+
+    def tags(self, repository: str) -> Iterator[TagRecord]:
+        """The records."""
+        with self._data.lock:
+            found = [record for (owner, _, _), record in self._data.tags.items() if owner == repository]
+        yield from found
+
+    def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
+        """Takes records out."""
+        for key in keys:
+            with self._data.lock:
+                self._data.tags.pop((repository, *key), None)
+
     def repositories(self) -> Iterator[str]:
         """All that have live sets or seen contents."""
         with self._data.lock:
@@ -96,6 +116,7 @@ class RegisterVerbs(LiveSetStore):
                 live_sets=sum(rows.live_set.repository == repository for rows in self._data.live_sets.values()),
                 tombstones=sum(owner == repository for owner, _ in self._data.tombstones),
                 seen_contents=sum(owner == repository for owner, _, _ in self._data.seen),
+                tags=sum(owner == repository for owner, _, _ in self._data.tags),
             )
 
     def move_records(self, source: str, target: str) -> RepositoryRecords:
@@ -123,6 +144,9 @@ class RegisterVerbs(LiveSetStore):
             latest = max(mine, theirs, key=lambda seen: seen.last_seen)
             first = min(mine.first_seen, theirs.first_seen)
             data.seen[target, content_id, location] = replace(latest, first_seen=first)
+        for owner, holder, name in [key for key in data.tags if key[0] == source]:
+            record = data.tags.pop((owner, holder, name))
+            data.tags.setdefault((target, holder, name), record)
 
     # ---- lease ----------------------------------------------------------------------------------------
     def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:

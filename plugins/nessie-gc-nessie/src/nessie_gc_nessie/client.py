@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import requests
@@ -26,6 +26,15 @@ from nessie_gc_nessie.transport import Transport
 Answer = Mapping[str, Any]
 """A JSON object; what is in it is checked where it is read."""
 _LONGEST_SERVER_MESSAGE = 300
+
+
+class Refusal(NamedTuple):
+    """Why a server did not make a change: something is not as it was expected."""
+
+    code: str
+    """Nessie's code of the error."""
+    said: str
+    """The HTTP status, and what the server says."""
 
 
 class NessieClient:
@@ -86,36 +95,59 @@ class NessieClient:
             CommitUnknownError: there is no answer that says whether it was made.
             AccessDeniedError, RepositoryError, ConfigurationError: it was refused.
         """
+        rights = "commits to the branch, and changes of its tables"
+        refusal = self.change(path, {}, body=body, what="the commit", rights=rights)
+        if refusal is not None:
+            raise CommitConflictError(f"{self._server} does not take the commit ({refusal.said})")
+
+    def change(
+        self, path: str, params: Mapping[str, str], *, body: object = None, what: str, rights: str
+    ) -> Refusal | None:
+        """Asks for a change, once: an answer that is lost may be that of a change that was made (S19).
+
+        Args:
+            path: what is changed.
+            params: parameters of the request.
+            body: the JSON that is posted; ``None``: it is a DELETE.
+            what: what is changed, for errors, such as ``the commit``.
+            rights: what an account needs for it, for errors.
+
+        Returns:
+            ``None`` where it was made; else what the server found to be other than was expected.
+
+        Raises:
+            CommitUnknownError: there is no answer that says whether it was made.
+            AccessDeniedError, RepositoryError, ConfigurationError: it was refused.
+        """
         authorization = self._authentication.header()  # where that fails, nothing was sent
         try:
-            response = self._sent_once(path, body, authorization)
+            response = self._sent_once(path, params, body, authorization)
         except ServiceUnavailableError as error:
-            raise CommitUnknownError(f"{error}; nobody can tell whether the commit was made") from error
-        said = f"HTTP {response.status_code}{_server_message(response)}"
-        if response.status_code == 409 or _error_code(response) == "REFERENCE_NOT_FOUND":
-            raise CommitConflictError(f"{self._server} does not take the commit ({said})")
+            raise CommitUnknownError(f"{error}; nobody can tell whether {what} was made") from error
+        code, said = _error_code(response), f"HTTP {response.status_code}{_server_message(response)}"
+        if response.status_code == 409 or code == "REFERENCE_NOT_FOUND":
+            return Refusal(code or "CONFLICT", said)
         if response.status_code == 403:
-            raise AccessDeniedError(
-                f"{self._server} does not let this account commit ({said}); grant it commits to the branch, and "
-                "changes of its tables"
-            )
-        is_said = response.status_code == 200 and isinstance(_json(response), dict)
+            raise AccessDeniedError(f"{self._server} does not let this account do that ({said}); grant it {rights}")
+        is_said = response.status_code == 204 or (response.status_code == 200 and isinstance(_json(response), dict))
         if response.status_code >= 500 or (200 <= response.status_code < 300 and not is_said):
-            raise CommitUnknownError(f"{self._server} does not say whether the commit was made ({said})")
-        if response.status_code != 200:
+            raise CommitUnknownError(f"{self._server} does not say whether {what} was made ({said})")
+        if not is_said:
             raise self._error(response, path)
+        return None
 
-    def _sent_once(self, path: str, body: object, authorization: str | None) -> requests.Response:
+    def _sent_once(
+        self, path: str, params: Mapping[str, str], body: object, authorization: str | None
+    ) -> requests.Response:
         """The answer; where credentials were refused, that to new ones."""
+        url = f"{self.uri}/{path}"
 
         def send(authorization: str | None) -> requests.Response:
+            server = self._server
+            if body is None:
+                return self._transport.delete(url, params=params, authorization=authorization, server=server)
             return self._transport.post_json(
-                f"{self.uri}/{path}",
-                params={},
-                json=body,
-                authorization=authorization,
-                server=self._server,
-                once=True,
+                url, params=params, json=body, authorization=authorization, server=server, once=True
             )
 
         response = send(authorization)

@@ -20,6 +20,7 @@ from nessie_gc_nessie.commits import commit_metadata
 from nessie_gc_nessie.contents import NO_COMMIT, entry_of, log_entry_of, reference_of
 from nessie_gc_nessie.oauth2 import OAuth2ClientCredentials
 from nessie_gc_nessie.options import NessieOptions
+from nessie_gc_nessie.tags import delete_tag, make_tag
 from nessie_gc_nessie.transport import Transport
 
 FIRST_HISTORY_PAGE = 32
@@ -160,6 +161,14 @@ class NessieConnector(RepositoryConnector):
         if kind is ReferenceKind.TAG:
             raise ConfigurationError(f"{name!r} is a tag in Nessie at {self._client.uri}; choose another branch")
         return False
+
+    def make_tag(self, name: str, at: Reference) -> bool:
+        """Makes a tag at a commit of a branch."""
+        return make_tag(self._client, name, at)
+
+    def delete_tag(self, tag: Reference) -> bool:
+        """Deletes a tag on condition that it is at its commit."""
+        return delete_tag(self._client, tag)
 
     def describe(self) -> str:
         """One line about the server, for ``nessie-gc check``; asks it.

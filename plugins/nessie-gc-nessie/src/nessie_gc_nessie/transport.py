@@ -80,6 +80,13 @@ class Transport:
         headers = {"Accept": "application/json"}
         return self._exchange("POST", url, server, authorization, headers=headers, params=params, json=json, once=once)
 
+    def delete(
+        self, url: str, *, params: Mapping[str, str], authorization: str | None, server: str
+    ) -> requests.Response:
+        """The answer of a DELETE, which is sent once; errors as for :meth:`post_json`."""
+        headers = {"Accept": "application/json"}
+        return self._exchange("DELETE", url, server, authorization, headers=headers, params=params, once=True)
+
     def post_form(
         self, url: str, *, form: Mapping[str, str], authorization: str | None, server: str
     ) -> requests.Response:

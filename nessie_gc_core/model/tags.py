@@ -1,0 +1,34 @@
+"""Tags that a service made, as a store remembers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagRecord:
+    """A tag that auto-tagging made, or was about to make. Only tags with such a record are ever deleted."""
+
+    holder: str
+    """The content id of the table that has it; empty for a tag of the repository itself."""
+    name: str
+    """Its name, unique in its holder."""
+    prefix: str
+    """How the names of its policies begin, such as ``date/``."""
+    branch: str
+    """The branch whose state it is."""
+    instant: datetime
+    """The roll-over after which it is named, UTC."""
+    periods: tuple[str, ...]
+    """The periods that asked for it, such as ``hourly``."""
+    target: str | None
+    """The commit id at which it is; of a tag of a table the snapshot id as decimal digits. ``None``: no tag was made,
+    for there was no state to tag."""
+    made: bool
+    """Whether it was made for certain. Where that is not known, nobody deletes it."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Holder and name, unique in a repository."""
+        return (self.holder, self.name)
