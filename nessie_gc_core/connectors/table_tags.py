@@ -25,6 +25,13 @@ class SupportsTableTags(Protocol):
                 :meth:`nessie_gc_core.connectors.RepositoryConnector.references`.
         """
 
+    def reload(self, table: TableMetadata) -> TableMetadata | None:
+        """The table as it is now; ``None`` where it is gone, or is another table.
+
+        Raises:
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`tables`.
+        """
+
     def change_tags(self, table: TableMetadata, *, made: Mapping[str, int], deleted: Mapping[str, int]) -> None:
         """Makes some tags, and deletes others, in one commit; nothing else about the table changes.
 

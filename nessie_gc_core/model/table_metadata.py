@@ -76,6 +76,8 @@ class TableMetadata:
     """Version of Iceberg's table format."""
     snapshots: Sequence[Snapshot] = field(default=(), repr=False)
     """All that are listed."""
+    snapshot_log: Sequence[tuple[int, int]] = field(default=(), repr=False)
+    """When which snapshot became the current one of ``main``, oldest first: milliseconds since the epoch, and id."""
     refs: Mapping[str, SnapshotRef] = field(default_factory=dict)
     """Branches and tags by their names; ``main`` among them where the table has a current snapshot."""
     summary: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -143,6 +145,7 @@ class TableMetadata:
                 location=str(fields["location"]),
                 format_version=int(fields["format-version"]),
                 snapshots=tuple(map(_snapshot, fields.get("snapshots") or ())),
+                snapshot_log=tuple(map(_log_entry, fields.get("snapshot-log") or ())),
                 refs=refs,
                 summary=_summary(fields, refs.get(MAIN)),
                 properties={str(name): str(value) for name, value in (fields.get("properties") or {}).items()},
@@ -221,6 +224,10 @@ def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
         timestamp_ms=int(fields["timestamp-ms"]),
         schema_id=None if schema is None else int(schema),
     )
+
+
+def _log_entry(fields: Mapping[str, Any]) -> tuple[int, int]:
+    return int(fields["timestamp-ms"]), int(fields["snapshot-id"])
 
 
 def _refs(fields: Mapping[str, Any], snapshot_id: int | None) -> dict[str, SnapshotRef]:

@@ -18,6 +18,7 @@ from nessie_gc_core.services.mark_parameters import WalkParameters
 SWEEP = "Sweep"
 GUARD = "What keeps files"
 TABLES = "Tables"
+COMMITS = "Commits"
 
 
 class Membership(StrEnum):
@@ -150,6 +151,11 @@ def max_delete_percent_option() -> float | None:
         maximum=100,
         help="Delete nothing in a location where more than this share of its files would go.",
     )
+
+
+def commit_retries_option() -> int:
+    """Declares how often a commit is tried again."""
+    return option(4, section=COMMITS, minimum=0, help="How often a commit is repeated that met another one.")
 
 
 def file_list_option() -> Sequence[str]:

@@ -15,6 +15,7 @@ from nessie_gc_core.model.options import option, options
 from nessie_gc_core.model.policies import parse_duration, time_before
 from nessie_gc_core.model.table_patterns import TablePatterns, compiled
 from nessie_gc_core.services.finding_parameters import (
+    commit_retries_option,
     exclude_option,
     include_option,
     max_delete_percent_option,
@@ -73,9 +74,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
     clean_expired_metadata: bool = option(
         False, section=EXPIRY, help="Take out schemas and partition specs that nothing names any more, too."
     )
-    commit_retries: int = option(
-        4, section=EXPIRY, minimum=0, help="How often a commit is repeated that met another one."
-    )
+    commit_retries: int = commit_retries_option()
     commit_to: Sequence[str] = option(
         (),
         section=HISTORY,

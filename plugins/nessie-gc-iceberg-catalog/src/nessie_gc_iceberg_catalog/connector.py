@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -32,6 +32,7 @@ from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, refe
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
+from nessie_gc_iceberg_catalog.tags import change_tags
 from nessie_gc_iceberg_catalog.unwritable import why_unwritable
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.hive import HiveCatalog
     from pyiceberg.catalog.sql import SqlCatalog
 
+    from nessie_gc_iceberg_catalog.commits import TableCommits
     from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
     from nessie_gc_iceberg_catalog.loading import Loader
     from nessie_gc_iceberg_catalog.selection import Selection
@@ -127,7 +129,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         if self._selection.managers.whole:
             raise ConfigurationError(
                 f"catalog {self._address.name!r} is a Nessie server, of which one branch is seen; "
-                "expire snapshots with the connector 'nessie'"
+                "write to it with the connector 'nessie'"
             )
         parsed = parse_commit_id(reference.commit_id or "")
         identifier = identifier_of(reference.name)
@@ -147,7 +149,7 @@ class IcebergCatalogConnector(RepositoryConnector):
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""
-        return self._call(lambda: self._expiry.reload(table), f"loading table {table.content_key}")
+        return self._call(lambda: self._commits.reload(table), f"loading table {table.content_key}")
 
     def with_unused(self, table: TableMetadata, removal: Removal) -> Removal:
         """Reads the manifest lists and the heads of the manifests of all snapshots that stay."""
@@ -157,13 +159,23 @@ class IcebergCatalogConnector(RepositoryConnector):
         """One commit through PyIceberg; the account needs the right to change the table, and to write its metadata."""
         self._expiry.remove(table, removal)
 
+    def change_tags(self, table: TableMetadata, *, made: Mapping[str, int], deleted: Mapping[str, int]) -> None:
+        """One commit through PyIceberg; the account needs the right to change the table, and to write its metadata."""
+        change_tags(self._commits, table, made=made, deleted=deleted)
+
     @cached_property
     def _expiry(self) -> SnapshotExpiry:
-        """On a catalog of its own, which may write metadata files; that of the collector may not."""
         from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
 
+        return SnapshotExpiry(self._commits)
+
+    @cached_property
+    def _commits(self) -> TableCommits:
+        """On a catalog of its own, which may write metadata files; that of the collector may not."""
+        from nessie_gc_iceberg_catalog.commits import TableCommits
+
         catalog = self._call(lambda: self._open(writes=True), f"opening catalog {self._address.name!r}")
-        return SnapshotExpiry(catalog, self._address.type, self._selection, self._address.redact)
+        return TableCommits(catalog, self._address.type, self._selection, self._address.redact)
 
     def close(self) -> None:
         """Closes the catalog."""
@@ -172,9 +184,10 @@ class IcebergCatalogConnector(RepositoryConnector):
             if catalog is not None:
                 catalog.close()
                 self.__dict__.pop("_loader", None)
-            expiry: SnapshotExpiry | None = self.__dict__.pop("_expiry", None)
-            if expiry is not None:
-                expiry.close()
+            commits: TableCommits | None = self.__dict__.pop("_commits", None)
+            self.__dict__.pop("_expiry", None)
+            if commits is not None:
+                commits.close()
 
     # ---- catalog --------------------------------------------------------------------------------------
     @property

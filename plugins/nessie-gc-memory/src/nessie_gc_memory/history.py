@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -77,6 +78,10 @@ class MemoryHistory:
         self._references: dict[str, Reference] = {}
         self._commits: dict[str, Commit] = {}
         self._states: dict[str, State] = {}
+
+    def writing(self) -> AbstractContextManager[object]:
+        """A time in which no other thread changes anything."""
+        return self._lock
 
     # ---- reading --------------------------------------------------------------------------------------
     def references(self) -> list[Reference]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import RepositoryConnector
-from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.errors import ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
 from nessie_gc_memory.faults import FetchCounts
 from nessie_gc_memory.history import MemoryHistory
@@ -73,6 +74,32 @@ class MemoryRepository(RepositoryConnector):
         for counts in (self.counts, self._lake.counts):
             counts.count_contents()
         yield from self._history().state_at(reference.commit_id).values()
+
+    def make_tag(self, name: str, at: Reference) -> bool:
+        """Makes a tag in the lake's history."""
+        with self._writing() as history:
+            if any(reference.name == name for reference in history.references()):
+                return False
+            if all(commit.commit_id != at.commit_id for commit in history.log(history.reference(at.name).commit_id)):
+                raise ReferenceNotFoundError(f"{at.name!r} does not have commit {at.commit_id}")
+            history.tag(name, str(at.commit_id))
+            return True
+
+    def delete_tag(self, tag: Reference) -> bool:
+        """Deletes a tag of the lake's history."""
+        with self._writing() as history:
+            if tag not in history.references():
+                return False
+            history.drop(tag.name)
+            return True
+
+    @contextmanager
+    def _writing(self) -> Iterator[MemoryHistory]:
+        """The lake's history, which nobody else changes meanwhile."""
+        if self._path is not None:
+            raise RepositoryError(f"the history file {self._path} is only read; it takes no tags")
+        with self._lake.history.writing():
+            yield self._lake.history
 
     def _history(self) -> MemoryHistory:
         """The lake's history, or the file's, read again where the file has changed."""

@@ -1,0 +1,59 @@
+"""The typed parameters of auto-tagging."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from nessie_gc_core.model.options import ConnectorOptions, option, options
+from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.services.autotag.policies import DEFAULT_POLICIES, DEFAULT_PREFIX, TagPolicy, parse_policies
+from nessie_gc_core.services.finding_parameters import commit_retries_option, exclude_option, include_option
+
+TAGS = "Tags"
+
+
+@options
+class AutotagParameters(ConnectorOptions):
+    """Which tags are made, of what, and how long they stay."""
+
+    branch: str | None = option(
+        None, section=TAGS, metavar="NAME", help="Tag this branch (default: the default branch; main in tables)."
+    )
+    at: datetime | None = option(
+        None, section=TAGS, metavar="INSTANT", help="The time it takes for now; only a dry run may look ahead."
+    )
+    tag_policy: Sequence[str] = option(
+        DEFAULT_POLICIES,
+        section=TAGS,
+        metavar="PERIOD=KEEP",
+        whole=True,
+        help="How often, and how many are kept; 'daily=8;prefix=eod/;time-zone=Europe/Berlin;delay=PT2H;branch=dev.*'.",
+    )
+    tag_prefix: str = option(
+        DEFAULT_PREFIX, section=TAGS, metavar="PREFIX", help="How names of tags begin, where their policy does not say."
+    )
+    tag_time_zone: str = option(
+        "UTC", section=TAGS, metavar="ZONE", help="Whose midnight counts, where the policy does not say."
+    )
+    tag_delay: timedelta = option(
+        timedelta(0), section=TAGS, minimum=0, help="Tag the state of this long after each roll-over."
+    )
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
+    commit_retries: int = commit_retries_option()
+    dry_run: bool = option(False, section=TAGS, help="Say what would be done; make and delete no tag.")
+
+    @property
+    def policies(self) -> tuple[TagPolicy, ...]:
+        """The policies.
+
+        Raises:
+            ConfigurationError: one makes no sense, or two fight over a name.
+        """
+        return parse_policies(self.tag_policy, prefix=self.tag_prefix, zone=self.tag_time_zone, delay=self.tag_delay)
+
+    @property
+    def patterns(self) -> TablePatterns:
+        """Which tables of a plain catalog are tagged."""
+        return TablePatterns.parse(self.include, self.exclude)

@@ -1,0 +1,62 @@
+"""Which tags are ours: what the live-set store remembers of one repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nessie_gc_core.connectors import (
+    LiveSetStore,
+    RepositoryConnector,
+    SupportsFormerIdentities,
+    SupportsTagRecords,
+)
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.tags import TagRecord
+
+
+class Recording:
+    """The records of tags of a repository."""
+
+    def __init__(self, store: LiveSetStore, repository: RepositoryConnector) -> None:
+        """Takes both.
+
+        Raises:
+            ConfigurationError: the store keeps no such records.
+        """
+        if not isinstance(store, SupportsTagRecords):
+            raise ConfigurationError(
+                f"the live-set store {store.name!r} does not remember which tags were made, and without that none "
+                "could ever be deleted; use another store, such as 'jdbc'"
+            )
+        self.identity = repository.identity()
+        self._repository, self._store, self._records = repository, store, store
+
+    def by_holder(self) -> dict[str, dict[str, TagRecord]]:
+        """All of them, by holder and name."""
+        found: dict[str, dict[str, TagRecord]] = {}
+        for record in self._records.tags(self.identity):
+            found.setdefault(record.holder, {})[record.name] = record
+        return found
+
+    def put(self, records: Iterable[TagRecord]) -> None:
+        """Adds or replaces some."""
+        self._records.put_tags(self.identity, records)
+
+    def forget(self, records: Iterable[TagRecord]) -> None:
+        """Takes some out."""
+        self._records.forget_tags(self.identity, [record.key for record in records])
+
+    def left_behind(self) -> str | None:
+        """A warning where records stand under an identity that the repository had, and none under its own."""
+        repository = self._repository
+        if not isinstance(repository, SupportsFormerIdentities) or self._store.count_records(self.identity).tags:
+            return None
+        for former in repository.former_identities():
+            count = self._store.count_records(former).tags
+            if count:
+                return (
+                    f"the store has {count} records of tags under a former identity of this repository, which are not "
+                    f"seen; bring them over with `move_records(source={former!r}, target={self.identity!r}, "
+                    "dry_run=False)`"
+                )
+        return None
