@@ -31,6 +31,9 @@ from nessie_gc_core.connectors import (
     SupportsSqlSchema,
     SupportsStoreClock,
     SupportsTableMetadata,
+    SupportsTableTags,
+    SupportsTagRecords,
+    SupportsTags,
     SupportsTraffic,
     SupportsVersioning,
 )
@@ -51,6 +54,8 @@ ABILITIES: dict[type, type | None] = {
     SupportsDefaultReference: RepositoryConnector,
     SupportsSnapshotExpiry: RepositoryConnector,
     SupportsMetadataCommits: RepositoryConnector,
+    SupportsTags: RepositoryConnector,
+    SupportsTableTags: RepositoryConnector,
     SupportsKindOfName: ContentToFiles,
     SupportsTableMetadata: ContentToFiles,
     SupportsSnapshotRemoval: ContentToFiles,
@@ -61,6 +66,7 @@ ABILITIES: dict[type, type | None] = {
     SupportsLeftAlone: FileLister,
     SupportsLookUp: FileLister,
     SupportsVersioning: FileLister,
+    SupportsTagRecords: LiveSetStore,
     SupportsSqlSchema: LiveSetStore,
     SupportsTraffic: None,
 }

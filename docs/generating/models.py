@@ -25,6 +25,7 @@ GROUPS = {
     "Files": ("files", "What readers, listers and deleters give."),
     "Verdicts and outcomes": ("verdicts", "[What they mean](../explanation/verdicts-and-reports.md)."),
     "Live sets": ("live_sets", "What a [store](contracts.md#livesetstore) keeps."),
+    "Tags": ("tags", "What a store [remembers of tags](contracts.md#supportstagrecords)."),
     "Cut-off policies": ("policies", "How far back commits stay live."),
     "Limits": ("limits", "What keeps an unreferenced file from being deleted."),
     "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),

@@ -10,6 +10,7 @@ from generating.data import fields_of_report
 from generating.text import attribute_docs, code, markdown, member_parts, signature, table
 from nessie_gc_core.api import (
     AssetsReport,
+    AutotagReport,
     Collector,
     ExpiryReport,
     GcReport,
@@ -17,6 +18,7 @@ from nessie_gc_core.api import (
     Plan,
     PurgeReport,
     Run,
+    ServicePlan,
     UnreferencedAssets,
     WhatIfReport,
     delete_unreferenced_assets,
@@ -25,12 +27,14 @@ from nessie_gc_core.api import (
     procedures,
     remove_orphan_files,
 )
+from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services import run as run_module
 from nessie_gc_core.services.assets.page.service import AssetPageReport
+from nessie_gc_core.services.autotag.report import TagOutcome, TagResult
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
@@ -57,6 +61,10 @@ CLASSES = (
     TableHealth,
     Finding,
     FindingName,
+    ServicePlan,
+    AutotagReport,
+    TagResult,
+    TagOutcome,
     WhatIfReport,
     EndedStates,
     EndedState,
@@ -155,6 +163,7 @@ def _collector() -> str:
         _PARAMETERS,
         "#### with\n\n`with Collector(...) as gc:` closes it at the end, as `close()` does.\n",
         *member_parts(Collector, level=4),
+        *member_parts(Upkeep, level=4, of=Collector),
     ]
     return "\n".join(parts)
 

@@ -186,5 +186,4 @@ def _default(field: dataclasses.Field[Any]) -> str:
         return str(value.value)
     if hasattr(value, "total_seconds"):
         return str(duration_isoformat(value))
-    assert not isinstance(value, Sequence) or isinstance(value, str)
-    return str(value)
+    return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else ", ".join(value)

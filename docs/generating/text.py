@@ -114,12 +114,12 @@ def members(class_: type) -> Iterator[tuple[str, property | Callable[..., object
             yield name, found
 
 
-def member_parts(class_: type, *, level: int) -> Iterator[str]:
-    """A heading, the signature and the docstring of each public property and method."""
+def member_parts(class_: type, *, level: int, of: type | None = None) -> Iterator[str]:
+    """A heading, the signature and the docstring of each public property and method, those of a class that has them."""
     for name, member in members(class_):
         if isinstance(member, property):
             assert member.fget is not None
             said = f"`{name} -> {inspect.signature(member.fget).return_annotation}` (a property)"
         else:
             said = signature(name, member)
-        yield f"{'#' * level} {class_.__name__}.{name}\n\n{said}\n\n{markdown(member.__doc__)}\n"
+        yield f"{'#' * level} {(of or class_).__name__}.{name}\n\n{said}\n\n{markdown(member.__doc__)}\n"

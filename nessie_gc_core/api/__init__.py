@@ -8,7 +8,9 @@ from nessie_gc_core.api.collector import Collector
 from nessie_gc_core.api.iceberg import expire_snapshots, remove_orphan_files
 from nessie_gc_core.api.plan import Plan
 from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
+from nessie_gc_core.api.upkeep import ServicePlan
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
+from nessie_gc_core.services.autotag.report import AutotagReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.report import GcReport
@@ -17,6 +19,7 @@ from nessie_gc_core.services.what_if import WhatIfReport
 
 __all__ = [
     "AssetsReport",
+    "AutotagReport",
     "Collector",
     "ExpiryReport",
     "GcReport",
@@ -24,6 +27,7 @@ __all__ = [
     "Plan",
     "PurgeReport",
     "Run",
+    "ServicePlan",
     "UnreferencedAssets",
     "WhatIfReport",
     "delete_unreferenced_assets",

@@ -16,6 +16,7 @@ from nessie_gc_core.api.calls import refuse_marking, told
 from nessie_gc_core.api.checks import run_checks
 from nessie_gc_core.api.opening import open_choice, open_resources
 from nessie_gc_core.api.plan import Plan, refuse_dry_run
+from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile, keys_of
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=ConnectorOptions)
 
 
-class Collector(Closing):
+class Collector(Upkeep, Closing):
     """Finds what no live state needs, and removes it when told to.
 
     Its settings are those of the command line, by the same names with underscores, with the same defaults; text is

@@ -27,6 +27,7 @@ from nessie_gc_core.model.repository import (
 )
 from nessie_gc_core.model.table_metadata import RefType, Removal, Snapshot, SnapshotRef, TableMetadata
 from nessie_gc_core.model.tables import TableState
+from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.model.work import Traffic, Work
 
@@ -69,6 +70,7 @@ __all__ = [
     "SweepStepState",
     "TableMetadata",
     "TableState",
+    "TagRecord",
     "Traffic",
     "Verdict",
     "Work",

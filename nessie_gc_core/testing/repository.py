@@ -23,11 +23,12 @@ from nessie_gc_core.testing.demands import demands, possible
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.repository_commits import RepositoryCommitTests
 from nessie_gc_core.testing.repository_situations import OpenRepository, RepositorySituationTests, longest
+from nessie_gc_core.testing.repository_tags import RepositoryTagTests
 
 Identity = tuple[str, str, str | None, int | None, str | None]
 
 
-class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTests):
+class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTests, RepositoryTagTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -54,8 +55,9 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
     Optional:
         ``new_branch``: for connectors that can make branches, the name of one that is not there; the fixture takes it
         away again.
-        ``expirable``: for connectors that can expire snapshots, the reference of a table with a branch ``main`` and
-        more than one snapshot, or ``NotPossible``.
+        ``expirable``: for connectors that can expire snapshots, or make tags in tables, the reference of a table with
+        a branch ``main`` and more than one snapshot, or ``NotPossible``.
+        ``new_tag``: for connectors that can make tags, the name of one that is not there.
         ``committable``: for connectors that can commit metadata, a branch with an Iceberg table, or ``NotPossible``;
         what the kit commits to it stays.
         ``missing_commit_id``: a well-formed commit id that the repository does not have.

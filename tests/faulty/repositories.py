@@ -23,6 +23,7 @@ from nessie_gc_core.model import (
     LogEntry,
     Operation,
     OperationKind,
+    Reference,
     ReferenceKind,
     RefType,
     Snapshot,
@@ -69,6 +70,49 @@ class GoodExpiry(GoodRepository):
         left = tuple(each for each in now.snapshots if each.snapshot_id not in removal.snapshot_ids)
         log = (*now.metadata_log, now.metadata_location)
         self.now[table.reference] = replace(now, snapshots=left, metadata_log=log, metadata_location=f"m{len(log)}")
+
+
+class GoodTableTags(GoodExpiry):
+    def change_tags(self, table, *, made, deleted):
+        now = self.now[table.reference]
+        self.check(table, now, made, deleted)
+        refs = {name: ref for name, ref in now.refs.items() if name not in deleted}
+        refs.update({name: SnapshotRef(snapshot_id=at, type=RefType.TAG) for name, at in made.items()})
+        log = (*now.metadata_log, now.metadata_location)
+        self.now[table.reference] = replace(now, refs=refs, metadata_log=log, metadata_location=f"m{len(log)}")
+
+    def check(self, table, now, made, deleted):
+        elsewhere = any(name not in now.refs or now.refs[name].snapshot_id != at for name, at in deleted.items())
+        if now.metadata_location != table.metadata_location or set(made) & set(now.refs) or elsewhere:
+            raise CommitConflictError("it is not as it was read")
+
+
+class GoodTags(GoodRepository):
+    """Makes tags, which it keeps in memory."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.tags = {}
+
+    def references(self):
+        yield from super().references()
+        yield from self.tags.values()
+
+    def make_tag(self, name, at):
+        if any(each.name == name for each in self.references()):
+            return False
+        self.check(at)
+        self.tags[name] = Reference(name=name, kind=ReferenceKind.TAG, commit_id=at.commit_id)
+        return True
+
+    def check(self, at):
+        next(self.commit_log(at))
+
+    def delete_tag(self, tag):
+        if self.tags.get(tag.name) != tag:
+            return False
+        del self.tags[tag.name]
+        return True
 
 
 class GoodCommits(GoodRepository):
@@ -157,6 +201,14 @@ class TestGood(RepositoryTests):
 
 class TestGoodExpiry(RepositoryTests):
     connector = GoodExpiry
+
+
+class TestGoodTableTags(RepositoryTests):
+    connector = GoodTableTags
+
+
+class TestGoodTags(RepositoryTests):
+    connector = GoodTags
 
 
 def swallowing(*errors: type[NessieGcError]) -> type[GoodRepository]:
@@ -500,3 +552,57 @@ class CommitsOverOthers(GoodCommits):
 class CommitsToTags(GoodCommits):
     def commit_metadata(self, branch, changes, *, message):
         super().commit_metadata(replace(branch, kind=ReferenceKind.BRANCH), changes, message=message)
+
+
+@fault(
+    RepositoryTests,
+    "test_a_tag_is_made_at_an_earlier_commit_and_nothing_else_changes",
+    "SupportsTags: a tag is made at any commit of a branch",
+)
+class TagsTheHead(GoodTags):
+    def make_tag(self, name, at):
+        return super().make_tag(name, next(each for each in self.references() if each.name == at.name))
+
+
+@fault(RepositoryTests, "test_a_name_that_is_taken_is_left_to_whoever_has_it", "SupportsTags: a name that a branch")
+class MovesTags(GoodTags):
+    def make_tag(self, name, at):
+        self.tags.pop(name, None)
+        return super().make_tag(name, at)
+
+
+@fault(
+    RepositoryTests,
+    "test_a_tag_that_is_elsewhere_a_branch_or_gone_is_not_deleted",
+    "SupportsTags: only a tag that is at the commit that is named goes",
+)
+class DeletesByName(GoodTags):
+    def delete_tag(self, tag):
+        return self.tags.pop(tag.name, None) is not None
+
+
+@fault(RepositoryTests, "test_a_commit_that_does_not_exist_is_not_tagged", "SupportsTags: a commit that does not exist")
+class TagsNothing(GoodTags):
+    def check(self, at):
+        pass
+
+
+@fault(
+    RepositoryTests,
+    "test_tags_of_a_table_are_made_and_deleted_and_nothing_else_changes",
+    "SupportsTableTags: one commit makes some tags and deletes others",
+)
+class ForgetsToDelete(GoodTableTags):
+    def change_tags(self, table, *, made, deleted):
+        super().change_tags(table, made=made, deleted={})
+
+
+@fault(
+    RepositoryTests,
+    "test_tags_of_a_table_that_is_not_as_it_was_read_are_a_conflict",
+    "SupportsTableTags: where the table, or a name, is not as it was read",
+)
+class TagsWhatMoved(GoodTableTags):
+    def check(self, table, now, made, deleted):
+        if now.metadata_location != table.metadata_location:
+            raise CommitConflictError("it is not as it was read")

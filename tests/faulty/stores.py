@@ -360,3 +360,45 @@ for _name, _test, _says in (
     ("NoScript", "test_the_schema_is_shown_as_a_script", "SupportsSqlSchema: the script is the statements"),
 ):
     fault(StoreTests, _test, _says)(type(_name, (Schemas,), {"__module__": __name__}))
+
+
+@fault(StoreTests, "test_records_of_tags_belong_to_their_repository_and_stay", "SupportsTagRecords: records belong to")
+class SharedTags(LedgerStore):
+    def tags(self, repository):
+        for owner in (repository, f"{repository}2"):
+            yield from super().tags(owner)
+
+
+@fault(
+    StoreTests,
+    "test_a_record_of_a_tag_is_replaced_by_one_with_its_holder_and_name",
+    "SupportsTagRecords: a record with the same holder and name is replaced",
+)
+class FirstTagStays(LedgerStore):
+    def put_tags(self, repository, records):
+        known = {each.key for each in self.tags(repository)}
+        super().put_tags(repository, [each for each in records if each.key not in known])
+
+
+@fault(
+    StoreTests,
+    "test_records_of_tags_that_are_forgotten_are_gone_and_no_others",
+    "SupportsTagRecords: records that are forgotten are gone",
+)
+class ForgetsOfAnyHolder(LedgerStore):
+    def forget_tags(self, repository, keys):
+        names = {name for _, name in keys}
+        super().forget_tags(repository, [each.key for each in self.tags(repository) if each.name in names])
+
+
+@fault(
+    StoreTests,
+    "test_records_of_tags_are_counted_and_move_along",
+    "SupportsTagRecords: count_records counts them, and move_records moves them",
+)
+class TagsStayBehind(LedgerStore):
+    def move_records(self, source, target):
+        kept = list(self.tags(source))
+        moved = super().move_records(source, target)
+        self.put_tags(source, kept)
+        return moved

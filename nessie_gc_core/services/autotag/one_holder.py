@@ -225,6 +225,7 @@ def _result(holder: Holder, tag: TagRecord, outcome: TagOutcome, reason: str | N
         outcome=outcome,
         name=tag.name,
         table=holder.table,
+        content_id=holder.id or None,
         branch=tag.branch,
         instant=tag.instant,
         target=tag.target,

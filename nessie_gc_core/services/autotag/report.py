@@ -50,6 +50,8 @@ class TagResult:
     """Its name; empty where a whole table or branch could not be read."""
     table: str | None = None
     """The dotted name of the table that has it; ``None`` for a tag of the repository."""
+    content_id: str | None = None
+    """The content id of that table."""
     branch: str
     """The branch whose state it shows."""
     instant: datetime | None = None
@@ -67,6 +69,7 @@ class TagResult:
             "outcome": self.outcome.value,
             "name": self.name,
             "table": self.table,
+            "content_id": self.content_id,
             "branch": self.branch,
             "instant": None if self.instant is None else self.instant.isoformat(),
             "target": self.target,

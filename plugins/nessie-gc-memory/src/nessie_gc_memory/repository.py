@@ -14,7 +14,9 @@ from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
 from nessie_gc_memory.faults import FetchCounts
 from nessie_gc_memory.history import MemoryHistory
 from nessie_gc_memory.lake import MemoryLake
-from nessie_gc_memory.saved import load_history
+from nessie_gc_memory.saved import load_history, save_history
+
+_WRITING = threading.Lock()
 
 
 @options
@@ -95,11 +97,12 @@ class MemoryRepository(RepositoryConnector):
 
     @contextmanager
     def _writing(self) -> Iterator[MemoryHistory]:
-        """The lake's history, which nobody else changes meanwhile."""
-        if self._path is not None:
-            raise RepositoryError(f"the history file {self._path} is only read; it takes no tags")
-        with self._lake.history.writing():
-            yield self._lake.history
+        """The history, which nobody else of this process changes meanwhile; that of a file is saved again."""
+        with _WRITING, self._lake.history.writing():
+            history = self._history()
+            yield history
+            if self._path is not None:
+                save_history(history, self._path)
 
     def _history(self) -> MemoryHistory:
         """The lake's history, or the file's, read again where the file has changed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from nessie_gc_core.errors import ReferenceNotFoundError, RepositoryError
+from nessie_gc_core.errors import CommitUnknownError, ReferenceNotFoundError, RepositoryError
 from nessie_gc_core.model.repository import Reference
 from nessie_gc_nessie.client import NessieClient
 
@@ -30,4 +30,19 @@ def delete_tag(client: NessieClient, tag: Reference) -> bool:
     """Deletes a tag, unless it is gone or elsewhere; errors are those of ``SupportsTags``."""
     path = f"trees/{quote(tag.name, safe='')}@{tag.commit_id}"
     what = f"the deletion of the tag {tag.name!r}"
-    return client.change(path, {"type": "TAG"}, what=what, rights=_RIGHTS) is None
+    try:
+        return client.change(path, {"type": "TAG"}, what=what, rights=_RIGHTS) is None
+    except CommitUnknownError:
+        raise
+    except RepositoryError:
+        if _is_there(client, tag):
+            raise
+        return False  # the server does not say in its code that it is a branch now
+
+
+def _is_there(client: NessieClient, tag: Reference) -> bool:
+    try:
+        found = client.get(f"trees/{quote(tag.name, safe='')}").get("reference")
+    except ReferenceNotFoundError:
+        return False
+    return isinstance(found, dict) and (found.get("type"), found.get("hash")) == (tag.kind.value, tag.commit_id)
