@@ -238,9 +238,9 @@ def run(kind: Kind, folder: Path, command: str, *options: str, **more: object) -
     lines = ['name = "iceberg-catalog"', 'catalog_name = "prod"', *(f"{k} = {_toml(v)}" for k, v in more.items())]
     access = (f"{json.dumps(key)} = {json.dumps(value)}" for key, value in properties.items())
     config = folder / "nessie-gc.toml"
-    config.write_text("\n".join(["[repository]", *lines, "[repository.properties]", *access, ""]))
+    config.write_text("\n".join(['engine = "local"', "[repository]", *lines, "[repository.properties]", *access, ""]))
     storage = [part for key, value in kind.storage.items() for part in ("-I", f"{key}={value}")]
-    return CliRunner().invoke(cli, [command, "--config", str(config), "--engine", "local", *storage, *options])
+    return CliRunner().invoke(cli, [command, "--config", str(config), *storage, *options])
 
 
 def expire(kind: Kind, folder: Path, table: str, *options: str) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from collecting import LakeServices, in_memory
@@ -36,9 +37,9 @@ class TaggedLake:
         self.commits.append((at, commit))
         return commit
 
-    def run(self, at: datetime, **parameters: Any) -> AutotagReport:
+    def run(self, now: datetime, **parameters: Any) -> AutotagReport:
         """Tags, when the clock shows a time."""
-        self.lake.now = at
+        self.lake.now = now
         return AutotagService(AutotagParameters(**parameters)).run(self.services.run())
 
     @property
@@ -67,3 +68,11 @@ def tagged_lake() -> Iterator[TaggedLake]:
 def outcomes(report: AutotagReport) -> dict[str, TagOutcome]:
     """Names to what became of them."""
     return {tag.name: tag.outcome for tag in report.tags}
+
+
+def policy_of_now() -> str:
+    """A policy whose latest tag shows the state of this moment; waits until that is past."""
+    now = datetime.now(UTC)
+    moment = now.replace(microsecond=0) + timedelta(seconds=1)
+    time.sleep((moment - now).total_seconds() + 0.1)
+    return f"PT1M=1;delay=PT{moment.second + 60}S"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 import boto3
 import pytest
-from catalog_kinds import KINDS, NOW, Kind, Servers, expire, opened, rows_of_snapshots, run, write
+from catalog_kinds import KINDS, NOW, ROWS, Kind, Servers, expire, opened, rows_of_snapshots, run, write
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from pyiceberg.schema import Schema
 from pyiceberg.view.metadata import ViewVersion
+from tagged_lakes import policy_of_now
 from vending_proxy import vending
 
 from nessie_gc_core.testing.servers import IcebergRestServer, MotoServer, running
@@ -103,6 +105,34 @@ def test_old_snapshots_expire_with_what_only_they_need(name: str, servers: Serve
         gone = before - kind.files()
         assert len(gone) == report["collection"]["deleted"]["files"] == dry["collection"]["would_delete"]["files"] > 8
         assert orphan not in gone
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {"dynamodb", "rest with vended credentials"}))
+def test_tags_of_tables_are_made_by_time_and_go_when_no_policy_keeps_them(name: str, servers: Servers) -> None:
+    kind, folder = KINDS[name](servers), servers.folder
+    with opened(kind, folder) as (catalog, writer):
+        table = write(catalog, writer, f"{namespace(name)}_tagged.orders", appends=2)
+        policy = policy_of_now()
+        table.append(ROWS)
+
+        made = autotag(kind, folder, ".".join(table.name()), policy)
+        again = autotag(kind, folder, ".".join(table.name()), policy)
+        tagged = catalog.load_table(table.name())
+        gone = autotag(kind, folder, ".".join(table.name()), "daily=1")
+
+        (tag,) = made["tags"]
+        assert (0, "made", []) == (made["exit_code"], tag["outcome"], again["tags"]), made
+        assert str(table.metadata.snapshots[-2].snapshot_id) == tag["target"]
+        assert 4 == tagged.scan(snapshot_id=tagged.metadata.refs[tag["name"]].snapshot_id).to_arrow().num_rows
+        assert (0, ["no state", "deleted"]) == (gone["exit_code"], [each["outcome"] for each in gone["tags"]]), gone
+        left = catalog.load_table(table.name())
+        assert (["main"], [2, 4, 6]) == (list(left.metadata.refs), rows_of_snapshots(left))
+
+
+def autotag(kind: Kind, folder: Path, table: str, policy: str) -> dict[str, Any]:
+    result = run(kind, folder, "autotag", "--include", re.escape(table), "--tag-policy", policy, "--json")
+    assert result.stdout, result.output
+    return {**json.loads(result.stdout), "exit_code": result.exit_code}
 
 
 def test_a_dynamodb_catalog_cannot_be_expired(servers: Servers) -> None:

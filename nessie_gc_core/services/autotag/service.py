@@ -109,20 +109,31 @@ class AutotagService(Service[Run]):
         Raises:
             ConfigurationError: it takes no tags, or the branch that is asked for is nowhere.
         """
-        repository, branch = run.repository, self.parameters.branch
+        repository = run.repository
         if isinstance(repository, SupportsTags):
+            if self.parameters.include or self.parameters.exclude:
+                raise ConfigurationError("`include` and `exclude` choose tables, and here tags are of all of them")
             holder = RepositoryHolder(repository, repository)
-            chosen = branch or holder.default
-            remembered = any(record.branch == chosen for record in records.get("", {}).values())
-            if chosen not in holder.branches:
-                if not remembered:
-                    raise ConfigurationError(f"`branch`: there is no branch {chosen!r}")
-                run.report.warn(f"the branch {chosen!r} is gone; its tags stay as long as their policies keep them")
+            self._check_branch(run, holder, records.get("", {}))
             yield holder
         elif isinstance(repository, SupportsTableTags):
             yield from self._tables(run, repository)
         else:
             raise ConfigurationError(f"the repository connector {repository.name!r} makes no tags")
+
+    def _check_branch(self, run: Run, holder: Holder, records: Mapping[str, TagRecord]) -> None:
+        """The branch that is tagged has to be there, unless it was there once.
+
+        Raises:
+            ConfigurationError: it is not, and never was.
+        """
+        chosen = self.parameters.branch or holder.default
+        is_meant = self.parameters.branch is not None or any(each.branch is None for each in self.parameters.policies)
+        if chosen in holder.branches or not is_meant:
+            return
+        if not any(record.branch == chosen for record in records.values()):
+            raise ConfigurationError(f"`branch`: there is no branch {chosen!r}")
+        run.report.warn(f"the branch {chosen!r} is gone; its tags stay as long as their policies keep them")
 
     def _tables(self, run: Run, repository: SupportsTableTags) -> Iterator[TableHolder | TagResult]:
         patterns, branch, is_there = self.parameters.patterns, self.parameters.branch, False

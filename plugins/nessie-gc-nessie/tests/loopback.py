@@ -71,7 +71,7 @@ class LoopbackServer:
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True  # the client did not wait
 
-            do_GET = do_POST = _handle  # noqa: N815 - the names that http.server looks for
+            do_GET = do_POST = do_DELETE = _handle  # noqa: N815 - the names that http.server looks for
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
