@@ -99,8 +99,6 @@ class Purge:
             tally.too_young.add(row.size)
         elif not row.referenced and not settings.purge_unstamped:
             tally.unstamped.add(row.size)
-        elif settings.only is not None and row.id not in settings.only:
-            tally.not_planned.add(row.size)
         else:
             return True
         return False
@@ -108,7 +106,7 @@ class Purge:
     def _end(self, batch: list[ObjectRow]) -> None:
         """Counts and deletes some rows."""
         self._look_at_values()
-        rows = self._understood(batch)
+        rows = self._planned(self._understood(batch))
         if not rows:
             return
         for row in rows:
@@ -138,6 +136,16 @@ class Purge:
             else:
                 understood.append(row)
         return understood
+
+    def _planned(self, rows: list[ObjectRow]) -> list[ObjectRow]:
+        """The rows that the plan has, where there is one."""
+        only = self._settings.only
+        if only is None:
+            return rows
+        for row in rows:
+            if row.id not in only:
+                self._report.tally(kind_name(row.kind)).not_planned.add(row.size)
+        return [row for row in rows if row.id in only]
 
     def _delete(self, rows: Sequence[ObjectRow]) -> Deleted:
         """Deletes what is not reached from references as they are now (S9).

@@ -78,6 +78,8 @@ def _from_url(url: str) -> Parameters:
     try:
         found = {name: str(value) for name, value in conninfo_to_dict(f"{prefix}{place}").items()}
     except ProgrammingError:
+        found = {"port": "none"}
+    if not re.fullmatch(r"[\d,]*", found.get("port", "")):
         raise ConfigurationError(f"`nessie_jdbc_url` names no host, port and database; give {_EXAMPLE}") from None
     name, colon, password = (user_info or "").partition(":")
     credentials = {"user": unquote(name), "password": unquote(password) if colon else ""}
