@@ -264,8 +264,10 @@ def test_a_purge_that_ends_early_says_what_is_done(written: Write) -> None:
     url = written(records)
     _do(
         url,
-        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$; "
-        "CREATE TRIGGER refuse BEFORE DELETE ON objs2 FOR EACH ROW WHEN (OLD.obj_type = 'c') EXECUTE FUNCTION refuse()",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"IF (SELECT count(*) FROM objs2) = {len(records.rows) - 2} THEN RAISE 'disk full'; END IF; "
+        "RETURN OLD; END $$; "
+        "CREATE TRIGGER refuse BEFORE DELETE ON objs2 FOR EACH ROW EXECUTE FUNCTION refuse()",
     )
     report = _apply(url, purge_batch_size=1)
     assert (1, 2) == (report.exit_code, report.total("purged").records)
@@ -378,18 +380,46 @@ def test_a_table_that_is_never_free_is_told(written: Write, monkeypatch: pytest.
             plan.apply()
 
 
-def test_what_somebody_else_deletes_meanwhile_is_counted(written: Write) -> None:
-    url = written(_repository()[0])
+def _apply_meddled(url: str, statement: str) -> InternalGcReport:
+    """Purges, while somebody else does something after the records were looked at."""
 
     class Meddled(PostgresqlStore):
         def scan(self) -> Generator[ObjectRow]:
             rows = list(super().scan())
-            _do(url, "DELETE FROM objs2 WHERE obj_type = 'u'")
+            _do(url, statement)
             yield from rows
 
     parameters = InternalGcParameters(nessie_jdbc_url=url)
     with Meddled(parameters.connection()) as store:
-        report = clean_store(store, parameters, tell=lambda *_: None).report
+        return clean_store(store, parameters, tell=lambda *_: None).report
+
+
+def test_what_is_written_again_after_it_was_looked_at_stays(written: Write) -> None:
+    url = written(_repository()[0])
+    report = _apply_meddled(url, "UPDATE objs2 SET obj_ref = obj_ref + 1 WHERE obj_type = 'v'")
+    assert {"contents": 1} == _counts(report, "referenced_again")
+    assert {"commits": 1, "unique ids": 1} == _counts(report, "purged")
+
+
+def test_what_a_moved_reference_reaches_by_then_stays(written: Write) -> None:
+    records, dead = _repository()
+    url = written(records)
+    report = _apply_meddled(url, f"UPDATE refs2 SET pointer = '\\x{dead.hex()}' WHERE ref_name = 'refs/heads/main'")
+    assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(report, "referenced_again")
+    assert {} == _counts(report, "purged")
+
+
+def test_a_moved_reference_to_what_is_missing_stops_the_purge(written: Write) -> None:
+    url = written(_repository()[0])
+    rows = _rows(url)
+    with pytest.raises(RepositoryError, match="'refs/heads/main' needs the record 0707"):
+        _apply_meddled(url, f"UPDATE refs2 SET pointer = '\\x{'07' * 32}' WHERE ref_name = 'refs/heads/main'")
+    assert rows == _rows(url)
+
+
+def test_what_somebody_else_deletes_meanwhile_is_counted(written: Write) -> None:
+    url = written(_repository()[0])
+    report = _apply_meddled(url, "DELETE FROM objs2 WHERE obj_type = 'u'")
     assert {"unique ids": 1} == _counts(report, "already_gone")
     assert {"commits": 1, "contents": 1} == _counts(report, "purged")
 

@@ -128,10 +128,10 @@ class Purge:
     def _understood(self, rows: list[ObjectRow]) -> list[ObjectRow]:
         """The rows without unique ids that are not of contents: nobody knows what they are for."""
         ids = [row.id for row in rows if row.kind == UNIQUE_ID]
-        known = {record.id for record in self._store.fetch(ids) if _is_of_content(record.data)} if ids else set()
+        others = {record.id for record in self._store.fetch(ids) if not _is_of_content(record.data)} if ids else set()
         understood = []
         for row in rows:
-            if row.kind == UNIQUE_ID and row.id not in known:
+            if row.id in others:
                 self._report.tally(kind_name(row.kind)).unknown.add(row.size)
             else:
                 understood.append(row)
