@@ -154,6 +154,8 @@ UNITS = {
     "max_deletes": "files",
     "max_deletes_per_location": "files",
     "min_depth": "path elements",
+    "purge_batch_size": "records",
+    "purge_rate": "records per second",
     "seen_count": "runs",
 }
 """Units of parameters that are plain numbers."""

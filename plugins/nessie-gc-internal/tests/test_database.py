@@ -125,7 +125,7 @@ def test_where_a_reference_pointed_stays_for_the_grace_period_only(written: Writ
     assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(_apply(url), "purged")
 
 
-def test_records_without_a_stamp_go_on_request_only(written: Write) -> None:
+def test_s08_records_without_a_stamp_go_on_request_only(written: Write) -> None:
     records, _ = _repository()
     url = written(records)
     _do(url, "UPDATE objs2 SET obj_ref = NULL WHERE obj_type = 'v'")
@@ -134,7 +134,7 @@ def test_records_without_a_stamp_go_on_request_only(written: Write) -> None:
     assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(_apply(url, purge_unstamped=True), "purged")
 
 
-def test_records_of_unknown_kinds_that_nothing_reaches_stay_and_are_counted(written: Write) -> None:
+def test_s23_records_of_unknown_kinds_that_nothing_reaches_stay_and_are_counted(written: Write) -> None:
     records, _ = _repository()
     odd = records.add("x-y", message((9, message((1, "x-y")))))
     space = records.unique_id("6a36e2a4-0e0c-4d45-9a4a-5c6a3b8f8d2e", space="another-space")
@@ -173,7 +173,7 @@ def test_other_repositories_of_the_database_are_not_touched(written: Write) -> N
     assert len(records.rows) - 3 == len([row for row in left if row[0] == "other"])
 
 
-def test_a_plan_deletes_nothing_that_it_did_not_show(written: Write) -> None:
+def test_s21_a_plan_deletes_nothing_that_it_did_not_show(written: Write) -> None:
     records, _ = _repository()
     url = written(records)
     plan = InternalGc(nessie_jdbc_url=url).plan()
@@ -259,7 +259,7 @@ def test_what_a_young_record_names_may_be_missing(written: Write) -> None:
     assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(_apply(written(records)), "purged")
 
 
-def test_a_purge_that_ends_early_says_what_is_done(written: Write) -> None:
+def test_s15_a_purge_that_ends_early_says_what_is_done(written: Write) -> None:
     records, _ = _repository()
     url = written(records)
     _do(
@@ -336,7 +336,7 @@ def test_a_policy_that_hides_rows_is_refused(reader: tuple[str, str]) -> None:
         InternalGc(nessie_jdbc_url=readers_url).plan()
 
 
-def test_a_wrong_password_is_one_line_without_it(reader: tuple[str, str]) -> None:
+def test_s28_a_wrong_password_is_one_line_without_it(reader: tuple[str, str]) -> None:
     _, readers_url = reader
     with pytest.raises(AccessDeniedError, match=r"refuses: .*; check user, password and database") as caught:
         InternalGc(nessie_jdbc_url=readers_url, nessie_jdbc_password="secr@t").plan()
@@ -401,7 +401,7 @@ def test_what_is_written_again_after_it_was_looked_at_stays(written: Write) -> N
     assert {"commits": 1, "unique ids": 1} == _counts(report, "purged")
 
 
-def test_what_a_moved_reference_reaches_by_then_stays(written: Write) -> None:
+def test_s09_what_a_moved_reference_reaches_by_then_stays(written: Write) -> None:
     records, dead = _repository()
     url = written(records)
     report = _apply_meddled(url, f"UPDATE refs2 SET pointer = '\\x{dead.hex()}' WHERE ref_name = 'refs/heads/main'")

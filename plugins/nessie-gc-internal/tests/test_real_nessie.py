@@ -85,7 +85,7 @@ def test_a_restarted_server_answers_the_same(repository: Repository, nessie: Nes
         assert before == restarted.everything()
 
 
-def test_a_dry_run_changes_nothing(repository: Repository, nessie: Nessie) -> None:
+def test_s21_a_dry_run_changes_nothing(repository: Repository, nessie: Nessie) -> None:
     nessie.delete(_branch_with_tables(nessie, 5))
     rows = repository.sql("SELECT * FROM objs2 ORDER BY obj_id")
     plan = repository.gc().plan()
@@ -94,13 +94,13 @@ def test_a_dry_run_changes_nothing(repository: Repository, nessie: Nessie) -> No
     assert rows == repository.sql("SELECT * FROM objs2 ORDER BY obj_id")
 
 
-def test_what_is_younger_than_the_grace_period_stays(repository: Repository, nessie: Nessie) -> None:
+def test_s08_what_is_younger_than_the_grace_period_stays(repository: Repository, nessie: Nessie) -> None:
     nessie.delete(_branch_with_tables(nessie, 5))
     report = repository.gc(referenced_grace="PT1H").plan().apply()
     assert (0, 15) == (_purged(report), report.total("too_young").records)
 
 
-def test_a_young_commit_keeps_its_old_history(repository: Repository, nessie: Nessie) -> None:
+def test_s08_a_young_commit_keeps_its_old_history(repository: Repository, nessie: Nessie) -> None:
     branch = _branch_with_tables(nessie, 5)
     repository.sql("UPDATE objs2 SET obj_ref = obj_ref - 86400000000")
     nessie.commit(branch, {"one-more": table(f"{branch}/one-more")})
@@ -164,7 +164,7 @@ def _once_after_the_mark(action: Callable[[], object]) -> Tell:
     return tell
 
 
-def test_a_branch_that_is_created_meanwhile_at_an_unreferenced_commit_keeps_it(
+def test_s09_a_branch_that_is_created_meanwhile_at_an_unreferenced_commit_keeps_it(
     repository: Repository, nessie: Nessie
 ) -> None:
     branch = _branch_with_tables(nessie, 5)

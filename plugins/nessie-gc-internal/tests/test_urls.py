@@ -55,7 +55,7 @@ def test_user_and_password_of_their_own_come_before_those_in_the_url() -> None:
         ("postgresql://db/nessie?nosuch=secret", "knows no parameter 'nosuch'"),
     ],
 )
-def test_any_other_url_is_refused_without_showing_it(url: str | None, said: str) -> None:
+def test_s28_any_other_url_is_refused_without_showing_it(url: str | None, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as caught:
         _read(url)
     assert "secret" not in str(caught.value) and "cret" not in str(caught.value)
@@ -66,22 +66,22 @@ def test_a_url_is_shown_without_its_password() -> None:
 
 
 @pytest.mark.parametrize("text", ["failed: p@ss/w", "failed: p%40ss%2Fw", "failed: p%40ss/w"])
-def test_a_password_is_taken_out_of_messages_in_every_form(text: str) -> None:
+def test_s28_a_password_is_taken_out_of_messages_in_every_form(text: str) -> None:
     assert "failed: ***" == redacted(text, {"password": "p@ss/w"})
 
 
-def test_a_grace_period_below_its_floor_needs_a_word() -> None:
+def test_s08_a_grace_period_below_its_floor_needs_a_word() -> None:
     with pytest.raises(ConfigurationError, match="`referenced_grace` is below one hour"):
         InternalGc(nessie_jdbc_url="postgresql://db/nessie", referenced_grace="PT59M")
     gc = InternalGc(nessie_jdbc_url="postgresql://db/nessie", referenced_grace="PT59M", no_age_floor=True)
     assert timedelta(minutes=59) == gc.parameters.referenced_grace
 
 
-def test_an_unknown_parameter_is_refused() -> None:
+def test_s27_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="unknown option 'referenced_grac'"):
         InternalGc(nessie_jdbc_url="postgresql://db/nessie", referenced_grac="P1D")
 
 
-def test_secrets_are_not_in_what_is_shown_of_parameters() -> None:
+def test_s28_secrets_are_not_in_what_is_shown_of_parameters() -> None:
     gc = InternalGc(nessie_jdbc_url="postgresql://gc:secret@db/nessie", nessie_jdbc_password="secret")
     assert "secret" not in repr(gc.parameters)

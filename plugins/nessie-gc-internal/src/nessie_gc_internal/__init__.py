@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nessie_gc_core import hookimpl
-from nessie_gc_internal.api import InternalGc, Plan
+from nessie_gc_internal.api import InternalGc, InternalGcPlan
 from nessie_gc_internal.parameters import InternalGcParameters
 from nessie_gc_internal.report import InternalGcReport, KindTally, RecordTally, UnseenContent
 from nessie_gc_internal.service import InternalGcService
@@ -11,10 +11,10 @@ from nessie_gc_internal.service import InternalGcService
 __all__ = [
     "InternalGc",
     "InternalGcParameters",
+    "InternalGcPlan",
     "InternalGcReport",
     "InternalGcService",
     "KindTally",
-    "Plan",
     "RecordTally",
     "UnseenContent",
 ]

@@ -42,18 +42,18 @@ class InternalGc:
         self.parameters.check()
         self._progress = progress
 
-    def plan(self) -> Plan:
+    def plan(self) -> InternalGcPlan:
         """Finds out what would be purged, and changes nothing.
 
         Raises:
             NessieGcError: the database cannot be used, or something live is missing or not understood.
         """
         found = clean(replace(self.parameters, dry_run=True), tell=self._progress)
-        return Plan(report=found.report, parameters=self.parameters, ids=found.found, progress=self._progress)
+        return InternalGcPlan(report=found.report, parameters=self.parameters, ids=found.found, progress=self._progress)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class InternalGcPlan:
     """What would be purged, to look at and then to do."""
 
     report: InternalGcReport
