@@ -53,7 +53,7 @@ def _branch_with_tables(nessie: Nessie, count: int = 30) -> str:
 def test_after_random_histories_exactly_what_references_reach_is_left(
     repository: Repository, nessie: Nessie, seed: int
 ) -> None:
-    random_history(nessie, seed, steps=50)
+    random_history(nessie, seed, steps=40)
     before = nessie.everything()
     report = repository.gc().plan().apply()
     assert before == nessie.everything()

@@ -113,7 +113,9 @@ class InternalGcReport:
 
     def tally(self, kind: str) -> KindTally:
         """The counts of a kind, made where there are none yet."""
-        return self.kinds.setdefault(kind, KindTally())
+        if kind not in self.kinds:
+            self.kinds[kind] = KindTally()
+        return self.kinds[kind]
 
     def total(self, name: str) -> RecordTally:
         """The sum of one count over all kinds, such as ``unreferenced``."""
@@ -159,7 +161,8 @@ class InternalGcReport:
         dry = ", dry run" if self.dry_run else ""
         repository = f", repository {self.repository_id!r}" if self.repository_id else ""
         yield _line(f"internal-gc of {self.database}{repository}{dry}", "bold")
-        yield _line(f"read: {self.references:,} references, {self.total('scanned').records:,} records")
+        read = (_plural(self.references, "reference"), _plural(self.total("scanned").records, "record"))
+        yield _line(f"read: {', '.join(read)}")
         yield _line("time: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.phases.items()))
         yield Text()
         yield self._table()
@@ -168,7 +171,7 @@ class InternalGcReport:
             yield from self._unseen(self.contents)
         for name, words in _REMARKS.items():
             if count := self.total(name).records:
-                yield _line(f"{count:,} records {words}", "yellow")
+                yield _line(f"{_plural(count, 'record')} {words}", "yellow")
         if self.failed is not None:
             yield _line(f"not everything could be done: {self.failed}", "bold red")
         elif self.dry_run:
@@ -199,16 +202,20 @@ class InternalGcReport:
 
 _COUNTS = tuple(each.name for each in fields(KindTally))
 _REMARKS = {
-    "unstamped": "have no stamp, so their age is not known; they stay (--purge-unstamped)",
-    "unknown": "are of kinds that are not known here; they stay",
-    "not_planned": "became unreferenced since the plan was made; they stay",
-    "referenced_again": "were written or reached again while this ran; they stay",
-    "already_gone": "were deleted by somebody else",
+    "unstamped": "kept: without a stamp, so of unknown age (--purge-unstamped)",
+    "unknown": "kept: unreferenced, of an unknown kind",
+    "not_planned": "kept: unreferenced only since the plan was made",
+    "referenced_again": "kept: written or reached again while this ran",
+    "already_gone": "already deleted by somebody else",
 }
 
 
 def _row(*tallies: RecordTally) -> list[str]:
     return [*(f"{tally.records:,}" for tally in tallies), decimal(tallies[-1].bytes)]
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _line(text: str, style: str = "") -> Text:

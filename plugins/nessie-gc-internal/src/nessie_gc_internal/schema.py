@@ -42,6 +42,9 @@ def check_tables(connection: Connection[Any], place: str) -> None:
     Raises:
         ConfigurationError: they are of another store or version, or part of their rows is hidden.
     """
+    row = connection.execute("SELECT version()").fetchone()
+    if row is None or not str(row[0]).startswith("PostgreSQL "):
+        raise ConfigurationError(f"{place} is no PostgreSQL; other databases that speak its protocol are not served")
     for table, expected in _COLUMNS.items():
         facts = connection.execute(_FIND_TABLE, (table,)).fetchone()
         if facts is None:

@@ -40,11 +40,13 @@ class Message:
         self._parts: dict[int, list[bytes]] = {}
         position, end = 0, len(data)
         while position < end:
-            key, position = varint(data, position)
+            key, after = data[position], position + 1  # most numbers are of one byte, and a call costs more than that
+            key, position = (key, after) if key < 0x80 else varint(data, position)
             field, wire_type = key >> 3, key & 7
             if known.get(field) != wire_type or wire_type in _FIXED_SIZES:
                 raise FormatError(f"{name} has a field {field} of wire type {wire_type}, which is not known")
-            value, position = varint(data, position)
+            value, after = (data[position] if position < end else 0x80), position + 1
+            value, position = (value, after) if value < 0x80 else varint(data, position)
             if wire_type == NUMBER:
                 self._numbers[field] = value
                 continue
