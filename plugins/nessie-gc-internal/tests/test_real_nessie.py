@@ -49,11 +49,12 @@ def _branch_with_tables(nessie: Nessie, count: int = 30) -> str:
     return name
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [3, 4])
 def test_after_random_histories_exactly_what_references_reach_is_left(
     repository: Repository, nessie: Nessie, seed: int
 ) -> None:
     random_history(nessie, seed, steps=40)
+    nessie.delete(_branch_with_tables(nessie, 2))
     before = nessie.everything()
     report = repository.gc().plan().apply()
     assert before == nessie.everything()
@@ -73,6 +74,19 @@ def test_records_of_deleted_branches_go_with_their_indexes(repository: Repositor
     gone = {kind: tally.purged.records for kind, tally in report.kinds.items()}
     assert (30, 30, 30) == (gone["commits"], gone["contents"], gone["unique ids"])
     assert gone["indexes"] > 0 and gone["index segments"] > 0
+
+
+def test_commits_of_a_deleted_branch_that_was_merged_stay(repository: Repository, nessie: Nessie) -> None:
+    target = _branch_with_tables(nessie, 1)
+    nessie.create("merged", nessie.reference(target))
+    commit = nessie.commit("merged", {"merged": table("merged")})
+    nessie.commit(target, {"other": table("other")})
+    nessie.merge(target, nessie.reference("merged"))
+    nessie.delete("merged")
+    before = nessie.everything()
+    assert commit in before["entries"]
+    assert 0 == _purged(repository.gc().plan().apply())
+    assert before == nessie.everything()
 
 
 def test_a_restarted_server_answers_the_same(repository: Repository, nessie: Nessie) -> None:

@@ -11,7 +11,8 @@ from nessie_gc_core.errors import ConfigurationError
 
 def _read(url: str | None, user: str | None = None, password: str | None = None) -> dict[str, str]:
     found = connection_parameters(url, user=user, password=password, properties={})
-    return {name: value for name, value in found.items() if name != "connect_timeout"}
+    defaults = {"connect_timeout": "15", "application_name": "nessie-gc internal-gc"}
+    return {name: value for name, value in found.items() if defaults.get(name) != value}
 
 
 HERE = {"host": "db", "port": "5433", "dbname": "nessie"}

@@ -24,8 +24,11 @@ from nessie_gc_internal.wire import FormatError
 
 ROWS_AT_ONCE = 10_000
 """Rows that a scan fetches at once."""
-_LOCK_TIMEOUTS_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)
-"""How long to wait for the lock; from the third on, PostgreSQL ends a vacuum that is in the way."""
+_LOCK_TIMEOUTS_SECONDS = (0.2, 0.4, 0.8, *(1.6,) * 5)
+"""How long to wait for the lock, each time; twice as long is the pause after it.
+
+Writers wait behind us as long, so none is longer. After a second, PostgreSQL ends an automatic vacuum in the way.
+"""
 _NOW = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
 _REFERENCES = f"SELECT ref_name, pointer, deleted, ext_info, prev_ptr FROM {REFERENCES} WHERE repo = %s"
 _COUNTS = f"SELECT obj_type, count(*) FROM {OBJECTS} WHERE repo = %s GROUP BY obj_type"
@@ -132,6 +135,7 @@ class PostgresqlStore(ObjectStore):
             connection.transaction(),
             connection.cursor("nessie_gc_internal", binary=True) as cursor,
         ):
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # deletions come between rows
             cursor.itersize = ROWS_AT_ONCE
             cursor.execute(query, values)
             yield from cursor
@@ -181,7 +185,7 @@ def _lock(connection: Connection[Any]) -> None:
         except errors.LockNotAvailable:
             if timeout == _LOCK_TIMEOUTS_SECONDS[-1]:
                 raise
-            time.sleep(timeout)
+            time.sleep(2 * timeout)
 
 
 def _references(connection: Connection[Any], repository_id: str) -> list[StoredReference]:

@@ -47,7 +47,8 @@ def connection_parameters(
         found["user"] = user
     if password is not None:
         found["password"] = password
-    return _checked({"connect_timeout": str(CONNECT_TIMEOUT_SECONDS), **found})
+    defaults = {"connect_timeout": str(CONNECT_TIMEOUT_SECONDS), "application_name": "nessie-gc internal-gc"}
+    return _checked({**defaults, **found})
 
 
 def shown(parameters: Parameters) -> str:
