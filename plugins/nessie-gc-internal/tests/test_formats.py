@@ -182,6 +182,7 @@ def varint_of(data: bytes) -> int:
         (b"\2\2" + index([(b"a", "A", bytes(32))])[2:], "has 2 elements, and has 1"),
         (b"\2\2" + index([(b"a", "A", bytes(32))])[2:] + b"\x7fb\0\0A\1\0" + bytes(16), "more off a key"),
     ],
+    ids=["a later version", "cut off", "cut off later", "an unknown action", "too few elements", "no such prefix"],
 )
 def test_an_index_of_another_form_is_refused(stored: bytes, said: str) -> None:
     with pytest.raises(FormatError, match=said):
