@@ -23,7 +23,7 @@ class InternalGcParameters(ConnectorOptions):
     nessie_jdbc_url: str | None = secret(
         section=_DATABASE,
         metavar="URL",
-        help="The database of Nessie's version store JDBC2: jdbc:postgresql://HOST:PORT/DATABASE, or postgresql://…",
+        help="Database of Nessie's version store JDBC2: jdbc:postgresql://HOST:PORT/DATABASE or postgresql://HOST/DATABASE.",
     )
     nessie_jdbc_user: str | None = option(None, section=_DATABASE, help="User of the database.")
     nessie_jdbc_password: str | None = secret(
@@ -34,21 +34,21 @@ class InternalGcParameters(ConnectorOptions):
         section=_DATABASE, metavar="KEY=VALUE,...", help="Parameters of the connection, such as sslmode=verify-full."
     )
     nessie_repository_id: str = option(
-        "", section=_DATABASE, metavar="ID", help="The repository, where the server's configuration names one."
+        "", section=_DATABASE, metavar="ID", help="Repository id, if the server is configured with one."
     )
     referenced_grace: timedelta = option(
         timedelta(days=1),
         section=_RECORDS,
         minimum=0,
-        help="Keep unreferenced records that were written, or written again, within this time.",
+        help="Keep unreferenced records that Nessie wrote, or wrote again, within this time.",
     )
     no_age_floor: bool = option(
-        False, section=_RECORDS, help="Allow a grace period below one hour; only where nobody writes to Nessie."
+        False, section=_RECORDS, help="Allow a grace period below one hour; only if nobody writes to Nessie."
     )
     purge_unstamped: bool = option(
         False,
         section=_RECORDS,
-        help="Purge unreferenced records without a stamp as well: those that Nessie before 0.96 wrote.",
+        help="Also purge unreferenced records without a stamp, which Nessie before 0.96 wrote.",
     )
     contents: bool = option(
         False, section=_RECORDS, help="List the contents that no live commit sees, such as dropped tables."
@@ -58,7 +58,7 @@ class InternalGcParameters(ConnectorOptions):
         section=_RECORDS,
         minimum=1,
         maximum=10_000,
-        help="Records that are deleted in one transaction; writers wait while it lasts.",
+        help="Records to delete in one transaction; writers wait while it runs.",
     )
     purge_rate: int | None = option(
         None, section=_RECORDS, minimum=1, metavar="N", help="Delete at most this many records per second."
