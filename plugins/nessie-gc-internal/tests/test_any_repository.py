@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nessie_gc_internal import InternalGcParameters
@@ -15,7 +17,8 @@ from nessie_gc_internal.service import clean_store
 from nessie_gc_internal.store import Deleted, Deletion, ObjectRow, ObjectStore, StoredObject, StoredReference
 from records import NO_COMMIT, OLD, Records, message
 
-NOW = OLD + 10 * 86_400_000_000
+DAY = 86_400_000_000
+NOW = OLD + 10 * DAY
 YOUNG = NOW - 1
 KNOWN = ("c", "v", "r", "i", "I", "s", "t", "u", "c-e", "c-s")
 
@@ -27,6 +30,7 @@ class MemoryStore(ObjectStore, Deletion):
     repository_id = ""
 
     def __init__(self, records: Records) -> None:
+        self.clock = NOW
         self.rows = dict(records.rows)
         self._references = [
             StoredReference(name=name, pointer=pointer, deleted=deleted, previous=previous_pointers(before or b""))
@@ -37,7 +41,7 @@ class MemoryStore(ObjectStore, Deletion):
         pass
 
     def now(self) -> int:
-        return NOW
+        return self.clock
 
     def counts(self) -> Mapping[str, int]:
         return dict.fromkeys((kind for kind, *_ in self.rows.values()), 1)
@@ -157,6 +161,18 @@ class World:
                 waiting += self.names.get(id_, ())
         rows = self.records.rows
         return {id_ for id_ in self.names if id_ not in needed and rows[id_][0] in KNOWN}
+
+
+@pytest.mark.parametrize(("ours", "gone"), [(NOW + DAY, 0), (NOW - DAY, 0), (NOW + 2 * DAY, 1)])
+def test_s08_the_earlier_of_both_clocks_counts(ours: int, gone: int) -> None:
+    records = Records(stamp=NOW - DAY // 2)
+    records.add("s", message((7, message((1, "text"), (2, 1), (54, "dead")))))
+    records.finish()
+    store = MemoryStore(records)
+    store.clock = NOW + 2 * DAY if gone else NOW
+    clock = datetime.fromtimestamp(ours / 1_000_000, UTC)
+    report = clean_store(store, InternalGcParameters(), tell=lambda *_: None, clock=lambda: clock).report
+    assert gone == report.total("purged").records
 
 
 @settings(max_examples=300, deadline=None)

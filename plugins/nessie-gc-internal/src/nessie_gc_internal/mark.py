@@ -47,18 +47,19 @@ Roots = dict[bytes, "bytes | str"]
 class Mark:
     """The ids of live records, all of them and no others, in memory: some 100 bytes each."""
 
-    def __init__(self, store: ObjectStore, cutoff: int, *, tell: Callable[[int], None]) -> None:
+    def __init__(self, store: ObjectStore, cutoff: int, kinds: Iterable[str], *, tell: Callable[[int], None]) -> None:
         """Takes the store.
 
         Args:
             store: an open store.
             cutoff: records with a later stamp are too young, in microseconds since the epoch.
+            kinds: the kinds of records that it has; those that are written later are too young to go.
             tell: told how many records were read.
         """
         self._store = store
         self._cutoff = cutoff
         self._tell = tell
-        self._has_related = bool(RELATED & store.counts().keys())  # those that are written later are too young to go
+        self._has_related = bool(RELATED & set(kinds))
         self._in_creation: tuple[object, Roots] = (None, {})
         self._welcome: Roots = {}
         self.live: set[bytes] = set(SINGLETONS) | {NO_COMMIT}

@@ -95,7 +95,8 @@ def clean_store(
     begun = time.monotonic()
     now = min(int(clock().timestamp() * 1_000_000), store.now())  # a clock that is ahead must not shorten the grace
     cutoff = now - int(parameters.referenced_grace.total_seconds() * 1_000_000)
-    mark = Mark(store, cutoff, tell=lambda done: tell("mark", done, None))
+    counts = store.counts()
+    mark = Mark(store, cutoff, counts, tell=lambda done: tell("mark", done, None))
     references = store.references()
     report = InternalGcReport(
         database=store.address,
@@ -110,7 +111,7 @@ def clean_store(
     report.phases["mark"] = time.monotonic() - begun
     unseen = UnseenContents(store, mark.contents) if parameters.contents else None
     purge = Purge(store, mark, _settings(parameters, cutoff, only), report, unseen)
-    _run(purge, report, lambda done: tell("purge", done, None))
+    _run(purge, report, lambda done: tell("purge", done, max(done, sum(counts.values()))))
     report.phases["purge"] = time.monotonic() - begun - report.phases["mark"]
     if unseen is not None:
         report.contents, report.contents_found = unseen.named(), unseen.count
