@@ -2,10 +2,12 @@
 
 The references are read in one statement, and everything that they reach is read after it. Nessie goes on meanwhile;
 what it does then is safe by the order in which it writes (the rule of Nessie's own ``cleanup-repository``,
-https://projectnessie.org/nessie-latest/repository-migration/ and https://github.com/projectnessie/nessie/issues/9401):
+https://github.com/projectnessie/nessie/pull/9401 and
+https://github.com/projectnessie/nessie/tree/main/versioned/storage/cleanup):
 
 - Records never change what they name (those that are replaced, entities and snapshots of the catalog service, name
-  nothing), so what a commit reaches is the same whenever it is looked at.
+  nothing), so what a commit reaches is the same whenever it is looked at. Only Nessie's admin tool changes commits, when
+  it imports a repository, which shows, or cuts a history, which only takes names away.
 - A record is written before anything names it: contents and indexes before or with their commit, a commit before the
   reference moves to it. Writing a record that exists sets its stamp ("referenced"). So whatever becomes needed after
   the references were read was written after that time, or was live already, and its stamp is newer than the grace
@@ -13,7 +15,7 @@ https://projectnessie.org/nessie-latest/repository-migration/ and https://github
 - The exception is a client that points a reference at an old commit that nothing reached, or that merges from one: it
   writes no old record again. So the references are read again within every deletion, and heads that were not seen are
   walked first (S9). Only that client's request itself, between its look at the commit and the move of the reference,
-  can still lose the race; the grace period is for it.
+  can still lose the race.
 
 A record that is too young keeps what it names, as long as it is too young. Nessie's tool does not: it would leave a
 branch that was deleted yesterday with its newest commits and without their parents. And where a reference pointed
