@@ -6,6 +6,15 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 
+from nessie_gc_internal import (
+    InternalGc,
+    InternalGcPlan,
+    InternalGcReport,
+    KindTally,
+    RecordTally,
+    UnseenContent,
+)
+
 from generating.data import fields_of_report
 from generating.text import attribute_docs, code, markdown, member_parts, signature, table
 from nessie_gc_core.api import (
@@ -68,6 +77,12 @@ CLASSES = (
     WhatIfReport,
     EndedStates,
     EndedState,
+    InternalGc,
+    InternalGcPlan,
+    InternalGcReport,
+    KindTally,
+    RecordTally,
+    UnseenContent,
     CheckResult,
     LiveSetService,
     LiveSetDetails,

@@ -69,7 +69,8 @@ What follows from the class:
 - **`Parameters`** become options of the command, keys of the configuration file, variables, and keywords of
   `Collector.run`. Do not declare a parameter that has the name of a [setting](python.md#settings): the settings of
   repository, store and plugins come with every service.
-- **`uses_files = False`** leaves out the options about engine and files, `uses_engine = False` those about the engine.
+- **`uses_files = False`** leaves out the options about engine and files, `uses_engine = False` those about the engine,
+  `uses_repository = False` all of these and those about repository and live-set store.
 - **The report** is printed as JSON with `--json`, else as one line for each key; one with a method `__rich__` is
   printed by Rich. Its `exit_code` is that of the command.
 - **The run** that it is given has the `repository`, the `store` and the `engine`, each opened on first use; see
@@ -120,6 +121,8 @@ def _service(name: str, service: AnyService) -> str:
 
 
 def _needs(service: AnyService) -> str:
+    if not service.uses_repository:
+        return "Needs neither a repository nor a live-set store nor an engine."
     if not service.uses_files:
         return "Needs no engine."
     return "Reads or deletes files, so it needs an engine." if service.uses_engine else "Reads files without an engine."
@@ -151,6 +154,8 @@ UNITS = {
     "max_deletes": "files",
     "max_deletes_per_location": "files",
     "min_depth": "path elements",
+    "purge_batch_size": "records",
+    "purge_rate": "records per second",
     "seen_count": "runs",
 }
 """Units of parameters that are plain numbers."""

@@ -23,12 +23,13 @@ def service_commands(services: Iterable[AnyService]) -> list[GcCommand]:
 
 def _command(service: AnyService) -> GcCommand:
     parameters = options_of(service.Parameters)
+    lake = (*options.REPOSITORY, *options.STORE) if service.uses_repository else ()
     engine = options.ENGINE if service.uses_engine else ()
-    files = (*options.FILES, *engine) if service.uses_files else ()
+    files = (*options.FILES, *engine) if service.uses_files and service.uses_repository else ()
     return GcCommand(
         service.name,
         _runner(service),
-        (*options.REPOSITORY, *options.STORE, *parameters, *files, *options.PLUGINS, *options.REPORT),
+        (*lake, *parameters, *files, *options.PLUGINS, *options.REPORT),
         help=_help_of(service),
         aliases=service.aliases,
     )
@@ -53,8 +54,9 @@ def _runner(service: AnyService) -> Callable[[Call], int]:
 def _run(service: AnyService, call: Call) -> Report:
     session, given = call.session, call.given()
     parameters = given.settings(service.Parameters)
-    check_store_lasts(call, needed=service.lasting_store)
-    session.in_memory = is_in_memory(call)
+    if service.uses_repository:
+        check_store_lasts(call, needed=service.lasting_store)
+        session.in_memory = is_in_memory(call)
     with (
         show_progress(session.console, quiet=session.quiet) as progress,
         Collector.from_given(given, plugins=installed(), progress=progress) as collector,

@@ -34,6 +34,8 @@ class Service(ABC, Generic[RunT]):
     """More names of its command."""
     Parameters: ClassVar[type[ConnectorOptions]]
     """Its parameters, declared with ``@options``; those that the settings of a run have are not among them."""
+    uses_repository: ClassVar[bool] = True
+    """Whether it works with a repository and a live-set store; else with something of its own, and with no files."""
     uses_files: ClassVar[bool] = True
     """Whether it reads or deletes files."""
     uses_engine: ClassVar[bool] = True

@@ -5,7 +5,7 @@ The larger one has ``--times`` as many appends, or tables with ``--more-tables``
 beside the floor: the time in which everything is read once and nothing else is done. Every run is a whole process.
 Runs are dry but for the last one on the smaller lake of a disk, which deletes. The exit code is 1 where a run named
 other files than the dead ones; how long anything took never fails. ``python -m benchmark identify`` measures
-``identify-unreferenced`` instead, ``python -m benchmark autotag`` measures ``autotag``.
+``identify-unreferenced`` instead, and so on for each command in ``OTHERS``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pathlib import Path
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
-from benchmark import autotag, identify
+from benchmark import autotag, identify, internal
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
 from benchmark.showing import show, write_artifact
 from nessie_gc_core.testing.servers import NessieServer, S3Server
 
-OTHERS = {"autotag": autotag.main, "identify": identify.main}
+OTHERS = {"autotag": autotag.main, "identify": identify.main, "internal": internal.main}
 """Benchmarks of other commands, by the word that asks for them."""
 
 

@@ -9,7 +9,8 @@ A comment directly above a block says how it is treated:
 ``<!-- exit N -->``
     The last command ends with this exit code.
 
-``<!-- with a lake -->`` anywhere on a page: its commands run beside a Nessie server with a small lake.
+``<!-- with a lake -->`` anywhere on a page: its commands run beside a Nessie server with a small lake;
+``<!-- with Nessie's database -->``: beside the database of a Nessie server with a deleted branch.
 """
 
 from __future__ import annotations
@@ -103,6 +104,11 @@ def blocks(page: Path) -> list[Block]:
 def wants_lake(page: Path) -> bool:
     """Whether the page's commands need a server with a lake."""
     return "<!-- with a lake -->" in page.read_text(encoding="utf-8")
+
+
+def wants_database(page: Path) -> bool:
+    """Whether the page's commands need a database that a Nessie has filled."""
+    return "<!-- with Nessie's database -->" in page.read_text(encoding="utf-8")
 
 
 def is_run(page: Path) -> bool:

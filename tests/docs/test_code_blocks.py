@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 import pytest
-from docs.pages import DOCS, NO_CODE, ROOT, Block, blocks, is_run, name_of, pages, wants_lake
-from docs.servers import small_lake
+from docs.pages import DOCS, NO_CODE, ROOT, Block, blocks, is_run, name_of, pages, wants_database, wants_lake
+from docs.servers import nessie_database, small_lake
 
 from nessie_gc_core.cli.main import cli
 
@@ -81,6 +81,9 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, environment:
     if wants_lake(page):
         with small_lake(tmp_path) as uri:
             _run(page, tmp_path, {**environment, "NESSIE_GC_URI": uri, "NESSIE_GC_ENGINE": "local"})
+    elif wants_database(page):
+        with nessie_database(tmp_path) as url:
+            _run(page, tmp_path, {**environment, "NESSIE_GC_NESSIE_JDBC_URL": url})
     else:
         _run(page, tmp_path, environment)
 

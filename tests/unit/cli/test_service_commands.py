@@ -16,6 +16,7 @@ from nessie_gc_core import ConnectorOptions, hookimpl, option, options
 from nessie_gc_core.api import Run as ServiceRun
 from nessie_gc_core.cli.command import GcCommand
 from nessie_gc_core.cli.main import Program
+from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.connectors import AnyService, Service
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.plugins import PluginRegistry, installed
@@ -115,6 +116,36 @@ def test_its_help_is_its_docstring_and_it_has_no_option_that_it_does_not_use(pro
     assert "--engine" not in printed and "--iceberg" not in printed
     assert "-n, --at-least INTEGER RANGE" in printed
     assert "(PT1S)" in printed
+
+
+def test_a_service_that_works_on_something_of_its_own_has_no_option_about_repository_store_or_files() -> None:
+    alone = type("Alone", (CountReferences,), {"uses_repository": False, "uses_files": True})
+    (command,) = service_commands([alone])
+    sections = {section for option in command.params if (section := getattr(option, "section", ""))}
+    assert {"Plugins", "Everywhere"} == sections
+
+
+def test_it_runs_where_no_store_could_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Alone(CountReferences):
+        uses_repository: ClassVar[bool] = False
+        name: ClassVar[str] = "alone"
+        aliases: ClassVar[tuple[str, ...]] = ()
+
+        def run(self, run: ServiceRun) -> Counted:
+            return Counted([], 0)
+
+    class Brings:
+        @hookimpl
+        def nessie_gc_register_service(self) -> AnyService:
+            return Alone
+
+    monkeypatch.setenv("NESSIE_GC_INMEMORY", "true")
+    installed().register(Brings(), name="alone")
+    try:
+        code, _ = invoke(Program([]), "alone")
+    finally:
+        installed().unregister("alone")
+    assert 0 == code
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,180 @@
+"""Goes through all records, counts them, and deletes those that nothing needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence, Set
+from contextlib import closing
+from dataclasses import dataclass
+
+from nessie_gc_internal.kinds import CONTENT_ID_SPACE, NAMES, UNIQUE_ID, VALUE, kind_name
+from nessie_gc_internal.mark import Mark
+from nessie_gc_internal.objects import unique_id_space
+from nessie_gc_internal.report import InternalGcReport
+from nessie_gc_internal.store import Deleted, ObjectRow, ObjectStore
+from nessie_gc_internal.unseen import UnseenContents
+from nessie_gc_internal.wire import FormatError
+
+VALUES_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeSettings:
+    """What is deleted, and how."""
+
+    cutoff: int
+    """Records with a later stamp stay, in microseconds since the epoch."""
+    dry_run: bool
+    purge_unstamped: bool
+    batch_size: int
+    """Records in one transaction."""
+    rate: int | None = None
+    """The most records in a second."""
+    only: Set[bytes] | None = None
+    """Ids outside of which nothing is deleted; ``None``: there is no such limit."""
+
+
+class Purge:
+    """One pass over the records of a repository."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        mark: Mark,
+        settings: PurgeSettings,
+        report: InternalGcReport,
+        unseen: UnseenContents | None = None,
+    ) -> None:
+        """Takes what was marked, the report that it counts in, and what gathers contents, where somebody asks."""
+        self._store = store
+        self._mark = mark
+        self._settings = settings
+        self._report = report
+        self._unseen = unseen
+        self._values: list[ObjectRow] = []
+        self.found: set[bytes] = set()
+        """In a dry run, the ids that would be deleted."""
+
+    def run(self, *, tell: Callable[[int], None]) -> None:
+        """Does it.
+
+        Args:
+            tell: told how many records were looked at.
+
+        Raises:
+            NessieGcError: the database cannot be used, or something newly live is missing or not understood.
+        """
+        batch: list[ObjectRow] = []
+        with closing(self._candidates(tell)) as candidates:
+            for row in candidates:
+                batch.append(row)
+                if len(batch) == self._settings.batch_size:
+                    self._end(batch)
+                    batch = []
+        self._end(batch)
+
+    def _candidates(self, tell: Callable[[int], None]) -> Generator[ObjectRow]:
+        """The rows that nothing needs and that are old enough; all others are counted."""
+        with closing(self._store.scan()) as rows:
+            for number, row in enumerate(rows, start=1):
+                if self._is_candidate(row):
+                    yield row
+                if not number % 10_000:
+                    tell(number)
+        tell(self._report.total("scanned").records)
+
+    def _is_candidate(self, row: ObjectRow) -> bool:
+        tally, settings = self._report.tally(kind_name(row.kind)), self._settings
+        tally.scanned.add(row.size)
+        if row.id in self._mark.live:
+            tally.live.add(row.size)
+            return False
+        if row.kind == VALUE and self._unseen is not None:
+            self._values.append(row)
+            if len(self._values) == VALUES_AT_ONCE:
+                self._look_at_values()
+        if row.kind not in NAMES:
+            tally.unknown.add(row.size)
+        elif row.id in self._mark.kept or (row.referenced or 0) > settings.cutoff:
+            tally.too_young.add(row.size)
+        elif not row.referenced and not settings.purge_unstamped:
+            tally.unstamped.add(row.size)
+        else:
+            return True
+        return False
+
+    def _end(self, batch: list[ObjectRow]) -> None:
+        """Counts and deletes some rows."""
+        self._look_at_values()
+        rows = self._planned(self._understood(batch))
+        if not rows:
+            return
+        for row in rows:
+            self._report.tally(kind_name(row.kind)).unreferenced.add(row.size)
+        if self._settings.dry_run:
+            self.found.update(row.id for row in rows)
+            return
+        begun = time.monotonic()
+        self._count(rows, self._delete(rows))
+        if self._settings.rate is not None:
+            time.sleep(max(0.0, len(rows) / self._settings.rate - (time.monotonic() - begun)))
+
+    def _look_at_values(self) -> None:
+        """Names the contents that no live commit sees, before their states are deleted."""
+        if self._unseen is not None:
+            self._unseen.add(self._values)
+        self._values = []
+
+    def _understood(self, rows: list[ObjectRow]) -> list[ObjectRow]:
+        """The rows without unique ids that are not of contents: nobody knows what they are for."""
+        ids = [row.id for row in rows if row.kind == UNIQUE_ID]
+        others = {record.id for record in self._store.fetch(ids) if not _is_of_content(record.data)} if ids else set()
+        understood = []
+        for row in rows:
+            if row.id in others:
+                self._report.tally(kind_name(row.kind)).unknown.add(row.size)
+            else:
+                understood.append(row)
+        return understood
+
+    def _planned(self, rows: list[ObjectRow]) -> list[ObjectRow]:
+        """The rows that the plan has, where there is one."""
+        only = self._settings.only
+        if only is None:
+            return rows
+        for row in rows:
+            if row.id not in only:
+                self._report.tally(kind_name(row.kind)).not_planned.add(row.size)
+        return [row for row in rows if row.id in only]
+
+    def _delete(self, rows: Sequence[ObjectRow]) -> Deleted:
+        """Deletes what is not reached from references as they are now (S9).
+
+        References that moved are walked without the lock first, for that may take long, and under it the second time,
+        so that a busy writer cannot put the deletion off for ever.
+        """
+        with self._store.deletion() as deletion:
+            if not (moved := self._mark.unseen(deletion.references())):
+                return deletion.delete(rows)
+        self._mark.from_references(moved)
+        with self._store.deletion() as deletion:
+            while moved := self._mark.unseen(deletion.references()):
+                self._mark.from_references(moved)
+            return deletion.delete([row for row in rows if not self._mark.keeps(row.id)])
+
+    def _count(self, rows: Sequence[ObjectRow], outcome: Deleted) -> None:
+        for row in rows:
+            tally = self._report.tally(kind_name(row.kind))
+            if row.id in outcome.deleted:
+                tally.purged.add(row.size)
+            elif row.id in outcome.changed or self._mark.keeps(row.id):
+                tally.referenced_again.add(row.size)
+            else:
+                tally.already_gone.add(row.size)
+
+
+def _is_of_content(data: bytes) -> bool:
+    try:
+        return unique_id_space(data) == CONTENT_ID_SPACE
+    except FormatError:
+        return False
