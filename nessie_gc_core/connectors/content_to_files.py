@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import ReachableFile, StoredNames
+from nessie_gc_core.model.manifests import Manifest
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 
@@ -153,6 +154,21 @@ class SupportsTableMetadata(Protocol):
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.
+        """
+
+
+@runtime_checkable
+class SupportsManifests(Protocol):
+    """A reader that says what the manifest list of a snapshot says of its manifests, and opens none of them."""
+
+    def manifests(self, version: ContentVersion) -> Iterator[Manifest]:
+        """The manifests of one snapshot, in the order of the list; none where the content is no table.
+
+        It is the snapshot that the version names; where it names none, the metadata's own current one.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`; the manifest list counts as
+                metadata.
         """
 
 

@@ -13,6 +13,7 @@ from nessie_gc_core.model.live_sets import (
     SweepStep,
     SweepStepState,
 )
+from nessie_gc_core.model.manifests import Manifest, ManifestContent, PartitionRange
 from nessie_gc_core.model.policies import CutoffPolicy, Reach, ReferencePolicies
 from nessie_gc_core.model.repository import (
     ICEBERG_SNAPSHOT,
@@ -49,9 +50,12 @@ __all__ = [
     "LiveSet",
     "LiveSetStatus",
     "LogEntry",
+    "Manifest",
+    "ManifestContent",
     "Operation",
     "OperationKind",
     "Outcome",
+    "PartitionRange",
     "Reach",
     "ReachableFile",
     "RefType",

@@ -6,7 +6,7 @@ import functools
 import io
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,6 +20,8 @@ _ENCRYPTED_MAGIC = b"AGS1"
 _SYNC_BYTES = 16
 
 Schema = Mapping[str, object]
+Record = Mapping[str, object]
+"""A record by the names of its fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,32 @@ def read_rows(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[R
         raise UnreadableFileError(path, _reason(data, error)) from error
 
 
+def read_records(path: str, data: bytes) -> list[Record]:
+    """All records of an Avro file with all of their fields.
+
+    Args:
+        path: Names the file in errors.
+        data: The whole file.
+
+    Raises:
+        UnreadableFileError: it is no Avro file, is cut off or damaged, or has a codec that is not known.
+    """
+    try:
+        container = check_container(data)
+        return _checked(container, fastavro.reader(io.BytesIO(data)))
+    except Exception as error:  # decoders raise anything on damaged bytes
+        raise UnreadableFileError(path, _reason(data, error)) from error
+
+
+def _checked(container: Container, reader: Iterable[object]) -> list[Record]:
+    """All records, as many as the blocks announce."""
+    records = [cast("Record", record) for record in reader]
+    expected = sum(count for count, _, _ in container.blocks)
+    if len(records) != expected:
+        raise ValueError(f"it has {len(records)} records where its blocks announce {expected}")
+    return records
+
+
 def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
     if container.codec not in (b"null", b"deflate"):
         raise NotProjectable("the codec")
@@ -67,10 +95,7 @@ def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]
 
 def _read_thoroughly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
     reader_schema = dict(_reader_schema(container.schema, columns))
-    records = [cast("Mapping[str, object]", record) for record in fastavro.reader(io.BytesIO(data), reader_schema)]
-    expected = sum(count for count, _, _ in container.blocks)
-    if len(records) != expected:
-        raise ValueError(f"it has {len(records)} records where its blocks announce {expected}")
+    records = _checked(container, fastavro.reader(io.BytesIO(data), reader_schema))
     return [tuple([_value(record, column.name) for column in columns]) for record in records]
 
 
