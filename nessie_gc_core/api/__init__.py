@@ -6,11 +6,13 @@ Everything here is also in reach as ``from nessie_gc_core import Collector``.
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.collector import Collector
 from nessie_gc_core.api.iceberg import expire_snapshots, remove_orphan_files
+from nessie_gc_core.api.manifests import ManifestPlan
 from nessie_gc_core.api.plan import Plan
 from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.health.report import HealthReport
+from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.what_if import WhatIfReport
@@ -21,6 +23,8 @@ __all__ = [
     "ExpiryReport",
     "GcReport",
     "HealthReport",
+    "ManifestPlan",
+    "ManifestsReport",
     "Plan",
     "PurgeReport",
     "Run",

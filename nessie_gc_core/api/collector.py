@@ -14,6 +14,7 @@ from uuid import UUID
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import refuse_marking, told
 from nessie_gc_core.api.checks import run_checks
+from nessie_gc_core.api.manifests import ManifestPlan
 from nessie_gc_core.api.opening import open_choice, open_resources
 from nessie_gc_core.api.plan import Plan, refuse_dry_run
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -38,6 +39,8 @@ from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.health.service import HealthService
+from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
+from nessie_gc_core.services.manifests.service import RewriteManifestsService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters, part_of
@@ -238,6 +241,21 @@ class Collector(Closing):
         """
         found = self.deleting(ExpireSnapshotsParameters, parameters, delete=delete)
         return ExpireSnapshotsService(found).run(self.new_run())
+
+    def rewrite_manifests(self, catalog: str, **parameters: Any) -> ManifestPlan:
+        """Plans how manifests would follow the partitions of their tables; ``apply()`` of the plan then rewrites them.
+
+        Args:
+            catalog: the catalog of the Spark session that has the tables.
+            parameters: those of ``nessie-gc rewrite-manifests``, such as ``include`` or ``effort``.
+        """
+        opened = self._resources.opened
+        service = RewriteManifestsService(
+            self.parameters_of(RewriteManifestsParameters, {**told(parameters), "catalog": catalog})
+        )
+        planned = service.plan(self.new_run())
+        new_run = functools.partial(self._run_while, opened)
+        return ManifestPlan(report=planned.report, planned=planned, service=service, new_run=new_run)
 
     def health(self, **parameters: Any) -> HealthReport:
         """Says from metadata alone what is due at which table; takes the parameters of ``nessie-gc health``."""

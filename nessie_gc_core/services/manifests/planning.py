@@ -157,7 +157,8 @@ class ManifestPlanner:
         least = max(self._rules.fewer, math.ceil(self._rules.fewer_share * len(group.manifests)))
         if group.fewer >= least or len(chosen & found.crowded) > 1 or chosen & found.large:
             return None
-        return f"it would leave {group.fewer:,} manifests less, and this effort begins at {least:,}"
+        said = f"of {len(group.manifests):,} {group.content.value} manifests of spec {group.spec_id}, {group.fewer:,}"
+        return f"{said} would be saved, and effort {self.effort.value} begins at {least:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
