@@ -26,8 +26,14 @@ def predicate_of(jvm: Any, chosen: Any) -> Any:
 
 def is_java(error: BaseException, names: Sequence[str]) -> bool:
     """Whether an error is one of Java, of one of some classes."""
-    raised = getattr(error, "java_exception", None)
+    raised = raised_by(error)
     return raised is not None and raised.getClass().getName() in names
+
+
+def raised_by(error: BaseException) -> Any:
+    """What Java raised; ``None`` where the error is one of Python. PySpark has classes of its own for some of it."""
+    found = getattr(error, "java_exception", None)
+    return getattr(error, "_origin", None) if found is None else found
 
 
 class IcebergClasses:
@@ -44,7 +50,7 @@ class IcebergClasses:
 
     def is_certain_failure(self, error: BaseException) -> bool:
         """Whether Iceberg itself says of a failed commit that it was not made, so that it cleans up after it (S19)."""
-        raised = getattr(error, "java_exception", None)
+        raised = raised_by(error)
         return raised is not None and bool(self._named("exceptions.CleanableFailure").isInstance(raised))
 
     def _named(self, name: str) -> Any:
@@ -53,7 +59,7 @@ class IcebergClasses:
 
 def one_line_of(error: BaseException) -> str:
     """What was raised, in one line without the name of the call."""
-    raised = getattr(error, "java_exception", None)
+    raised = raised_by(error)
     if raised is None:
         return one_line(error) if isinstance(error, Exception) else type(error).__name__
     said = (raised.getMessage() or raised.getClass().getName()).strip().splitlines()

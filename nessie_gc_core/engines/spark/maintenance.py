@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from nessie_gc_core.engines.spark.java import IcebergClasses, is_java, one_line_of, predicate_of, strings
+from nessie_gc_core.engines.spark.java import IcebergClasses, is_java, one_line_of, predicate_of, raised_by, strings
 from nessie_gc_core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 TARGET_SIZE = "commit.manifest.target-size-bytes"
 _DEFAULT_TARGET = 8 << 20
-_ROW_LINEAGE = 3
 _GONE = (
     "org.apache.spark.sql.catalyst.analysis.NoSuchTableException",
     "org.apache.iceberg.exceptions.NoSuchTableException",
 )
-_CHANGED = ("org.apache.iceberg.exceptions.CommitFailedException", "org.apache.iceberg.exceptions.ValidationException")
+_CHANGED = (
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    "org.apache.iceberg.exceptions.ValidationException",
+    *_GONE,
+)
 _PACKAGE = "org.apache.iceberg."
 
 
@@ -54,6 +57,8 @@ class SparkMaintenance(Maintenance):
             )
         with Refusals(f"open the catalog {shown!r}"):
             self._catalog: Any = self._session.sessionState().catalogManager().catalog(catalog)
+            if not self._catalog.getClass().getName().startswith(_PACKAGE):
+                raise ConfigurationError(f"the catalog {shown!r} of the Spark session is none of Iceberg")
             self._iceberg = IcebergClasses(self._jvm, self._catalog)
             self._loses_row_ids = "firstRowId" not in self._iceberg.methods("spark.SparkContentFile")
 
@@ -188,7 +193,7 @@ class Refusals:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         """Ends."""
-        if error is None or not type(error).__module__.startswith("py4j"):
+        if error is None or raised_by(error) is None:
             return
         kind = CommitConflictError if is_java(error, _CHANGED) else TableError
         raise kind(f"cannot {self._what}: {one_line_of(error)}") from error

@@ -157,10 +157,10 @@ def with_verdict(report: ReorganizedTable, groups: Sequence[ManifestGroup]) -> R
     """What is said of a table of which this would be rewritten."""
     chosen = [group for group in groups if group.chosen]
     if not chosen:
-        reasons = dict.fromkeys(group.reason for group in groups if group.reason is not None)
-        left_alone = _NEW_IDS in reasons
-        outcome = Reorganized.LEFT_ALONE if left_alone else Reorganized.NOT_WORTH_IT
-        return replace(report, outcome=outcome, reason=_NEW_IDS if left_alone else "; ".join(map(str, reasons)))
+        reasons = [group.reason for group in groups]  # those with the most manifests first
+        if _NEW_IDS in reasons:
+            return replace(report, outcome=Reorganized.LEFT_ALONE, reason=_NEW_IDS)
+        return replace(report, outcome=Reorganized.NOT_WORTH_IT, reason=next(iter(reasons), _FEW))
     rewritten = sum(len(group.chosen) for group in chosen)
     kept = (report.manifests or 0) - rewritten
     return replace(

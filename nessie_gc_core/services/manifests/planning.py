@@ -157,8 +157,9 @@ class ManifestPlanner:
         least = max(self._rules.fewer, math.ceil(self._rules.fewer_share * len(group.manifests)))
         if group.fewer >= least or len(chosen & found.crowded) > 1 or chosen & found.large:
             return None
-        said = f"of {len(group.manifests):,} {group.content.value} manifests of spec {group.spec_id}, {group.fewer:,}"
-        return f"{said} would be saved, and effort {self.effort.value} begins at {least:,}"
+        return (
+            f"it would save {group.fewer:,} of {len(group.manifests):,} manifests, and this effort begins at {least:,}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
