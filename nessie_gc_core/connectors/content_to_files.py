@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import ReachableFile, StoredNames
-from nessie_gc_core.model.manifests import Manifest
+from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 
@@ -159,7 +159,7 @@ class SupportsTableMetadata(Protocol):
 
 @runtime_checkable
 class SupportsManifests(Protocol):
-    """A reader that says what the manifest list of a snapshot says of its manifests, and opens none of them."""
+    """A reader that says what manifests a snapshot has, by its manifest list, and what files a manifest names."""
 
     def manifests(self, version: ContentVersion) -> Iterator[Manifest]:
         """The manifests of one snapshot, in the order of the list; none where the content is no table.
@@ -169,6 +169,16 @@ class SupportsManifests(Protocol):
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`; the manifest list counts as
                 metadata.
+        """
+
+    def entries(self, manifest: Manifest) -> Iterator[FileEntry]:
+        """The live files that a manifest names, in its order.
+
+        Args:
+            manifest: one that :meth:`manifests` gave; what its entries do not say themselves is inherited from it.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.expand`.
         """
 
 

@@ -13,7 +13,7 @@ from nessie_gc_core.model.live_sets import (
     SweepStep,
     SweepStepState,
 )
-from nessie_gc_core.model.manifests import Manifest, ManifestContent, PartitionRange
+from nessie_gc_core.model.manifests import FileEntry, Manifest, ManifestContent, PartitionRange
 from nessie_gc_core.model.policies import CutoffPolicy, Reach, ReferencePolicies
 from nessie_gc_core.model.repository import (
     ICEBERG_SNAPSHOT,
@@ -44,6 +44,7 @@ __all__ = [
     "DeleteStatus",
     "DeletionCaps",
     "FileDeletion",
+    "FileEntry",
     "FileKind",
     "FileReference",
     "LeaseHolder",

@@ -1,4 +1,4 @@
-"""Manifests of one snapshot of an Iceberg table, as its manifest list describes them."""
+"""Manifests of one snapshot of an Iceberg table, as its manifest list describes them, and the files that they name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from nessie_gc_core.model.files import FileKind
 
 PartitionValue: TypeAlias = bool | int | float | str | bytes
 """A partition value as Iceberg stores it: dates are days, times and timestamps their unit since midnight or the epoch,
@@ -73,3 +75,32 @@ class Manifest:
     def is_counted(self) -> bool:
         """Whether its list says how many entries it has, without which Iceberg does not rewrite it."""
         return self.files is not None and self.deleted_files is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One live file that a manifest names."""
+
+    path: str
+    """Raw location."""
+    kind: FileKind
+    """Data file, delete file or deletion vector."""
+    file_format: str
+    """Such as ``PARQUET``."""
+    size: int
+    """Size in bytes; of a deletion vector, that of the whole Puffin file."""
+    records: int
+    """How many records it has; of a deletion vector, how many it deletes."""
+    spec_id: int
+    """The partition spec."""
+    partition: tuple[PartitionValue | None, ...] = ()
+    """The value of each field of the spec, in its order: files with one spec and one tuple are of one partition."""
+    sequence_number: int = 0
+    """Data sequence number: equality deletes apply to data files with a smaller one, position deletes to those with
+    one that is not greater. 0 in format version 1."""
+    referenced_data_file: str | None = None
+    """The only data file to which deletes apply; ``None``: the file does not say."""
+    content_offset: int | None = None
+    """Where a deletion vector begins in its Puffin file, in bytes."""
+    content_size: int | None = None
+    """Size of a deletion vector in bytes."""

@@ -13,10 +13,11 @@ from uuid import uuid4
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import SafetyError, UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
-from nessie_gc_core.model.manifests import Manifest
+from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.work import Traffic
+from nessie_gc_iceberg_files.entries import live_entries
 from nessie_gc_iceberg_files.fewer_snapshots import encoded, next_name, without_snapshots
 from nessie_gc_iceberg_files.manifest_lists import described
 from nessie_gc_iceberg_files.manifests import live_files, manifests
@@ -187,6 +188,12 @@ class IcebergContentToFiles(ContentToFiles):
                 yield from described(file.path, self._reader.read(file.path), types)
             else:
                 yield Manifest(path=file.path, length=0)
+
+    def entries(self, manifest: Manifest) -> Iterator[FileEntry]:
+        """The live entries of a manifest."""
+        length = manifest.length or None
+        data = self._whole(ReachableFile(path=manifest.path, kind=FileKind.MANIFEST, length=length))
+        yield from live_entries(manifest, data)
 
     def write_without(
         self, version: ContentVersion, snapshot_ids: Collection[int], *, folder: str, now: datetime

@@ -53,7 +53,7 @@ def _specs(fields: Mapping[str, object]) -> Iterator[tuple[int, list[Mapping[str
         spec_id = spec.get("spec-id")
         if isinstance(spec_id, int):
             yield spec_id, _objects(spec.get("fields"))
-    if "partition-specs" not in fields:
+    if "partition-specs" not in fields and "partition-spec" in fields:
         yield 0, _objects(fields.get("partition-spec"))
 
 
