@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.server]
 
 @pytest.fixture
 def collector(spark: SparkSession) -> Collector:
-    return Collector(spark=spark, repository="memory")
+    return Collector(spark=spark)
 
 
 @pytest.fixture

@@ -54,14 +54,14 @@ class RewriteManifestsService(Service[Run]):
 
     def plan(self, run: Run) -> PlannedManifests:
         """Says what would be rewritten; writes nothing."""
-        started, maintenance = run.elapsed(), self._maintenance(run)
+        maintenance, started = self._maintenance(run), run.elapsed()  # a session that has to start first does not count
         tables = sorted(planned_tables(run, maintenance, self.parameters), key=lambda table: table.report.table)
         reports = [table.report for table in tables]
         return PlannedManifests(report=self._report(reports, run.elapsed() - started, dry_run=True), tables=tables)
 
     def apply(self, run: Run, planned: PlannedManifests) -> ManifestsReport:
         """Rewrites what was planned, as far as it is still there; never more."""
-        started, maintenance = run.elapsed(), self._maintenance(run)
+        maintenance, started = self._maintenance(run), run.elapsed()
         tables: list[ReorganizedTable] = []
         with OpenConnectors(run.choice) as connectors:
             look = TableLook(maintenance=maintenance, parameters=self.parameters, connectors=connectors)
