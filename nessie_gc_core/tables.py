@@ -42,7 +42,13 @@ class Maintenance(ABC):
 
     @abstractmethod
     def rewrite_manifests(
-        self, table: CurrentTable, manifests: Mapping[int, Set[str]], *, target_bytes: int, summary: Mapping[str, str]
+        self,
+        table: CurrentTable,
+        manifests: Mapping[int, Set[str]],
+        *,
+        target_bytes: int,
+        summary: Mapping[str, str],
+        placed: Mapping[str, int] | None = None,
     ) -> CurrentTable:
         """Rewrites some manifests of a table into others that follow its partitions, all in one commit.
 
@@ -53,6 +59,8 @@ class Maintenance(ABC):
             manifests: partition spec ids with the raw paths of manifests of that spec.
             target_bytes: the size of new manifests.
             summary: what the summary of the new snapshot says beside Iceberg's own words.
+            placed: raw paths of all data files of these manifests, each with the number of its new manifest: they are
+                dealt out by the driver, which keeps the row ids; ``None``: the engine deals them out.
 
         Returns:
             The state after it.

@@ -130,19 +130,34 @@ def test_a_branch_of_nessie_is_chosen_and_no_other_changes(
 
 # ---- format version 3 ---------------------------------------------------------------------------------
 def test_rows_of_format_version_3_keep_their_ids(plain: Stage, plan: Callable[..., ManifestPlan]) -> None:
+    """With an Iceberg whose Spark action gives them new ones (before 1.11.1), and with any other."""
     write_evolved(plain.sql, "{t}", 3)
     query = "SELECT id, p, _row_id, _last_updated_sequence_number FROM {t} ORDER BY id"
-    before, there = plain.sql(query).collect(), manifests(plain)
-    loses_row_ids = "firstRowId" not in IcebergClasses(plain.spark._jvm, plain.java()).methods("spark.SparkContentFile")
+    before, snapshots = plain.sql(query).collect(), plain.snapshots()
 
-    done = only(plan(effort="high").apply())
+    done = only(plan().apply())
 
     assert before == plain.sql(query).collect()
-    assert loses_row_ids is any("1.11.1" in str(group.reason) for group in done.groups)
-    assert {ManifestContent.DELETES, *([] if loses_row_ids else [ManifestContent.DATA])} >= {
+    assert Reorganized.REWRITTEN is done.outcome
+    assert {ManifestContent.DATA, ManifestContent.DELETES} == {
         group.content for group in done.groups if group.rewritten
     }
-    assert len(there) >= len(manifests(plain))
+    assert (done.expected, done.expected) == (done.manifests_after, len(manifests(plain)))
+    assert {"replace"} == {each["summary"]["operation"] for each in plain.metadata()["snapshots"][len(snapshots) :]}
+    assert Reorganized.NOT_WORTH_IT is only(plan()).outcome
+
+
+def test_files_of_format_version_3_follow_their_partitions(plain: Stage, plan: Callable[..., ManifestPlan]) -> None:
+    plain.create(version=3, columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
+    plain.append(*(", ".join(f"({number}, {number})" for number in range(20)) for _ in range(4)))
+    before = plain.sql("SELECT id, _row_id FROM {t} ORDER BY 1, 2").collect()
+
+    done = only(plan(target_manifest_size="10KB", effort="high").apply())
+
+    assert before == plain.sql("SELECT id, _row_id FROM {t} ORDER BY 1, 2").collect()
+    assert (4.0, 1.0) == (done.overlap, done.overlap_after)
+    assert 4 == done.manifests_after
+    assert "commit.manifest.target-size-bytes" not in plain.metadata()["properties"]
 
 
 # ---- a plain catalog ----------------------------------------------------------------------------------

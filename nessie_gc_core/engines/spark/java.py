@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nessie_gc_core.model.text import one_line
@@ -22,6 +22,37 @@ def predicate_of(jvm: Any, chosen: Any) -> Any:
     type_ = invoke.MethodType.methodType(jvm.java.lang.Boolean.TYPE, class_.forName("java.lang.Object"))
     contains = invoke.MethodHandles.publicLookup().bind(chosen, "contains", type_)
     return invoke.MethodHandleProxies.asInterfaceInstance(class_.forName("java.util.function.Predicate"), contains)
+
+
+def clusters_of(jvm: Any, iceberg: IcebergClasses, placed: Mapping[str, int]) -> Any:
+    """A function of Java that gives a data file its number, and null to one that has none."""
+    class_, invoke = jvm.java.lang.Class, jvm.java.lang.invoke
+    object_, string = class_.forName("java.lang.Object"), class_.forName("java.lang.String")
+    numbers, separator = jvm.java.util.HashMap(), jvm.java.util.regex.Pattern.compile("\0")
+    by_number: dict[int, list[str]] = {}
+    for path, number in placed.items():
+        by_number.setdefault(number, []).append(path)
+    for number, paths in by_number.items():  # a call for each path would take long
+        constant = invoke.MethodHandles.constant(object_, number)
+        always = _function(jvm, invoke.MethodHandles.dropArguments(constant, 0, _types(jvm, object_)))
+        to_map = jvm.java.util.stream.Collectors.toMap(jvm.java.util.function.Function.identity(), always)
+        numbers.putAll(separator.splitAsStream("\0".join(paths)).collect(to_map))
+    lookup = invoke.MethodHandles.publicLookup()
+    location = lookup.findVirtual(iceberg.named("ContentFile"), "location", invoke.MethodType.methodType(string))
+    number_of = lookup.bind(numbers, "get", invoke.MethodType.methodType(object_, object_))
+    taken = number_of.asType(invoke.MethodType.methodType(object_, string))
+    return _function(jvm, invoke.MethodHandles.filterReturnValue(location, taken))
+
+
+def _function(jvm: Any, handle: Any) -> Any:
+    function = jvm.java.lang.Class.forName("java.util.function.Function")
+    return jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(function, handle)
+
+
+def _types(jvm: Any, type_: Any) -> Any:
+    types = jvm.java.util.ArrayList()
+    types.add(type_)
+    return types
 
 
 def is_java(error: BaseException, names: Sequence[str]) -> bool:
@@ -46,14 +77,15 @@ class IcebergClasses:
 
     def methods(self, name: str) -> frozenset[str]:
         """The names of the methods that a class declares itself."""
-        return frozenset(method.getName() for method in self._named(name).getDeclaredMethods())
+        return frozenset(method.getName() for method in self.named(name).getDeclaredMethods())
 
     def is_certain_failure(self, error: BaseException) -> bool:
         """Whether Iceberg itself says of a failed commit that it was not made, so that it cleans up after it (S19)."""
         raised = raised_by(error)
-        return raised is not None and bool(self._named("exceptions.CleanableFailure").isInstance(raised))
+        return raised is not None and bool(self.named("exceptions.CleanableFailure").isInstance(raised))
 
-    def _named(self, name: str) -> Any:
+    def named(self, name: str) -> Any:
+        """A class of the package ``org.apache.iceberg``."""
         return self._class.forName(f"org.apache.iceberg.{name}", False, self._loader)
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from nessie_gc_core.engines.spark.java import IcebergClasses, is_java, one_line_of, predicate_of, raised_by, strings
+from nessie_gc_core.engines.spark.java import (
+    IcebergClasses,
+    clusters_of,
+    is_java,
+    one_line_of,
+    predicate_of,
+    raised_by,
+    strings,
+)
 from nessie_gc_core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -114,6 +122,7 @@ class SparkMaintenance(Maintenance):
         *,
         target_bytes: int,
         summary: Mapping[str, str],
+        placed: Mapping[str, int] | None = None,
     ) -> CurrentTable:
         """One transaction, in which the target size stands in the table's properties for as long as Iceberg writes."""
         with Refusals(f"rewrite manifests of {self._named(table.name)}"):
@@ -125,8 +134,10 @@ class SparkMaintenance(Maintenance):
             resized = str(target_bytes) != (str(_DEFAULT_TARGET) if own is None else own)
             if resized:
                 transaction.updateProperties().set(TARGET_SIZE, str(target_bytes)).commit()
+            if placed:
+                self._cluster(loaded, transaction, frozenset().union(*manifests.values()), placed, summary)
             for spec_id, paths in sorted(manifests.items()):
-                self._rewrite(loaded, transaction.table(), spec_id, paths, summary)
+                self._rewrite(loaded, transaction.table(), spec_id, paths, summary, deletes_only=placed is not None)
             if resized:
                 update = transaction.updateProperties()
                 (update.remove(TARGET_SIZE) if own is None else update.set(TARGET_SIZE, own)).commit()
@@ -136,17 +147,45 @@ class SparkMaintenance(Maintenance):
             loaded.refresh()
             return _current(table.name, loaded)
 
-    def _rewrite(self, loaded: Any, table: Any, spec_id: int, paths: Set[str], summary: Mapping[str, str]) -> None:
+    def _rewrite(
+        self,
+        loaded: Any,
+        table: Any,
+        spec_id: int,
+        paths: Set[str],
+        summary: Mapping[str, str],
+        *,
+        deletes_only: bool,
+    ) -> None:
         """Has Iceberg write new manifests in place of some, in the transaction to which a table belongs."""
-        chosen = self._jvm.java.util.HashSet()
-        for manifest in loaded.currentSnapshot().allManifests(loaded.io()):
-            if manifest.path() in paths:
-                chosen.add(manifest)
+        snapshot = loaded.currentSnapshot()
+        there = snapshot.deleteManifests(loaded.io()) if deletes_only else snapshot.allManifests(loaded.io())
+        chosen = self._chosen(there, paths)
+        if chosen.isEmpty():
+            return
         action = self._jvm.org.apache.iceberg.spark.actions.SparkActions.get(self._session).rewriteManifests(table)
         action = action.specId(spec_id).rewriteIf(predicate_of(self._jvm, chosen))
         for name, value in summary.items():
             action = action.snapshotProperty(name, value)
         action.execute()
+
+    def _cluster(
+        self, loaded: Any, transaction: Any, paths: Set[str], placed: Mapping[str, int], summary: Mapping[str, str]
+    ) -> None:
+        """Has Iceberg's core do the same for data manifests of all specs, on the driver; rows keep their ids."""
+        chosen = self._chosen(loaded.currentSnapshot().dataManifests(loaded.io()), paths)
+        update = transaction.rewriteManifests().rewriteIf(predicate_of(self._jvm, chosen))
+        update = update.clusterBy(clusters_of(self._jvm, self._iceberg, placed))
+        for name, value in summary.items():
+            update = update.set(name, value)
+        update.commit()
+
+    def _chosen(self, manifests: Any, paths: Set[str]) -> Any:
+        chosen = self._jvm.java.util.HashSet()
+        for manifest in manifests:
+            if manifest.path() in paths:
+                chosen.add(manifest)
+        return chosen
 
     def _check_property(self, name: TableName, own: str | None) -> None:
         """The commit sets it to what it was: if somebody changes it at this moment, theirs has to stay."""

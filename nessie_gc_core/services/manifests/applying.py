@@ -53,7 +53,10 @@ class ManifestRewriter:
         assert target is not None  # it is known of every table that was planned
         effort = self.look.parameters.effort.value
         summary = {SUMMARY: self.service, "nessie-gc.effort": effort}
-        return self.maintenance.rewrite_manifests(current, planned.paths, target_bytes=target, summary=summary)
+        placed = self.look.placed(planned)
+        return self.maintenance.rewrite_manifests(
+            current, planned.paths, target_bytes=target, summary=summary, placed=placed
+        )
 
     def _again(self, planned: PlannedTable) -> PlannedTable:
         """The same manifests of the table as it is now, and never more than was planned."""

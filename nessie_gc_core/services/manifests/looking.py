@@ -18,6 +18,7 @@ from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.health.examination import manifests_of
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
+from nessie_gc_core.services.manifests.placing import MOST_FILES, can_be_placed, placed
 from nessie_gc_core.services.manifests.planning import ManifestGroup, ManifestPlanner, overlap_of, total
 from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
 from nessie_gc_core.services.run import Run
@@ -29,7 +30,10 @@ TARGET_SIZE = "commit.manifest.target-size-bytes"
 _DEFAULT_TARGET = 8 << 20
 _ROW_LINEAGE = 3
 _FEW = "its snapshot has no more than one manifest"
-_NEW_IDS = "the session's Iceberg would give its rows new ids (format version 3); Iceberg 1.11.1 or later keeps them"
+_NEW_IDS = (
+    f"more than {MOST_FILES:,} files of format version 3, whose rows the session's Iceberg would give new ids; "
+    "use Iceberg 1.11.1 or later"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +136,19 @@ class TableLook:
             assert isinstance(reader, SupportsManifests)
             return list(reader.manifests(version))
 
+    def placed(self, planned: PlannedTable) -> dict[str, int] | None:
+        """How the data files are dealt out, where Iceberg's Spark action would give their rows new ids; else nothing.
+
+        Raises:
+            UnreadableFileError: a manifest cannot be read.
+        """
+        current = planned.current
+        if current is None or current.format_version < _ROW_LINEAGE or not self.maintenance.loses_row_ids:
+            return None
+        with self.connectors.reader(ICEBERG_TABLE) as reader:
+            assert isinstance(reader, SupportsManifests)
+            return placed(planned.groups, reader.entries)
+
     def planned(
         self, current: CurrentTable, table: TableMetadata, manifests: Sequence[Manifest], nothing: ReorganizedTable
     ) -> PlannedTable:
@@ -141,7 +158,7 @@ class TableLook:
         planner = ManifestPlanner(effort=given.effort, priority=given.partition_priority, target_bytes=target)
         groups = planner.plan(manifests)
         if current.format_version >= _ROW_LINEAGE and self.maintenance.loses_row_ids:
-            groups = [_without_new_ids(group) for group in groups]
+            groups = groups if can_be_placed(groups) else [_without_data(group) for group in groups]
         report = replace(
             nothing,
             target_bytes=target,
@@ -217,7 +234,7 @@ def version_of(current: CurrentTable) -> ContentVersion:
     )
 
 
-def _without_new_ids(group: ManifestGroup) -> ManifestGroup:
+def _without_data(group: ManifestGroup) -> ManifestGroup:
     if group.content is ManifestContent.DELETES or not group.chosen:
         return group
     return replace(group, chosen=(), reason=_NEW_IDS)

@@ -193,9 +193,9 @@ class Problems:
         partitions = possible_partitions(boxes, math.inf if None in files else sum(filter(None, files)))
         needed = max(1.0, ideal_count(group.manifests, target) / partitions)
         allowed = None if times is None or rules.only_small else times * needed
-        found = measured(
-            boxes, allowed, [_writer(each, number in small) for number, each in enumerate(group.manifests)]
-        )
+        writers = [_writer(each, is_small=number in small) for number, each in enumerate(group.manifests)]
+        merged = ideal_count([group.manifests[number] for number in small], target)
+        found = measured(boxes, allowed, writers, merged)
         return cls(small=small, large=large, crowded=found.crowded, overlap=found.depth, boxes=boxes)
 
 
@@ -217,15 +217,11 @@ def _depths(manifests: Sequence[Manifest]) -> Iterator[tuple[int, float]]:
             yield len(known), measured(known).depth
 
 
-def _writer(manifest: Manifest, is_small: bool) -> object:
-    """What manifests have in common that count as one where ranges overlap.
-
-    What one rewrite wrote is in the order of its partitions as well as it can be; what is small goes into few others.
-    """
-    if is_small:
-        return None
-    is_rewritten = manifest.added_files == 0 and manifest.snapshot_id is not None
-    return manifest.snapshot_id if is_rewritten else manifest.path
+def _writer(manifest: Manifest, *, is_small: bool) -> object:
+    """What manifests have in common that one rewrite wrote, in the order of their partitions; ``None``: it is small."""
+    if manifest.added_files == 0 and manifest.snapshot_id is not None:
+        return manifest.snapshot_id
+    return None if is_small else manifest.path
 
 
 def _kind(manifest: Manifest) -> tuple[int, str]:

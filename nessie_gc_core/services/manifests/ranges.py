@@ -45,14 +45,17 @@ class Overlap:
     """The numbers of the manifests that have a place in common with more others than allowed."""
 
 
-def measured(boxes: Sequence[Box], allowed: float | None = None, writers: Sequence[object] = ()) -> Overlap:
+def measured(
+    boxes: Sequence[Box], allowed: float | None = None, writers: Sequence[object] = (), merged: int = 0
+) -> Overlap:
     """Counts at evenly spaced lower ends of ranges how many manifests have them.
 
     Args:
         boxes: the ranges, at least one.
         allowed: more manifests than this are too many at one place; ``None``: no number is.
         writers: what those have in common that one rewrite put into order; they count as one towards ``allowed``,
-            for they would be written the same way again.
+            for they would be written the same way again. ``None``: it is small.
+        merged: how many all small ones together become; they count as no more than that.
     """
     ends = sorted({box.lower for box in boxes})
     step = max(len(ends) / _POINTS, 1.0)
@@ -60,8 +63,10 @@ def measured(boxes: Sequence[Box], allowed: float | None = None, writers: Sequen
     found = [[number for number, box in enumerate(boxes) if box.contains(point)] for point in points]
     crowded: set[int] = set()
     for numbers in found:
-        if allowed is not None and len({writers[number] for number in numbers}) > allowed:
-            crowded.update(numbers)
+        if allowed is not None:
+            found_writers = [writers[number] for number in numbers]
+            count = len({*found_writers} - {None}) + min(found_writers.count(None), merged)
+            crowded.update(numbers if count > allowed else ())
     return Overlap(sum(map(len, found)) / len(points), frozenset(crowded))
 
 

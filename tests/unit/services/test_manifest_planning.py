@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.model.manifests import Manifest, ManifestContent, PartitionRange, PartitionValue
+from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.manifests import FileEntry, Manifest, ManifestContent, PartitionRange, PartitionValue
 from nessie_gc_core.services.manifests.parameters import EFFORTS, Effort, PartitionPriority
+from nessie_gc_core.services.manifests.placing import placed
 from nessie_gc_core.services.manifests.planning import ManifestGroup, ManifestPlanner, overlap_of, total
 from nessie_gc_core.services.manifests.ranges import Box, meeting
 
@@ -167,6 +170,11 @@ def test_small_ones_over_large_ones_are_no_reason_to_rewrite_the_large() -> None
     assert sorted(each.path for each in small) == chosen([*CLUSTERED, *small])
 
 
+def test_small_ones_that_overlap_count_as_those_that_they_become() -> None:
+    nearly_large = [manifest(number, TARGET - 1, 0, 119) for number in range(12)]
+    assert 12 == len(chosen(nearly_large, HIGH))
+
+
 def test_what_meets_is_rewritten_together_or_not_at_all_where_partitions_matter_most() -> None:
     small = [manifest(100 + number, 7000, 3) for number in range(3)]
     found = chosen([*CLUSTERED, *small], MEDIUM, PartitionPriority.HIGH)
@@ -192,6 +200,31 @@ def test_ranges_that_are_not_known_decide_nothing() -> None:
 
 def _unknown(number: int) -> Manifest:
     return Manifest(path=f"m{number}", length=TARGET, added_files=1, existing_files=0, deleted_files=0)
+
+
+# ---- files that are dealt out here ---------------------------------------------------------------------
+def entry(number: int, partition: PartitionValue | None) -> FileEntry:
+    named: dict[str, Any] = {"kind": FileKind.DATA, "file_format": "PARQUET", "size": 1, "records": 1, "spec_id": 0}
+    return FileEntry(path=f"f{number}", partition=(partition,), **named)
+
+
+def dealt(partitions: Sequence[PartitionValue | None], *, length: int, target: int) -> dict[str, int]:
+    """What becomes of one manifest with a file for each of some partitions."""
+    chosen = [manifest(1, length, added_files=len(partitions))]
+    group = ManifestGroup(spec_id=0, content=ManifestContent.DATA, manifests=chosen, chosen=chosen, target_bytes=target)
+    return placed([group], lambda _: [entry(number, value) for number, value in enumerate(partitions)])
+
+
+def test_files_fill_one_manifest_after_the_other_by_partition() -> None:
+    assert {"f0": 2, "f1": 1, "f2": 2, "f3": 1} == dealt([7, 2, 9, 4], length=400, target=200)
+
+
+def test_the_files_of_one_partition_stay_together() -> None:
+    assert {"f0": 1, "f1": 2, "f2": 2, "f3": 2} == dealt([1, 2, 2, 2], length=400, target=200)
+
+
+def test_null_is_dealt_out_first_and_nan_last() -> None:
+    assert {"f0": 2, "f1": 3, "f2": 1} == dealt([1.0, math.nan, None], length=300, target=100)
 
 
 # ---- whatever there is --------------------------------------------------------------------------------

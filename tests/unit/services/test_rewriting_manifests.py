@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from nessie_gc_core.errors import (
     TableError,
 )
 from nessie_gc_core.model.tables import CurrentTable, TableName
+from nessie_gc_core.services.manifests import placing
 from nessie_gc_core.services.manifests.applying import ManifestRewriter
 from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, planned_tables
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
@@ -35,6 +37,7 @@ class Scripted(Maintenance):
         self.lake = lake
         self.more: tuple[TableName, ...] = ()
         self.commits: list[Mapping[int, Set[str]]] = []
+        self.placed: Mapping[str, int] | None = None
         self.answer: Callable[[CurrentTable], CurrentTable] = lambda table: table
 
     def names(self) -> Iterator[TableName]:
@@ -56,9 +59,16 @@ class Scripted(Maintenance):
         )
 
     def rewrite_manifests(
-        self, table: CurrentTable, manifests: Mapping[int, Set[str]], *, target_bytes: int, summary: Mapping[str, str]
+        self,
+        table: CurrentTable,
+        manifests: Mapping[int, Set[str]],
+        *,
+        target_bytes: int,
+        summary: Mapping[str, str],
+        placed: Mapping[str, int] | None = None,
     ) -> CurrentTable:
         self.commits.append(manifests)
+        self.placed = placed
         return self.answer(table)
 
 
@@ -135,25 +145,33 @@ def test_tables_are_chosen_by_patterns(lake: ExpiryLake, maintenance: Scripted) 
     assert ["db.tt"] == [table.report.table for table in planned(lake, maintenance, exclude=["db[.]t"])]
 
 
-def test_rows_of_format_version_3_are_left_alone_where_they_would_get_new_ids(
-    lake: ExpiryLake, maintenance: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Scripted, "loses_row_ids", True)
-    of_version_3 = maintenance.current
+@pytest.fixture
+def of_version_3(maintenance: Scripted, monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    """Tables of format version 3, and an Iceberg that gives their rows new ids."""
+    known = maintenance.current
 
     def current(name: TableName) -> CurrentTable | None:
-        found = of_version_3(name)
-        assert found is not None
-        return CurrentTable(
-            name=name,
-            uuid=found.uuid,
-            metadata_location=found.metadata_location,
-            snapshot_id=found.snapshot_id,
-            format_version=3,
-        )
+        found = known(name)
+        return None if found is None else replace(found, format_version=3)
 
+    monkeypatch.setattr(Scripted, "loses_row_ids", True)
     monkeypatch.setattr(maintenance, "current", current)
-    (table,) = planned(lake, maintenance)
+    return maintenance
+
+
+def test_files_of_format_version_3_are_dealt_out_here_where_their_rows_would_get_new_ids(
+    lake: ExpiryLake, of_version_3: Scripted
+) -> None:
+    files = {task.file.file_path for task in lake.load().scan().plan_files()}
+    assert Reorganized.REWRITTEN is applied(lake, of_version_3, planned(lake, of_version_3)).outcome
+    assert dict.fromkeys(files, 1) == of_version_3.placed
+
+
+def test_more_files_of_format_version_3_than_fit_are_left_alone(
+    lake: ExpiryLake, of_version_3: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "MOST_FILES", 3)
+    (table,) = planned(lake, of_version_3)
     assert (Reorganized.LEFT_ALONE, {}) == (table.report.outcome, table.paths)
 
 
