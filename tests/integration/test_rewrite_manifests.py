@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -15,8 +16,10 @@ from nessie_gc_core.api import ManifestPlan
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
 from nessie_gc_core.engines.spark.java import IcebergClasses
+from nessie_gc_core.engines.spark.maintenance import SparkMaintenance
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.manifests import ManifestContent
+from nessie_gc_core.model.tables import TableName
 from nessie_gc_core.services.manifests.report import Reorganized, ReorganizedTable
 from nessie_gc_core.testing.servers import NessieServer
 
@@ -288,6 +291,82 @@ def test_tables_that_somebody_else_maintains_are_left_alone(plain: Stage, plan: 
     assert (Reorganized.LEFT_ALONE, "Amoro maintains it") == (only(plan()).outcome, only(plan()).reason)
 
 
+# ---- between writing and committing -------------------------------------------------------------------
+class RaisedError(Exception):
+    """What Py4J raises, with an exception of Java in it."""
+
+    def __init__(self, java: Any) -> None:
+        self.java_exception = java
+
+
+@pytest.fixture
+def before_commit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Does something once, when new manifests are written and nothing is committed."""
+    commit, waiting = SparkMaintenance._commit, list[Callable[[], object]]()
+
+    def commit_late(self: SparkMaintenance, name: TableName, transaction: Any) -> None:
+        while waiting:
+            waiting.pop()()
+        commit(self, name, transaction)
+
+    monkeypatch.setattr(SparkMaintenance, "_commit", commit_late)
+    return waiting.append
+
+
+def test_what_others_append_before_the_commit_stays(
+    plain: Stage, plan: Callable[..., ManifestPlan], before_commit: Callable[[Callable[[], object]], None]
+) -> None:
+    plain.create()
+    plain.append("1", "2", "3")
+    before_commit(lambda: plain.append("4"))
+    done = only(plan().apply())
+    assert (Reorganized.REWRITTEN, 2) == (done.outcome, done.manifests_after)
+    assert [1, 2, 3, 4] == [row.id for row in plain.sql("SELECT id FROM {t} ORDER BY id").collect()]
+
+
+def test_what_others_rewrite_before_the_commit_is_rewritten_once(
+    plain: Stage, plan: Callable[..., ManifestPlan], before_commit: Callable[[Callable[[], object]], None]
+) -> None:
+    plain.create()
+    plain.append("1", "2", "3")
+    snapshots = plain.snapshots()
+    before_commit(lambda: plain.call("rewrite_manifests", "'db.t'"))
+    done = only(plan().apply())
+    assert Reorganized.NOT_WORTH_IT is done.outcome
+    assert len(snapshots) + 1 == len(plain.snapshots())
+    assert [1, 2, 3] == [row.id for row in plain.sql("SELECT id FROM {t} ORDER BY id").collect()]
+
+
+def test_s19_nothing_is_cleaned_up_after_a_commit_that_nobody_knows_of(
+    plain: Stage, plan: Callable[..., ManifestPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.create()
+    plain.append("1", "2", "3")
+    jvm: Any = plain.spark._jvm
+    cause = jvm.java.lang.RuntimeException("the connection broke")
+    unknown = RaisedError(jvm.org.apache.iceberg.exceptions.CommitStateUnknownException(cause))
+    commit = SparkMaintenance._commit
+    lost = Mock(**{"commitTransaction.side_effect": unknown})
+    monkeypatch.setattr(SparkMaintenance, "_commit", lambda self, name, transaction: commit(self, name, lost))
+
+    report = plan().apply()
+
+    assert (Reorganized.UNKNOWN, 1) == (only(report).outcome, report.exit_code)
+    assert 1 == len(list(plain.warehouse.rglob("optimized-m-*.avro")))
+    assert 1 == lost.commitTransaction.call_count
+
+
+def test_s19_what_iceberg_does_not_call_a_failure_for_certain_is_unknown(plain: Stage) -> None:
+    plain.create()
+    jvm: Any = plain.spark._jvm
+    classes, errors = IcebergClasses(jvm, plain.java()), jvm.org.apache.iceberg.exceptions
+    cause = jvm.java.lang.RuntimeException("the connection broke")
+    assert classes.is_certain_failure(RaisedError(errors.CommitFailedException(cause, "others", None)))
+    assert not classes.is_certain_failure(RaisedError(errors.CommitStateUnknownException(cause)))
+    assert not classes.is_certain_failure(RaisedError(cause))
+    assert not classes.is_certain_failure(ConnectionError("the gateway is gone"))
+
+
 # ---- bad input ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("catalog", "said"),
@@ -299,19 +378,3 @@ def test_tables_that_somebody_else_maintains_are_left_alone(plain: Stage, plan: 
 def test_catalogs_that_are_none_are_refused(collector: Collector, catalog: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         collector.rewrite_manifests(catalog)
-
-
-def test_s19_what_iceberg_does_not_call_a_failure_for_certain_is_unknown(plain: Stage) -> None:
-    plain.create()
-    jvm: Any = plain.spark._jvm
-    classes, errors = IcebergClasses(jvm, plain.java()), jvm.org.apache.iceberg.exceptions
-
-    class RaisedError(Exception):
-        def __init__(self, java: Any) -> None:
-            self.java_exception = java
-
-    cause = jvm.java.lang.RuntimeException("the connection broke")
-    assert classes.is_certain_failure(RaisedError(errors.CommitFailedException(cause, "others", None)))
-    assert not classes.is_certain_failure(RaisedError(errors.CommitStateUnknownException(cause)))
-    assert not classes.is_certain_failure(RaisedError(cause))
-    assert not classes.is_certain_failure(ConnectionError("the gateway is gone"))
