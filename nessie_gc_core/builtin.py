@@ -15,6 +15,7 @@ from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.health.service import HealthService
+from nessie_gc_core.services.manifests.service import RewriteManifestsService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
 from nessie_gc_core.services.sweep import SweepService
@@ -43,4 +44,5 @@ def nessie_gc_register_service() -> Sequence[AnyService]:
         RemoveOrphanFilesService,
         HealthService,
         AutotagService,
+        RewriteManifestsService,
     )

@@ -103,5 +103,9 @@ class TableError(NessieGcError):
     """A table in which a service keeps what it found cannot be read or written, or is something else."""
 
 
+class ForeignTableError(TableError):
+    """Nothing is wrong: a table of a catalog is no Iceberg table, and is left alone."""
+
+
 class UnknownLocationError(NessieGcError, ValueError):
     """A location's scheme or form is not known, so it cannot be compared with any other (S3)."""

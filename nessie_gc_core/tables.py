@@ -6,13 +6,70 @@ Implemented for the catalogs of a Spark session, and by plugins for engines that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import pyarrow as pa
 
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import Value
-from nessie_gc_core.model.tables import TableName, TableState
+from nessie_gc_core.model.tables import CurrentTable, TableName, TableState
+
+
+class Maintenance(ABC):
+    """Rewrites parts of the Iceberg tables of one catalog, and in Nessie of one branch of it.
+
+    Every verb raises :class:`nessie_gc_core.errors.TableError` where the catalog refuses; the message is one line.
+    """
+
+    @property
+    @abstractmethod
+    def loses_row_ids(self) -> bool:
+        """Whether rows of format version 3 get other row ids where data manifests are rewritten."""
+
+    @abstractmethod
+    def names(self) -> Iterator[TableName]:
+        """All tables, some of which may be no Iceberg tables."""
+
+    @abstractmethod
+    def current(self, name: TableName) -> CurrentTable | None:
+        """Which state of a table is current; ``None``: there is none of this name. Asked in several threads.
+
+        Raises:
+            ForeignTableError: it is no Iceberg table.
+            TableError: the catalog does not say.
+        """
+
+    @abstractmethod
+    def rewrite_manifests(
+        self,
+        table: CurrentTable,
+        manifests: Mapping[int, Set[str]],
+        *,
+        target_bytes: int,
+        summary: Mapping[str, str],
+        placed: Mapping[str, int] | None = None,
+    ) -> CurrentTable:
+        """Rewrites some manifests of a table into others that follow its partitions, all in one commit.
+
+        What others commit meanwhile stays, as long as they leave these manifests.
+
+        Args:
+            table: the state to which they belong.
+            manifests: partition spec ids with the raw paths of manifests of that spec.
+            target_bytes: the size of new manifests.
+            summary: what the summary of the new snapshot says beside Iceberg's own words.
+            placed: raw paths of all data files of these manifests, each with the number of its new manifest: they are
+                dealt out by the driver, which keeps the row ids; ``None``: the engine deals them out.
+
+        Returns:
+            The state after it.
+
+        Raises:
+            CommitConflictError: the table is in another state, or others took the manifests; nothing was committed.
+            CommitUnknownError: nobody knows whether it was committed; nothing is cleaned up (S19).
+            TableError: it was refused; nothing was committed.
+        """
 
 
 class Tables(ABC):
@@ -41,6 +98,14 @@ class Tables(ABC):
             properties: of the table.
             bucket_by: the column by whose hash rows are dealt over 16 partitions; ``None``: unpartitioned.
         """
+
+    def maintenance(self) -> Maintenance:
+        """What rewrites parts of these tables.
+
+        Raises:
+            ConfigurationError: nothing does here; the message says what to do.
+        """
+        raise ConfigurationError("tables are rewritten on Spark; use `engine` spark")
 
     @abstractmethod
     def add_columns(self, name: TableName, fields: Sequence[pa.Field]) -> None:

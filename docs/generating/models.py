@@ -29,6 +29,7 @@ GROUPS = {
     "Cut-off policies": ("policies", "How far back commits stay live."),
     "Limits": ("limits", "What keeps an unreferenced file from being deleted."),
     "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),
+    "Manifests": ("manifests", "For [`rewrite-manifests`](../how-to/rewrite-manifests.md)."),
     "Tables": ("tables", "What a [table catalog](contracts.md#tablecatalog) says of its tables."),
     "Work": ("work", "What a run did at its stores, for its progress and its [report](report.md)."),
 }

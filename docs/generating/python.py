@@ -24,6 +24,7 @@ from nessie_gc_core.api import (
     ExpiryReport,
     GcReport,
     HealthReport,
+    ManifestsReport,
     Plan,
     PurgeReport,
     Run,
@@ -48,6 +49,7 @@ from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
+from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
 from nessie_gc_core.services.report import NamedFile, Tally
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.what_if import EndedState, EndedStates
@@ -86,6 +88,10 @@ CLASSES = (
     CheckResult,
     LiveSetService,
     LiveSetDetails,
+    ManifestsReport,
+    ReorganizedTable,
+    Reorganized,
+    ManifestFigures,
     LocalFrame,
     Run,
 )

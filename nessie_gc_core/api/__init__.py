@@ -13,6 +13,7 @@ from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.autotag.report import AutotagReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.health.report import HealthReport
+from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.what_if import WhatIfReport
@@ -24,6 +25,7 @@ __all__ = [
     "ExpiryReport",
     "GcReport",
     "HealthReport",
+    "ManifestsReport",
     "Plan",
     "PurgeReport",
     "Run",

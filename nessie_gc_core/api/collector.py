@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -189,8 +189,7 @@ class Collector(Upkeep, Closing):
         outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
         said = bool(self._given.values.get("dry_run"))
         kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None)
-        opened = self._resources.opened
-        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=lambda: self._run_while(opened))
+        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.later_run())
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Finds out what is live, and stores it as a live set, which the report names."""
@@ -316,6 +315,10 @@ class Collector(Upkeep, Closing):
             report=report if report is not None else GcReport(),
             progress=self._progress,
         )
+
+    def later_run(self) -> Callable[[], Run]:
+        """Makes the runs in which plans of now are applied, or says that the collector was closed."""
+        return functools.partial(self._run_while, self._resources.opened)
 
     def _run_while(self, opened: int) -> Run:
         """A run for a plan that was made when the collector was opened for the so-manieth time.

@@ -13,6 +13,9 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
 from nessie_gc_core.services.autotag.report import AutotagReport
 from nessie_gc_core.services.autotag.service import AutotagService
+from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
+from nessie_gc_core.services.manifests.report import ManifestsReport
+from nessie_gc_core.services.manifests.service import RewriteManifestsService
 from nessie_gc_core.services.run import Run
 
 P = TypeVar("P", bound=ConnectorOptions)
@@ -21,7 +24,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServicePlan(Generic[R]):
-    """What a service would do, to look at and then to do."""
+    """What a service would do, to look at and then to do. It is good as long as its collector is open."""
 
     report: R
     """What was found, as a dry run of the command reports it."""
@@ -32,7 +35,7 @@ class ServicePlan(Generic[R]):
         """Does what the plan shows, as far as it still fits, and never more.
 
         Raises:
-            ConfigurationError: the settings say ``dry_run``.
+            ConfigurationError: the collector is closed, or its settings say ``dry_run``.
             NessieGcError: it failed; what was done by then stays.
         """
         return self.act()
@@ -45,40 +48,53 @@ class Upkeep(ABC):
     """Calls of a collector."""
 
     def autotag(self, **parameters: Any) -> ServicePlan[AutotagReport]:
-        """Plans which tags are made and deleted by time; ``apply()`` on what it gives makes and deletes them.
+        """Plans which tags are made and deleted by time; ``apply()`` of the plan makes and deletes them.
 
         Args:
             parameters: those of ``nessie-gc autotag``, such as ``branch`` or ``tag_policy``.
         """
-        wanted = self._planning(AutotagParameters, parameters)
-        report = AutotagService(wanted).run(self.new_run())
+        given = self._without_dry_run(AutotagParameters, parameters)
+        report = AutotagService(replace(given, dry_run=True)).run(self.new_run())
+        only = frozenset((tag.content_id or "", tag.name) for tag in report.tags)
+        service = AutotagService(replace(given, at=report.at), only)
+        return self._plan(report, given, service.run)
 
-        def act() -> AutotagReport:
-            only = frozenset((tag.content_id or "", tag.name) for tag in report.tags)
-            doing = self._doing(wanted, at=report.at)
-            return AutotagService(doing, only).run(self.new_run())
+    def rewrite_manifests(self, catalog: str, **parameters: Any) -> ServicePlan[ManifestsReport]:
+        """Plans how manifests would follow the partitions of their tables; ``apply()`` of the plan then rewrites them.
 
-        return ServicePlan(report=report, act=act)
+        Args:
+            catalog: the catalog of the Spark session that has the tables.
+            parameters: those of ``nessie-gc rewrite-manifests``, such as ``include`` or ``effort``.
+        """
+        given = self._without_dry_run(RewriteManifestsParameters, {**parameters, "catalog": catalog})
+        service = RewriteManifestsService(given)
+        planned = service.plan(self.new_run())
+        return self._plan(planned.report, given, lambda run: service.apply(run, planned))
+
+    def _without_dry_run(self, wanted: type[P], given: Mapping[str, Any]) -> P:
+        """The parameters of a plan; its ``apply()`` says whether anything is done."""
+        if "dry_run" in given:
+            raise ConfigurationError("leave `dry_run` out: a plan changes nothing, and its apply() does what it shows")
+        return self.parameters_of(wanted, given)
+
+    def _plan(self, report: R, given: ConnectorOptions, act: Callable[[Run], R]) -> ServicePlan[R]:
+        later_run = self.later_run()
+
+        def apply() -> R:
+            run = later_run()
+            refuse_dry_run(given)
+            return act(run)
+
+        return ServicePlan(report=report, act=apply)
 
     @abstractmethod
     def new_run(self) -> Run:
         """A run with these settings."""
 
     @abstractmethod
+    def later_run(self) -> Callable[[], Run]:
+        """Makes the runs in which plans of now are applied, or says that the collector was closed."""
+
+    @abstractmethod
     def parameters_of(self, wanted: type[P], given: Mapping[str, Any]) -> P:
         """The parameters of one call."""
-
-    def _planning(self, wanted: type[P], given: Mapping[str, Any]) -> P:
-        """The parameters of a plan, which changes nothing."""
-        if "dry_run" in given:
-            raise ConfigurationError("leave `dry_run` out: a plan changes nothing, and its apply() does it")
-        return self.parameters_of(wanted, {**given, "dry_run": True})
-
-    def _doing(self, planned: P, **changes: Any) -> P:
-        """The parameters with which a plan is applied.
-
-        Raises:
-            ConfigurationError: the settings say ``dry_run``.
-        """
-        refuse_dry_run(self.parameters_of(type(planned), {}))
-        return replace(planned, **{**changes, "dry_run": False})

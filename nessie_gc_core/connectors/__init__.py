@@ -4,6 +4,7 @@ from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, Suppo
 from nessie_gc_core.connectors.content_to_files import (
     ContentToFiles,
     SupportsKindOfName,
+    SupportsManifests,
     SupportsSnapshotRemoval,
     SupportsTableMetadata,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "SupportsKindOfName",
     "SupportsLeftAlone",
     "SupportsLookUp",
+    "SupportsManifests",
     "SupportsMetadataCommits",
     "SupportsSharedClock",
     "SupportsSnapshotExpiry",

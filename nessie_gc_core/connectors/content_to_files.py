@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import ReachableFile, StoredNames
+from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 
@@ -153,6 +154,31 @@ class SupportsTableMetadata(Protocol):
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.
+        """
+
+
+@runtime_checkable
+class SupportsManifests(Protocol):
+    """A reader that says what manifests a snapshot has, by its manifest list, and what files a manifest names."""
+
+    def manifests(self, version: ContentVersion) -> Iterator[Manifest]:
+        """The manifests of one snapshot, in the order of the list; none where the content is no table.
+
+        It is the snapshot that the version names; where it names none, the metadata's own current one.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`; the manifest list counts as
+                metadata.
+        """
+
+    def entries(self, manifest: Manifest) -> Iterator[FileEntry]:
+        """The live files that a manifest names, in its order.
+
+        Args:
+            manifest: one that :meth:`manifests` gave; what its entries do not say themselves is inherited from it.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.expand`.
         """
 
 

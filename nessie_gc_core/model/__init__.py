@@ -13,6 +13,7 @@ from nessie_gc_core.model.live_sets import (
     SweepStep,
     SweepStepState,
 )
+from nessie_gc_core.model.manifests import FileEntry, Manifest, ManifestContent, PartitionRange
 from nessie_gc_core.model.policies import CutoffPolicy, Reach, ReferencePolicies
 from nessie_gc_core.model.repository import (
     ICEBERG_SNAPSHOT,
@@ -44,15 +45,19 @@ __all__ = [
     "DeleteStatus",
     "DeletionCaps",
     "FileDeletion",
+    "FileEntry",
     "FileKind",
     "FileReference",
     "LeaseHolder",
     "LiveSet",
     "LiveSetStatus",
     "LogEntry",
+    "Manifest",
+    "ManifestContent",
     "Operation",
     "OperationKind",
     "Outcome",
+    "PartitionRange",
     "Reach",
     "ReachableFile",
     "RefType",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 GC_ENABLED = "gc.enabled"
@@ -23,6 +24,34 @@ def metadata_folder(location: str, properties: Mapping[str, object]) -> str:
     named = properties.get("write.metadata.path")
     folder = named if isinstance(named, str) and named else f"{location.rstrip('/')}/metadata"
     return folder.rstrip("/") + "/"
+
+
+_LOCATIONS: Mapping[str, re.Pattern[str]] = {
+    "AWS S3 Tables": re.compile(r"s3[an]?://[^/]*--table-s3(/.*)?", re.I),
+    "Databricks": re.compile(r".*/__unitystorage/.*"),
+}
+_AMORO_SWITCHES = (
+    "self-optimizing.enabled",
+    "clean-orphan-file.enabled",
+    "clean-orphan-file.enable",
+    "table-expire.enabled",
+)
+
+
+def product_of(location: str, properties: Mapping[str, object]) -> str | None:
+    """The product that maintains a table itself, by what it writes; ``None`` where nothing says so.
+
+    Sources: the user guide of Amazon S3 on tables in table buckets (warehouse locations ``s3://…--table-s3``); Delta's
+    ``IcebergConverter`` (properties ``delta-version`` and ``delta-timestamp`` of metadata that UniForm writes);
+    ``TableProperties`` of Amoro.
+    """
+    by_location = next((name for name, place in _LOCATIONS.items() if place.fullmatch(location)), None)
+    if by_location is not None:
+        return by_location
+    if "delta-version" in properties or "delta-timestamp" in properties:
+        return "Databricks"
+    switched_on = any(str(properties.get(name, "")).lower() == "true" for name in _AMORO_SWITCHES)
+    return "Amoro" if switched_on or "self-optimizing.group" in properties else None
 
 
 def gc_enabled(properties: Mapping[str, object]) -> bool:

@@ -15,6 +15,22 @@ BUCKETS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentTable:
+    """Which state of a table is current in its catalog."""
+
+    name: TableName
+    """Its name."""
+    uuid: str
+    """The id of the table: another table of the same name has another one."""
+    metadata_location: str
+    """Raw location of its metadata file."""
+    snapshot_id: int | None
+    """Its current snapshot; ``None`` where nothing was ever written."""
+    format_version: int
+    """Version of Iceberg's table format."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """A table as it is now."""
 

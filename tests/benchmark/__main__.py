@@ -24,14 +24,14 @@ from pathlib import Path
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
-from benchmark import autotag, identify, internal
+from benchmark import autotag, identify, internal, manifests
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
 from benchmark.showing import show, write_artifact
 from nessie_gc_core.testing.servers import NessieServer, S3Server
 
-OTHERS = {"autotag": autotag.main, "identify": identify.main, "internal": internal.main}
+OTHERS = {"autotag": autotag.main, "identify": identify.main, "internal": internal.main, "manifests": manifests.main}
 """Benchmarks of other commands, by the word that asks for them."""
 
 

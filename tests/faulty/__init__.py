@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-MODULES = ("listers", "deleters", "repositories", "readers", "stores", "deduplicators", "tables")
+MODULES = ("listers", "deleters", "repositories", "readers", "manifests", "stores", "deduplicators", "tables")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.engines.spark.engine import SparkDataset, SparkEngine, frame_of
-from nessie_gc_core.engines.spark.session import functions_of
+from nessie_gc_core.engines.spark.maintenance import SparkMaintenance
+from nessie_gc_core.engines.spark.session import functions_of, is_connect
 from nessie_gc_core.errors import ConfigurationError, TableError
 from nessie_gc_core.model.batches import Value, to_batches
 from nessie_gc_core.model.tables import BUCKETS, TableName, TableState
@@ -56,7 +57,14 @@ class SparkTables(Tables):
         """
         self._engine = engine
         self._session = engine.session
+        self._configured = catalog
         self._catalog = _on_branch(self._session, catalog, branch)
+
+    def maintenance(self) -> SparkMaintenance:
+        """Through the JVM of the session."""
+        if is_connect(self._session):
+            raise ConfigurationError("tables are rewritten in a classic Spark session; Spark Connect has no JVM to ask")
+        return SparkMaintenance(self._session, self._catalog, self._configured)
 
     def state(self, name: TableName) -> TableState | None:
         """By ``DESCRIBE TABLE EXTENDED`` and ``SHOW TBLPROPERTIES``."""

@@ -49,6 +49,12 @@ def examined(
     return replace(health, findings=tuple(found))
 
 
+def manifests_of(table: TableMetadata) -> int | None:
+    """How many manifests its current snapshot has, by its summary; ``None`` where its writer did not say it."""
+    created, kept = (_count(table.summary, f"manifests-{what}") for what in ("created", "kept"))
+    return None if created is None or kept is None else created + kept
+
+
 def unread_finding(types: tuple[str, ...]) -> Finding:
     """What is found about a content that nobody collects."""
     return Finding(
@@ -77,7 +83,6 @@ def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> Tab
     equality = _count(table.summary, "total-equality-deletes")
     delete_files, records = _count(table.summary, "total-delete-files"), _count(table.summary, "total-records")
     deletes = None if position is None or equality is None else position + equality
-    created, kept = (_count(table.summary, f"manifests-{what}") for what in ("created", "kept"))
     times = [snapshot.timestamp_ms for snapshot in table.snapshots]
     return TableHealth(
         table=table.content_key,
@@ -96,7 +101,7 @@ def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> Tab
         equality_deletes=equality,
         delete_file_share=_share(delete_files, data_files),
         delete_ratio=_share(deletes, records),
-        manifests=None if created is None or kept is None else created + kept,
+        manifests=manifests_of(table),
         metadata_bytes=table.metadata_bytes,
         metadata_versions=len(table.metadata_log),
         max_metadata_versions=_property(table, PREVIOUS_VERSIONS_MAX, broken),
@@ -152,7 +157,11 @@ def _due_deletes(health: TableHealth, parameters: HealthParameters) -> Iterator[
 def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
     most, manifests = parameters.manifest_threshold, health.manifests
     if manifests is not None and manifests >= most:
-        text, action = f"{manifests:,} manifests", _call("rewrite_manifests", health)
+        include = shlex.quote(_pattern(health.table))
+        text, action = (
+            f"{manifests:,} manifests",
+            f"`nessie-gc rewrite-manifests --catalog CATALOG --include {include}`",
+        )
         yield Finding(name=FindingName.MANIFESTS, value=manifests, limit=most, text=text, action=action)
     name, size, listed = FindingName.METADATA_SIZE, health.metadata_bytes or 0, health.snapshots or 0
     if size >= parameters.metadata_size_threshold:

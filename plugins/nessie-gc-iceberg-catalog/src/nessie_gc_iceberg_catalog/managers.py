@@ -1,8 +1,7 @@
-"""Who else collects a table: products that delete the files of their tables themselves, by what they write.
+"""Who else collects a table: products that delete the files of their tables themselves, by where they serve them.
 
-Sources: the user guide of Amazon S3 on tables in table buckets (warehouse locations ``s3://…--table-s3``) and its
-endpoints; Delta's ``IcebergConverter`` (properties ``delta-version`` and ``delta-timestamp`` of metadata that UniForm
-writes); the REST endpoints that the documentation of Databricks and Snowflake names; ``TableProperties`` of Amoro.
+Sources: the user guide of Amazon S3 on tables in table buckets and its endpoints; the REST endpoints that the
+documentation of Databricks and Snowflake names.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from nessie_gc_core.model.table_properties import gc_enabled
+from nessie_gc_core.model.table_properties import gc_enabled, product_of
 
 NOBODY_IN_PARTICULAR = "another tool"
 """Who manages a table that says only ``gc.enabled=false``."""
@@ -26,16 +25,6 @@ _HOSTS: Mapping[str, re.Pattern[str]] = {
 _PATHS: Mapping[str, re.Pattern[str]] = {"Databricks": re.compile(r"/api/2\.1/unity-catalog(/.*)?")}
 _S3_TABLES = re.compile(r".*:s3tablescatalog/.+|arn:aws[a-z-]*:s3tables:.+")
 """The warehouse, or the Glue catalog, through which table buckets are reached."""
-_LOCATIONS: Mapping[str, re.Pattern[str]] = {
-    "AWS S3 Tables": re.compile(r"s3[an]?://[^/]*--table-s3(/.*)?", re.I),
-    "Databricks": re.compile(r".*/__unitystorage/.*"),
-}
-_AMORO_SWITCHES = (
-    "self-optimizing.enabled",
-    "clean-orphan-file.enabled",
-    "clean-orphan-file.enable",
-    "table-expire.enabled",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +53,5 @@ class Managers:
         """Who manages a table; ``None`` where nothing says that anybody does."""
         if self.catalog is not None:
             return self.catalog
-        by_location = next((name for name, place in _LOCATIONS.items() if place.fullmatch(location)), None)
-        return by_location or _by_properties(properties)
-
-
-def _by_properties(properties: Mapping[str, object]) -> str | None:
-    if "delta-version" in properties or "delta-timestamp" in properties:
-        return "Databricks"
-    switched_on = any(str(properties.get(name, "")).lower() == "true" for name in _AMORO_SWITCHES)
-    if switched_on or "self-optimizing.group" in properties:
-        return "Amoro"
-    return None if gc_enabled(properties) else NOBODY_IN_PARTICULAR
+        known = product_of(location, properties)
+        return known or (None if gc_enabled(properties) else NOBODY_IN_PARTICULAR)

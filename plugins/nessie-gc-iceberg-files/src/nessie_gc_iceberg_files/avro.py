@@ -6,7 +6,7 @@ import functools
 import io
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,11 +15,13 @@ import fastavro
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_iceberg_files.projection import Column, NotProjectable, Projection, Row, read_long
 
-_MAGIC = b"Obj\x01"
+MAGIC = b"Obj\x01"
 _ENCRYPTED_MAGIC = b"AGS1"
-_SYNC_BYTES = 16
+SYNC_BYTES = 16
 
 Schema = Mapping[str, object]
+Record = Mapping[str, object]
+"""A record by the names of its fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Container:
     codec: bytes
     blocks: Sequence[tuple[int, int, int]]
     """Of each block the number of its records, and where its data begins and ends."""
+    body: int
+    """Where the first block begins; the marker that parts blocks stands before it."""
 
 
 def read_rows(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
@@ -51,7 +55,37 @@ def read_rows(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[R
         except NotProjectable:
             return _read_thoroughly(container, data, columns)
     except Exception as error:  # decoders raise anything on damaged bytes
-        raise UnreadableFileError(path, _reason(data, error)) from error
+        raise UnreadableFileError(path, reason(data, error)) from error
+
+
+def read_records(path: str, data: bytes) -> list[Record]:
+    """All records of an Avro file with all of their fields.
+
+    Args:
+        path: Names the file in errors.
+        data: The whole file.
+
+    Raises:
+        UnreadableFileError: it is no Avro file, is cut off or damaged, or has a codec that is not known.
+    """
+    try:
+        container = check_container(data)
+        return checked(container, fastavro.reader(io.BytesIO(data)))
+    except Exception as error:  # decoders raise anything on damaged bytes
+        raise UnreadableFileError(path, reason(data, error)) from error
+
+
+def checked(container: Container, reader: Iterable[object]) -> list[Record]:
+    """All records of a reader.
+
+    Raises:
+        ValueError: they are not as many as the blocks announce.
+    """
+    records = [cast("Record", record) for record in reader]
+    expected = sum(count for count, _, _ in container.blocks)
+    if len(records) != expected:
+        raise ValueError(f"it has {len(records)} records where its blocks announce {expected}")
+    return records
 
 
 def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
@@ -67,10 +101,7 @@ def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]
 
 def _read_thoroughly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
     reader_schema = dict(_reader_schema(container.schema, columns))
-    records = [cast("Mapping[str, object]", record) for record in fastavro.reader(io.BytesIO(data), reader_schema)]
-    expected = sum(count for count, _, _ in container.blocks)
-    if len(records) != expected:
-        raise ValueError(f"it has {len(records)} records where its blocks announce {expected}")
+    records = checked(container, fastavro.reader(io.BytesIO(data), reader_schema))
     return [tuple([_value(record, column.name) for column in columns]) for record in records]
 
 
@@ -94,7 +125,7 @@ def check_container(data: bytes) -> Container:
     Raises:
         ValueError: the file does not end where a block ends, or is no Avro file.
     """
-    if data[:4] != _MAGIC:
+    if data[:4] != MAGIC:
         raise ValueError("it is no Avro file")
     try:
         return _walk(data)
@@ -115,20 +146,21 @@ def _walk(data: bytes) -> Container:
             key, position = _bytes(data, position)
             value, position = _bytes(data, position)
             header[key] = value
-    sync = data[position : position + _SYNC_BYTES]
-    position += _SYNC_BYTES
+    sync = data[position : position + SYNC_BYTES]
+    position += SYNC_BYTES
+    body = position
     blocks: list[tuple[int, int, int]] = []
     while position < len(data):
         count, position = read_long(data, position)
         size, position = read_long(data, position)
         end = position + size
-        if count < 0 or size < 0 or data[end : end + _SYNC_BYTES] != sync:
+        if count < 0 or size < 0 or data[end : end + SYNC_BYTES] != sync:
             raise ValueError("a block is damaged or cut off")
         blocks.append((count, position, end))
-        position = end + _SYNC_BYTES
+        position = end + SYNC_BYTES
     if position != len(data) or b"avro.schema" not in header:
         raise ValueError("its header is cut off")
-    return Container(header[b"avro.schema"], header.get(b"avro.codec", b"null"), blocks)
+    return Container(header[b"avro.schema"], header.get(b"avro.codec", b"null"), blocks, body)
 
 
 def _bytes(data: bytes, position: int) -> tuple[bytes, int]:
@@ -168,7 +200,8 @@ def _narrowed(writer: object, prefix: str, columns: Sequence[Column]) -> Schema:
     return {"type": "record", **named, "fields": fields}
 
 
-def _reason(data: bytes, error: Exception) -> str:
+def reason(data: bytes, error: Exception) -> str:
+    """Why an Avro file cannot be read, in a few words."""
     if data.startswith(_ENCRYPTED_MAGIC):
         return "it is encrypted, and the keys of encrypted tables are not at hand"
     return " ".join(f"{error}".split())[:200] or type(error).__name__

@@ -13,14 +13,18 @@ from uuid import uuid4
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import SafetyError, UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
+from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.work import Traffic
+from nessie_gc_iceberg_files.entries import live_entries
 from nessie_gc_iceberg_files.fewer_snapshots import encoded, next_name, without_snapshots
+from nessie_gc_iceberg_files.manifest_lists import described
 from nessie_gc_iceberg_files.manifests import live_files, manifests
 from nessie_gc_iceberg_files.metadata import Metadata, parse_table, parse_view
 from nessie_gc_iceberg_files.naming import METADATA_SUFFIXES, TABLE_NAMES, kind_of_name, named_in_json
 from nessie_gc_iceberg_files.options import ReaderOptions
+from nessie_gc_iceberg_files.partition_types import partition_types
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 from nessie_gc_iceberg_files.traffic import taken
 from nessie_gc_iceberg_files.writing import FileWriter
@@ -153,8 +157,7 @@ class IcebergContentToFiles(ContentToFiles):
             return None
         if not path:
             raise UnreadableFileError(version.content_key, "it has no metadata location")
-        data = self._reader.read(path)
-        metadata = parse_table(path, data)
+        metadata = self._table(path)
         named = version.snapshot_id
         table = TableMetadata.parse(
             metadata.fields,
@@ -164,9 +167,33 @@ class IcebergContentToFiles(ContentToFiles):
             content_key=version.content_key,
             content_id=version.content_id,
             snapshot_id=named if named is not None and named >= 0 else None,
-            metadata_bytes=len(data),
+            metadata_bytes=metadata.stored_bytes,
         )
         return replace(table, held=self._unremovable(metadata))
+
+    def manifests(self, version: ContentVersion) -> Iterator[Manifest]:
+        """By the manifest list; of manifests that stand in the metadata itself nothing but their paths is known."""
+        path = version.metadata_location
+        if version.content_type == ICEBERG_VIEW:
+            return
+        if not path:
+            raise UnreadableFileError(version.content_key, "it has no metadata location")
+        metadata, named = self._table(path), version.snapshot_id
+        current = named if named is not None and named >= 0 else metadata.current_snapshot_id()
+        if current is None:
+            return
+        types = partition_types(metadata.fields)
+        for file in metadata.manifests_of(current):
+            if file.kind == FileKind.MANIFEST_LIST:
+                yield from described(file.path, self._reader.read(file.path), types)
+            else:
+                yield Manifest(path=file.path, length=0)
+
+    def entries(self, manifest: Manifest) -> Iterator[FileEntry]:
+        """The live entries of a manifest."""
+        length = manifest.length or None
+        data = self._whole(ReachableFile(path=manifest.path, kind=FileKind.MANIFEST, length=length))
+        yield from live_entries(manifest, data)
 
     def write_without(
         self, version: ContentVersion, snapshot_ids: Collection[int], *, folder: str, now: datetime

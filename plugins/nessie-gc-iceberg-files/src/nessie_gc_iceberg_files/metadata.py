@@ -26,6 +26,8 @@ class Metadata:
 
     path: str
     fields: Mapping[str, object]
+    stored_bytes: int = 0
+    """The size of the file as it is stored."""
 
     @property
     def location(self) -> str:
@@ -91,11 +93,19 @@ class Metadata:
         if not snapshot_ids:
             return
         for snapshot_id in snapshot_ids:
-            if snapshot_id not in self.snapshots:
-                raise self._nonsense(f"it has no snapshot {snapshot_id}")
-            yield from self._manifests(self.snapshots[snapshot_id])
+            yield from self._manifests(self.snapshot(snapshot_id))
         for snapshot_id in snapshot_ids:
             yield from self._statistics.get(snapshot_id, ())
+
+    def snapshot(self, snapshot_id: int) -> Mapping[str, object]:
+        """A snapshot that is listed."""
+        if snapshot_id not in self.snapshots:
+            raise self._nonsense(f"it has no snapshot {snapshot_id}")
+        return self.snapshots[snapshot_id]
+
+    def manifests_of(self, snapshot_id: int) -> Sequence[ReachableFile]:
+        """The manifest list of a snapshot, or the manifests that stand in the metadata itself."""
+        return list(self._manifests(self.snapshot(snapshot_id)))
 
     @cached_property
     def _statistics(self) -> Mapping[int, Sequence[ReachableFile]]:
@@ -182,7 +192,7 @@ def _parse(path: str, data: bytes, versions: tuple[int, ...]) -> Metadata:
         raise UnreadableFileError(path, ENCRYPTED if encrypted else f"it is no whole JSON: {error}") from error
     if not isinstance(fields, dict):
         raise UnreadableFileError(path, "it is no JSON object")
-    metadata = Metadata(path, fields)
+    metadata = Metadata(path, fields, len(data))
     version = fields.get("format-version")
     if isinstance(version, bool) or version not in versions:
         known = ", ".join(map(str, versions))

@@ -1,0 +1,249 @@
+"""Work on the tables of a Spark session's catalog that Iceberg's own Spark actions do, through the session's JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any
+
+from nessie_gc_core.engines.spark.java import (
+    IcebergClasses,
+    clusters_of,
+    is_java,
+    one_line_of,
+    predicate_of,
+    raised_by,
+    strings,
+)
+from nessie_gc_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    ConfigurationError,
+    ForeignTableError,
+    TableError,
+)
+from nessie_gc_core.model.tables import CurrentTable, TableName
+from nessie_gc_core.tables import Maintenance
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TARGET_SIZE = "commit.manifest.target-size-bytes"
+_DEFAULT_TARGET = 8 << 20
+_GONE = (
+    "org.apache.spark.sql.catalyst.analysis.NoSuchTableException",
+    "org.apache.iceberg.exceptions.NoSuchTableException",
+)
+_CHANGED = (
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    "org.apache.iceberg.exceptions.ValidationException",
+    *_GONE,
+)
+_PACKAGE = "org.apache.iceberg."
+
+
+class SparkMaintenance(Maintenance):
+    """The tables of one catalog of a classic session, as its Iceberg has them."""
+
+    def __init__(self, session: SparkSession, catalog: str, shown: str) -> None:
+        """Takes a catalog that the session has.
+
+        Args:
+            session: a classic session; one of Spark Connect has no JVM to talk to.
+            catalog: its name.
+            shown: the name that the user gave it.
+
+        Raises:
+            ConfigurationError: Iceberg is missing on the class path of the driver.
+        """
+        classic: Any = session  # its types do not name what is Java's
+        self._session, self._shown = classic._jsparkSession, shown
+        self._gateway = classic.sparkContext._gateway
+        self._jvm = self._gateway.jvm
+        if not hasattr(self._jvm.org.apache.iceberg.spark.actions.SparkActions, "get"):
+            raise ConfigurationError(
+                "Iceberg is missing in the Spark session; add its runtime with `spark_conf` spark.jars.packages"
+            )
+        with Refusals(f"open the catalog {shown!r}"):
+            self._catalog: Any = self._session.sessionState().catalogManager().catalog(catalog)
+            if not self._catalog.getClass().getName().startswith(_PACKAGE):
+                raise ConfigurationError(f"the catalog {shown!r} of the Spark session is none of Iceberg")
+            self._iceberg = IcebergClasses(self._jvm, self._catalog)
+            self._loses_row_ids = "firstRowId" not in self._iceberg.methods("spark.SparkContentFile")
+
+    @property
+    def loses_row_ids(self) -> bool:
+        """Whether this Iceberg gives rows of format version 3 new ids where it rewrites manifests (before 1.11.1).
+
+        https://github.com/apache/iceberg/pull/16699
+        """
+        return self._loses_row_ids
+
+    def names(self) -> Iterator[TableName]:
+        """Namespace by namespace, each of them once; what lies in no namespace comes first."""
+        seen, waiting = set[TableName](), list[TableName]([()])
+        with Refusals(f"list the catalog {self._shown!r}"):
+            while waiting:
+                namespace = waiting.pop()
+                waiting.extend(sorted(self._namespaces(namespace), reverse=True))
+                for name in self._tables(namespace):
+                    if name not in seen:
+                        seen.add(name)
+                        yield name
+
+    def _namespaces(self, above: TableName) -> list[TableName]:
+        found = self._catalog.listNamespaces(strings(self._gateway, above)) if above else self._catalog.listNamespaces()
+        return [tuple(each) for each in found]
+
+    def _tables(self, namespace: TableName) -> list[TableName]:
+        """Some catalogs have tables in no namespace; others refuse to be asked, or answer with all that they have."""
+        try:
+            found = self._catalog.listTables(strings(self._gateway, namespace))
+        except Exception:
+            if namespace:
+                raise
+            return []
+        return sorted((*each.namespace(), each.name()) for each in found)
+
+    def current(self, name: TableName) -> CurrentTable | None:
+        """As the catalog has it now, whatever the session remembers."""
+        with Refusals(f"read {self._named(name)}"):
+            try:
+                table = self._load(name)
+            except Exception as error:
+                if is_java(error, _GONE):
+                    return None
+                raise
+            return _current(name, table)
+
+    def rewrite_manifests(
+        self,
+        table: CurrentTable,
+        manifests: Mapping[int, Set[str]],
+        *,
+        target_bytes: int,
+        summary: Mapping[str, str],
+        placed: Mapping[str, int] | None = None,
+    ) -> CurrentTable:
+        """One transaction, in which the target size stands in the table's properties for as long as Iceberg writes."""
+        with Refusals(f"rewrite manifests of {self._named(table.name)}"):
+            loaded = self._load(table.name)
+            if _current(table.name, loaded) != table:
+                raise CommitConflictError(f"{self._named(table.name)} changed since it was looked at")
+            transaction = loaded.newTransaction()
+            own = loaded.properties().get(TARGET_SIZE)
+            resized = str(target_bytes) != (str(_DEFAULT_TARGET) if own is None else own)
+            if resized:
+                transaction.updateProperties().set(TARGET_SIZE, str(target_bytes)).commit()
+            if placed:
+                self._cluster(loaded, transaction, frozenset().union(*manifests.values()), placed, summary)
+            for spec_id, paths in sorted(manifests.items()):
+                self._rewrite(loaded, transaction.table(), spec_id, paths, summary, deletes_only=placed is not None)
+            if resized:
+                update = transaction.updateProperties()
+                (update.remove(TARGET_SIZE) if own is None else update.set(TARGET_SIZE, own)).commit()
+                self._check_property(table.name, own)
+        self._commit(table.name, transaction)
+        with Refusals(f"read {self._named(table.name)}"):
+            loaded.refresh()
+            return _current(table.name, loaded)
+
+    def _rewrite(
+        self,
+        loaded: Any,
+        table: Any,
+        spec_id: int,
+        paths: Set[str],
+        summary: Mapping[str, str],
+        *,
+        deletes_only: bool,
+    ) -> None:
+        """Has Iceberg write new manifests in place of some, in the transaction to which a table belongs."""
+        snapshot = loaded.currentSnapshot()
+        there = snapshot.deleteManifests(loaded.io()) if deletes_only else snapshot.allManifests(loaded.io())
+        chosen = self._chosen(there, paths)
+        if chosen.isEmpty():
+            return
+        action = self._jvm.org.apache.iceberg.spark.actions.SparkActions.get(self._session).rewriteManifests(table)
+        action = action.specId(spec_id).rewriteIf(predicate_of(self._jvm, chosen))
+        for name, value in summary.items():
+            action = action.snapshotProperty(name, value)
+        action.execute()
+
+    def _cluster(
+        self, loaded: Any, transaction: Any, paths: Set[str], placed: Mapping[str, int], summary: Mapping[str, str]
+    ) -> None:
+        """Has Iceberg's core do the same for data manifests of all specs, on the driver; rows keep their ids."""
+        chosen = self._chosen(loaded.currentSnapshot().dataManifests(loaded.io()), paths)
+        update = transaction.rewriteManifests().rewriteIf(predicate_of(self._jvm, chosen))
+        update = update.clusterBy(clusters_of(self._jvm, self._iceberg, placed))
+        for name, value in summary.items():
+            update = update.set(name, value)
+        update.commit()
+
+    def _chosen(self, manifests: Any, paths: Set[str]) -> Any:
+        chosen = self._jvm.java.util.HashSet()
+        for manifest in manifests:
+            if manifest.path() in paths:
+                chosen.add(manifest)
+        return chosen
+
+    def _check_property(self, name: TableName, own: str | None) -> None:
+        """The commit sets it to what it was: if somebody changes it at this moment, theirs has to stay."""
+        if self._load(name).properties().get(TARGET_SIZE) != own:
+            raise CommitConflictError(f"the property {TARGET_SIZE} of {self._named(name)} changed meanwhile")
+
+    def _commit(self, name: TableName, transaction: Any) -> None:
+        try:
+            transaction.commitTransaction()
+        except Exception as error:  # the class is that of Py4J
+            if not self._iceberg.is_certain_failure(error):
+                said = f"nobody knows whether the commit to {self._named(name)} was made: {one_line_of(error)}"
+                raise CommitUnknownError(said) from error
+            if is_java(error, _CHANGED):
+                raise CommitConflictError(f"{self._named(name)} changed: {one_line_of(error)}") from error
+            raise TableError(f"the commit to {self._named(name)} was refused: {one_line_of(error)}") from error
+
+    def _load(self, name: TableName) -> Any:
+        """The table of Iceberg, read anew."""
+        identifier = self._identifier(name)
+        self._catalog.invalidateTable(identifier)
+        found = self._catalog.loadTable(identifier)
+        if not found.getClass().getName().startswith(_PACKAGE):
+            raise ForeignTableError(f"{self._named(name)} is no Iceberg table")
+        return found.table()
+
+    def _identifier(self, name: TableName) -> Any:
+        *namespace, last = name
+        identifier = self._jvm.org.apache.spark.sql.connector.catalog.Identifier
+        return identifier.of(strings(self._gateway, namespace), last)
+
+    def _named(self, name: Sequence[str]) -> str:
+        return f"table {'.'.join(name)} of catalog {self._shown!r}"
+
+
+class Refusals:
+    """Turns what the JVM raises before anything is committed into one line."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        """Begins."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Ends."""
+        if error is None or raised_by(error) is None:
+            return
+        kind = CommitConflictError if is_java(error, _CHANGED) else TableError
+        raise kind(f"cannot {self._what}: {one_line_of(error)}") from error
+
+
+def _current(name: TableName, table: Any) -> CurrentTable:
+    metadata, snapshot = table.operations().current(), table.currentSnapshot()
+    return CurrentTable(
+        name=name,
+        uuid=table.uuid().toString(),
+        metadata_location=metadata.metadataFileLocation(),
+        snapshot_id=None if snapshot is None else snapshot.snapshotId(),
+        format_version=metadata.formatVersion(),
+    )

@@ -1,0 +1,1 @@
+"""Manifests of tables, reorganized around their partitions."""

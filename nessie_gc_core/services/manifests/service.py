@@ -1,0 +1,82 @@
+"""The service that rewrites manifests so that they follow the partitions of their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import Service
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.manifests.applying import ManifestRewriter
+from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, planned_tables
+from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
+from nessie_gc_core.services.manifests.report import ManifestsReport, ReorganizedTable
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.tables import Maintenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedManifests:
+    """What would be rewritten."""
+
+    report: ManifestsReport
+    """What a dry run says."""
+    tables: Sequence[PlannedTable] = field(repr=False)
+    """Every table that was meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteManifestsService(Service[Run]):
+    """Rewrite manifests of Iceberg tables, so that they have the right size and follow the partitions.
+
+    Whether it is worth it is decided from metadata alone. Iceberg's own Spark action does the rewriting, in one commit
+    for each table; no data file is touched, and every query gives the same rows.
+    """
+
+    name: ClassVar[str] = "rewrite-manifests"
+    Parameters: ClassVar[type[ConnectorOptions]] = RewriteManifestsParameters
+    lasting_store: ClassVar[bool] = False
+
+    parameters: RewriteManifestsParameters
+
+    def run(self, run: Run) -> ManifestsReport:
+        """Plans, and rewrites what is planned.
+
+        Raises:
+            ConfigurationError: a parameter makes no sense, or the engine is not Spark.
+            NessieGcError: the catalog cannot be listed.
+        """
+        planned = self.plan(run)
+        return planned.report if self.parameters.dry_run else self.apply(run, planned)
+
+    def plan(self, run: Run) -> PlannedManifests:
+        """Says what would be rewritten; writes nothing."""
+        maintenance, started = self._maintenance(run), run.elapsed()  # a session that has to start first does not count
+        tables = sorted(planned_tables(run, maintenance, self.parameters), key=lambda table: table.report.table)
+        reports = [table.report for table in tables]
+        return PlannedManifests(report=self._report(reports, run.elapsed() - started, dry_run=True), tables=tables)
+
+    def apply(self, run: Run, planned: PlannedManifests) -> ManifestsReport:
+        """Rewrites what was planned, as far as it is still there; never more."""
+        maintenance, started = self._maintenance(run), run.elapsed()
+        tables: list[ReorganizedTable] = []
+        with OpenConnectors(run.choice) as connectors:
+            look = TableLook(maintenance=maintenance, parameters=self.parameters, connectors=connectors)
+            rewriter = ManifestRewriter(maintenance=maintenance, look=look, service=self.name)
+            for number, table in enumerate(planned.tables, start=1):
+                tables.append(rewriter.rewritten(table))
+                run.tell("rewrite", number, len(planned.tables))
+        return self._report(tables, planned.report.seconds + run.elapsed() - started, dry_run=False)
+
+    def _maintenance(self, run: Run) -> Maintenance:
+        catalog = self.parameters.check()
+        run.choice.check_plugins()
+        if run.engine.name != "spark":
+            raise ConfigurationError(f"{self.name} rewrites on Spark; use `engine` spark, not {run.engine.name}")
+        return run.resources.tables(catalog, branch=self.parameters.branch).maintenance()
+
+    def _report(self, tables: Sequence[ReorganizedTable], seconds: float, *, dry_run: bool) -> ManifestsReport:
+        return ManifestsReport(catalog=self.parameters.check(), dry_run=dry_run, tables=tuple(tables), seconds=seconds)

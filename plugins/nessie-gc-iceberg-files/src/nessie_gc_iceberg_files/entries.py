@@ -1,0 +1,114 @@
+"""Live entries of manifests: each file with its size, its partition, and which rows it deletes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.manifests import FileEntry, Manifest, PartitionValue
+from nessie_gc_iceberg_files.avro import Record
+from nessie_gc_iceberg_files.fields import decimal_fields, read_fields
+
+_ADDED, _DELETED = 1, 2
+_STATUSES = (0, _ADDED, _DELETED)
+_POSITION_DELETES = 1
+_KINDS: Mapping[object, FileKind] = {
+    None: FileKind.DATA,  # format version 1 has no others
+    0: FileKind.DATA,
+    _POSITION_DELETES: FileKind.POSITION_DELETES,
+    2: FileKind.EQUALITY_DELETES,
+}
+_OF_FILES = (
+    "content",
+    "file_path",
+    "file_format",
+    "partition",
+    "record_count",
+    "file_size_in_bytes",
+    "referenced_data_file",
+    "content_offset",
+    "content_size_in_bytes",
+)
+_WANTED = frozenset({"status", "sequence_number", *(f"data_file.{name}" for name in _OF_FILES)})
+
+
+def live_entries(manifest: Manifest, data: bytes) -> Iterator[FileEntry]:
+    """The live entries of a manifest.
+
+    Args:
+        manifest: as its list describes it: entries inherit from it.
+        data: the whole file.
+
+    Raises:
+        UnreadableFileError: it cannot be read to its end, or makes no sense.
+    """
+    records = read_fields(manifest.path, data, _WANTED)
+    decimals = decimal_fields(data, "data_file.partition")
+    for record in records:
+        status, file = record.get("status"), record.get("data_file")
+        if status == _DELETED:
+            continue
+        if status not in _STATUSES or not isinstance(file, dict):
+            raise UnreadableFileError(manifest.path, f"an entry has the status {status!r}")
+        sequence_number = record.get("sequence_number")
+        inherited = manifest.sequence_number if status == _ADDED else 0
+        yield FileEntry(
+            path=_text(manifest.path, file, "file_path"),
+            kind=_kind(manifest.path, file),
+            file_format=_text(manifest.path, file, "file_format").upper(),
+            size=_number(manifest.path, file, "file_size_in_bytes"),
+            records=_number(manifest.path, file, "record_count"),
+            spec_id=manifest.spec_id,
+            partition=_partition(manifest.path, file.get("partition"), decimals),
+            sequence_number=sequence_number if isinstance(sequence_number, int) else inherited,
+            referenced_data_file=_optional_text(file.get("referenced_data_file")),
+            content_offset=_optional_number(file.get("content_offset")),
+            content_size=_optional_number(file.get("content_size_in_bytes")),
+        )
+
+
+def _kind(path: str, file: Record) -> FileKind:
+    content = file.get("content")
+    if content == _POSITION_DELETES and str(file.get("file_format")).upper() == "PUFFIN":
+        return FileKind.DELETION_VECTOR
+    kind = _KINDS.get(content)
+    if kind is None:
+        raise UnreadableFileError(path, f"an entry has the content {content!r}")
+    return kind
+
+
+def _partition(path: str, values: object, decimals: frozenset[str]) -> tuple[PartitionValue | None, ...]:
+    """Values that are equal where their partitions are, of decimals of any precision and of NaN, too."""
+    if not isinstance(values, dict):
+        raise UnreadableFileError(path, "an entry has no partition")
+    return tuple(_value(value, is_decimal=name in decimals) for name, value in values.items())
+
+
+def _value(value: PartitionValue | None, *, is_decimal: bool) -> PartitionValue | None:
+    if is_decimal and isinstance(value, bytes):
+        return int.from_bytes(value, "big", signed=True)
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
+def _text(path: str, record: Record, name: str) -> str:
+    found = record.get(name)
+    if not isinstance(found, str) or not found:
+        raise UnreadableFileError(path, f"an entry has the {name} {found!r}")
+    return found
+
+
+def _number(path: str, record: Record, name: str) -> int:
+    found = record.get(name)
+    if not isinstance(found, int) or found < 0:
+        raise UnreadableFileError(path, f"an entry has the {name} {found!r}")
+    return found
+
+
+def _optional_text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _optional_number(value: object) -> int | None:
+    return value if isinstance(value, int) else None

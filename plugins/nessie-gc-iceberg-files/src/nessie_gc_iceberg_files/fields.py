@@ -1,0 +1,113 @@
+"""Some fields of Avro records, of whatever type: numbers and bytes as they are stored, not as dates or decimals."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+from collections.abc import Collection, Mapping
+from typing import cast
+
+import fastavro
+
+from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_iceberg_files.avro import MAGIC, SYNC_BYTES, Container, Record, Schema, check_container, checked, reason
+
+_NAMES = ("name", "namespace")
+
+
+def read_fields(path: str, data: bytes, wanted: frozenset[str]) -> list[Record]:
+    """The records of an Avro file, with those of some fields that its writer has.
+
+    A date that no calendar has is a number like any other.
+
+    Args:
+        path: names the file in errors.
+        data: the whole file.
+        wanted: dotted names.
+
+    Raises:
+        UnreadableFileError: it is no Avro file, is cut off or damaged, or has a codec that is not known.
+    """
+    try:
+        container = check_container(data)
+        writer, reader = _schemas(container.schema, wanted)
+        return checked(container, fastavro.reader(io.BytesIO(_with_schema(data, container, writer)), dict(reader)))
+    except Exception as error:  # decoders raise anything on damaged bytes
+        raise UnreadableFileError(path, reason(data, error)) from error
+
+
+def decimal_fields(data: bytes, record: str) -> frozenset[str]:
+    """The names of those fields of a record in an Avro file that are decimals, whose values are bytes.
+
+    Args:
+        data: the whole file, which :func:`read_fields` could read.
+        record: its dotted name.
+    """
+    return _decimals(check_container(data).schema, record)
+
+
+@functools.lru_cache(maxsize=256)
+def _decimals(schema: bytes, record: str) -> frozenset[str]:
+    found: object = json.loads(schema)
+    for name in record.split("."):
+        found = next((each["type"] for each in _fields(found) if each.get("name") == name), None)
+    return frozenset(str(each.get("name")) for each in _fields(found) if "decimal" in _logical_types(each.get("type")))
+
+
+def _fields(type_: object) -> list[dict[str, object]]:
+    return type_["fields"] if isinstance(type_, dict) and isinstance(type_.get("fields"), list) else []
+
+
+def _logical_types(type_: object) -> list[object]:
+    arms = type_ if isinstance(type_, list) else [type_]
+    return [arm.get("logicalType") for arm in arms if isinstance(arm, dict)]
+
+
+@functools.lru_cache(maxsize=256)
+def _schemas(schema: bytes, wanted: frozenset[str]) -> tuple[bytes, Schema]:
+    """The writer's schema without logical types, and one that has the wanted fields of it."""
+    plain = _without_logical_types(json.loads(schema))
+    if not isinstance(plain, dict) or plain.get("type") != "record":
+        raise ValueError("its schema is no record")
+    return json.dumps(plain).encode(), cast("Schema", fastavro.parse_schema(_narrowed(plain, "", wanted)))
+
+
+def _without_logical_types(type_: object) -> object:
+    if isinstance(type_, list):
+        return [_without_logical_types(each) for each in type_]
+    if isinstance(type_, dict):
+        return {key: _without_logical_types(value) for key, value in type_.items() if key != "logicalType"}
+    return type_
+
+
+def _narrowed(writer: Mapping[str, object], prefix: str, wanted: Collection[str]) -> dict[str, object]:
+    fields = []
+    for field in cast("list[dict[str, object]]", writer["fields"]):
+        name, type_ = f"{prefix}{field['name']}", field["type"]
+        if name in wanted:
+            fields.append(field)
+        elif isinstance(type_, dict) and any(each.startswith(f"{name}.") for each in wanted):
+            fields.append({**field, "type": _narrowed(type_, f"{name}.", wanted)})
+    return {"type": "record", **{key: writer[key] for key in _NAMES if key in writer}, "fields": fields}
+
+
+def _with_schema(data: bytes, container: Container, schema: bytes) -> bytes:
+    """The same blocks below a header with another schema."""
+    header = {b"avro.schema": schema, b"avro.codec": container.codec}
+    pairs = b"".join(_counted(key) + _counted(value) for key, value in header.items())
+    return MAGIC + _long(len(header)) + pairs + _long(0) + data[container.body - SYNC_BYTES :]
+
+
+def _counted(data: bytes) -> bytes:
+    return _long(len(data)) + data
+
+
+def _long(number: int) -> bytes:
+    """A number of zero or more as Avro writes it."""
+    value, found = number << 1, bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.sizes import parse_size, size_text
+
+MB = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("8MB", 8 * MB), ("8 MiB", 8 * MB), ("8m", 8 * MB), ("1.5 kb", 1536), ("2GB", 2048 * MB), ("100B", 100)],
+)
+def test_units_are_binary(text: str, size: int) -> None:
+    assert size == parse_size(text, "target")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("8", "has no unit; write 8MB or 8B"), ("8 XB", "is no size"), ("-8MB", "is no size"), ("", "is no size")],
+)
+def test_what_is_no_size_or_has_no_unit_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        parse_size(text, "target")
+
+
+@pytest.mark.parametrize(("size", "text"), [(0, "0 bytes"), (1023, "1,023 bytes"), (7.5 * MB, "7.5 MB")])
+def test_sizes_are_shown_with_binary_units(size: int, text: str) -> None:
+    assert text == size_text(size)

@@ -1,0 +1,256 @@
+"""What becomes of planned tables, whatever the catalog answers; the tables are real, the commits are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from expiry_lakes import ROWS, ExpiryLake
+
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    ConfigurationError,
+    ForeignTableError,
+    IncompleteError,
+    TableError,
+)
+from nessie_gc_core.model.tables import CurrentTable, TableName
+from nessie_gc_core.services.manifests import placing
+from nessie_gc_core.services.manifests.applying import ManifestRewriter
+from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, planned_tables
+from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
+from nessie_gc_core.services.manifests.report import ManifestsReport, Reorganized, ReorganizedTable
+from nessie_gc_core.services.manifests.service import RewriteManifestsService
+from nessie_gc_core.tables import Maintenance
+
+
+class Scripted(Maintenance):
+    """The tables of a catalog that PyIceberg has; what their commits do is said by a test."""
+
+    loses_row_ids = False
+
+    def __init__(self, lake: ExpiryLake) -> None:
+        self.lake = lake
+        self.more: tuple[TableName, ...] = ()
+        self.commits: list[Mapping[int, Set[str]]] = []
+        self.placed: Mapping[str, int] | None = None
+        self.answer: Callable[[CurrentTable], CurrentTable] = lambda table: table
+
+    def names(self) -> Iterator[TableName]:
+        yield from self.lake.catalog.list_tables("db")
+        yield from self.more
+
+    def current(self, name: TableName) -> CurrentTable | None:
+        if name in self.more:
+            raise ForeignTableError(f"{name[-1]} is no Iceberg table")
+        if not self.lake.catalog.table_exists(name):
+            return None
+        table = self.lake.catalog.load_table(name)
+        return CurrentTable(
+            name=name,
+            uuid=str(table.metadata.table_uuid),
+            metadata_location=table.metadata_location,
+            snapshot_id=table.metadata.current_snapshot_id,
+            format_version=table.metadata.format_version,
+        )
+
+    def rewrite_manifests(
+        self,
+        table: CurrentTable,
+        manifests: Mapping[int, Set[str]],
+        *,
+        target_bytes: int,
+        summary: Mapping[str, str],
+        placed: Mapping[str, int] | None = None,
+    ) -> CurrentTable:
+        self.commits.append(manifests)
+        self.placed = placed
+        return self.answer(table)
+
+
+@pytest.fixture
+def lake(expiry_lake: ExpiryLake) -> ExpiryLake:
+    table = expiry_lake.catalog.create_table("db.t", ROWS.schema)
+    for _ in range(4):
+        table.append(ROWS)
+    return expiry_lake
+
+
+@pytest.fixture
+def maintenance(lake: ExpiryLake) -> Scripted:
+    return Scripted(lake)
+
+
+def planned(lake: ExpiryLake, maintenance: Maintenance, **given: Any) -> list[PlannedTable]:
+    return list(planned_tables(lake.run(), maintenance, RewriteManifestsParameters(**given)))
+
+
+def applied(lake: ExpiryLake, maintenance: Maintenance, tables: list[PlannedTable]) -> ReorganizedTable:
+    run, parameters = lake.run(), RewriteManifestsParameters(commit_retries=2)
+    with OpenConnectors(run.choice) as connectors:
+        look = TableLook(maintenance=maintenance, parameters=parameters, connectors=connectors)
+        (found,) = [ManifestRewriter(maintenance=maintenance, look=look, service="s").rewritten(t) for t in tables]
+        return found
+
+
+def raising(error: Exception) -> Callable[[CurrentTable], CurrentTable]:
+    def answer(table: CurrentTable) -> CurrentTable:
+        raise error
+
+    return answer
+
+
+# ---- planning -----------------------------------------------------------------------------------------
+def test_it_reads_what_manifest_lists_say(lake: ExpiryLake, maintenance: Scripted) -> None:
+    (table,) = planned(lake, maintenance)
+    lengths = [manifest.manifest_length for manifest in lake.load().current_snapshot().manifests(lake.load().io)]
+    assert (4, sum(lengths), 4, 1) == (
+        table.report.manifests,
+        table.report.bytes,
+        table.report.rewritten,
+        table.report.expected,
+    )
+
+
+def test_a_target_of_a_table_holds_where_none_is_given(lake: ExpiryLake, maintenance: Scripted) -> None:
+    with lake.load().transaction() as transaction:
+        transaction.set_properties({"commit.manifest.target-size-bytes": "65536"})
+    assert [65536] == [table.report.target_bytes for table in planned(lake, maintenance)]
+    assert [8 << 20] == [table.report.target_bytes for table in planned(lake, maintenance, target_manifest_size="8MB")]
+
+
+def test_a_target_that_is_no_number_is_said_of_its_table(lake: ExpiryLake, maintenance: Scripted) -> None:
+    with lake.load().transaction() as transaction:
+        transaction.set_properties({"commit.manifest.target-size-bytes": "big"})
+    (table,) = planned(lake, maintenance)
+    assert (Reorganized.UNREADABLE, "'big': set a number of bytes") == (
+        table.report.outcome,
+        str(table.report.reason)[-28:],
+    )
+
+
+def test_what_is_no_iceberg_table_is_left_alone(lake: ExpiryLake, maintenance: Scripted) -> None:
+    maintenance.more = (("db", "hive"),)
+    found = {table.report.table: table.report.outcome for table in planned(lake, maintenance)}
+    assert {"db.t": Reorganized.REWRITTEN, "db.hive": Reorganized.LEFT_ALONE} == found
+
+
+def test_tables_are_chosen_by_patterns(lake: ExpiryLake, maintenance: Scripted) -> None:
+    lake.catalog.create_table("db.tt", ROWS.schema)
+    assert ["db.t"] == [table.report.table for table in planned(lake, maintenance, include=["db[.]t"])]
+    assert ["db.tt"] == [table.report.table for table in planned(lake, maintenance, exclude=["db[.]t"])]
+
+
+@pytest.fixture
+def of_version_3(maintenance: Scripted, monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    """Tables of format version 3, and an Iceberg that gives their rows new ids."""
+    known = maintenance.current
+
+    def current(name: TableName) -> CurrentTable | None:
+        found = known(name)
+        return None if found is None else replace(found, format_version=3)
+
+    monkeypatch.setattr(Scripted, "loses_row_ids", True)
+    monkeypatch.setattr(maintenance, "current", current)
+    return maintenance
+
+
+def test_files_of_format_version_3_are_dealt_out_here_where_their_rows_would_get_new_ids(
+    lake: ExpiryLake, of_version_3: Scripted
+) -> None:
+    files = {task.file.file_path for task in lake.load().scan().plan_files()}
+    assert Reorganized.REWRITTEN is applied(lake, of_version_3, planned(lake, of_version_3)).outcome
+    assert dict.fromkeys(files, 1) == of_version_3.placed
+
+
+def test_more_files_of_format_version_3_than_fit_are_left_alone(
+    lake: ExpiryLake, of_version_3: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placing, "MOST_FILES", 3)
+    (table,) = planned(lake, of_version_3)
+    assert (Reorganized.LEFT_ALONE, {}) == (table.report.outcome, table.paths)
+
+
+# ---- applying -----------------------------------------------------------------------------------------
+def test_a_conflict_is_tried_again_so_often(lake: ExpiryLake, maintenance: Scripted) -> None:
+    maintenance.answer = raising(CommitConflictError("others were faster"))
+    done = applied(lake, maintenance, planned(lake, maintenance))
+    assert (Reorganized.CONFLICT, "others were faster", 3) == (done.outcome, done.reason, len(maintenance.commits))
+
+
+def test_after_a_conflict_no_more_is_rewritten_than_was_planned(lake: ExpiryLake, maintenance: Scripted) -> None:
+    tables = planned(lake, maintenance)
+
+    def answer(table: CurrentTable) -> CurrentTable:
+        if len(maintenance.commits) == 1:
+            lake.load().append(ROWS)
+            raise CommitConflictError("others were faster")
+        return table
+
+    maintenance.answer = answer
+    done = applied(lake, maintenance, tables)
+    assert (Reorganized.REWRITTEN, 5, 4, 2) == (done.outcome, done.manifests, done.rewritten, done.expected)
+    assert [tables[0].paths, tables[0].paths] == maintenance.commits
+
+
+def test_a_table_that_vanished_or_was_replaced_is_gone(lake: ExpiryLake, maintenance: Scripted) -> None:
+    maintenance.answer = raising(CommitConflictError("it is another"))
+    tables = planned(lake, maintenance)
+    lake.catalog.drop_table("db.t")
+    assert Reorganized.GONE is applied(lake, maintenance, tables).outcome
+    table = lake.catalog.create_table("db.t", ROWS.schema)
+    for _ in range(4):
+        table.append(ROWS)
+    done = applied(lake, maintenance, tables)
+    assert (Reorganized.GONE, "it is another table of the same name by now") == (done.outcome, done.reason)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (CommitUnknownError("nobody knows"), Reorganized.UNKNOWN),
+        (TableError("the catalog says no"), Reorganized.REFUSED),
+    ],
+)
+def test_s19_what_fails_is_tried_once_and_fails_the_report(
+    lake: ExpiryLake, maintenance: Scripted, error: Exception, outcome: Reorganized
+) -> None:
+    maintenance.answer = raising(error)
+    files = lake.files()
+    done = applied(lake, maintenance, planned(lake, maintenance))
+    assert (outcome, str(error), 1, files) == (done.outcome, done.reason, len(maintenance.commits), lake.files())
+    report = ManifestsReport(catalog="c", dry_run=False, tables=[done])
+    assert 1 == report.exit_code
+    with pytest.raises(IncompleteError, match=str(error)):
+        report.raise_for_status()
+
+
+def test_what_is_not_planned_is_not_touched(lake: ExpiryLake, maintenance: Scripted) -> None:
+    lake.catalog.drop_table("db.t")
+    lake.catalog.create_table("db.empty", ROWS.schema)
+    done = applied(lake, maintenance, planned(lake, maintenance))
+    assert (Reorganized.NOT_WORTH_IT, "it has no snapshot", []) == (done.outcome, done.reason, maintenance.commits)
+
+
+# ---- parameters ---------------------------------------------------------------------------------------
+def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
+    with pytest.raises(ConfigurationError, match="rewrites on Spark; use `engine` spark, not local"):
+        RewriteManifestsService(RewriteManifestsParameters(catalog="c")).run(lake.run())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "`catalog` is missing"),
+        ({"catalog": "c", "target_manifest_size": "8"}, "has no unit"),
+        ({"catalog": "c", "target_manifest_size": "8B"}, "less than 1KB"),
+        ({"catalog": "c", "include": ["("]}, "no regular expression"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        RewriteManifestsParameters(**given).check()
