@@ -11,7 +11,7 @@ from nessie_gc_core.api.plan import refuse_dry_run
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
-from nessie_gc_core.services.autotag.report import AutotagReport
+from nessie_gc_core.services.autotag.report import AutotagReport, TagOutcome
 from nessie_gc_core.services.autotag.service import AutotagService
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.report import ManifestsReport
@@ -51,11 +51,13 @@ class Upkeep(ABC):
         """Plans which tags are made and deleted by time; ``apply()`` of the plan makes and deletes them.
 
         Args:
-            parameters: those of ``nessie-gc autotag``, such as ``branch`` or ``tag_policy``.
+            parameters: those of ``nessie-gc autotag``, such as ``tag_branch`` or ``tag_policy``.
         """
         given = self._without_dry_run(AutotagParameters, parameters)
         report = AutotagService(replace(given, dry_run=True)).run(self.new_run())
-        only = frozenset((tag.content_id or "", tag.name) for tag in report.tags)
+        done = (TagOutcome.MADE, TagOutcome.DELETED)
+        planned = (tag for tag in report.tags if tag.outcome in done)
+        only = frozenset((tag.content_id or "", tag.name, tag.target) for tag in planned)
         service = AutotagService(replace(given, at=report.at), only)
         return self._plan(report, given, service.run)
 

@@ -230,7 +230,7 @@ class SupportsTagRecords(Protocol):
     """A store that remembers which tags a service made; they belong to one repository, and outlive live sets.
 
     ``count_records`` counts them, and ``move_records`` moves them along: of a tag that both identities have a record
-    of, the target's stays.
+    of, the one that was made stays, else the target's.
     """
 
     def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:

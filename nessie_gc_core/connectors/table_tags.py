@@ -35,6 +35,8 @@ class SupportsTableTags(Protocol):
     def change_tags(self, table: TableMetadata, *, made: Mapping[str, int], deleted: Mapping[str, int]) -> None:
         """Makes some tags, and deletes others, in one commit; nothing else about the table changes.
 
+        Tags that are made expire at no age: whoever made them deletes them.
+
         The commit is made only if no branch or tag has one of the new names, every tag that goes is at the snapshot
         that is named, and the table is where ``table`` has it.
 

@@ -15,13 +15,15 @@ class TagRecord:
     name: str
     """Its name, unique in its holder."""
     prefix: str
-    """How the names of its policies begin, such as ``date/``."""
+    """What its name begins with, such as ``date/``, or ``date/dev/`` for another branch than the default one."""
     branch: str
     """The branch whose state it is."""
     instant: datetime
     """The roll-over after which it is named, UTC."""
+    state_at: datetime
+    """The instant whose state it shows, UTC: the roll-over, or some time after it."""
     periods: tuple[str, ...]
-    """The periods that asked for it, such as ``hourly``."""
+    """The periods that ask for it, such as ``hourly``."""
     target: str | None
     """The commit id at which it is; of a tag of a table the snapshot id as decimal digits. ``None``: no tag was made,
     for there was no state to tag."""

@@ -17,6 +17,8 @@ from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 
 log = logging.getLogger(__name__)
 
+_RESUME = "take the sweep up with `resume`"
+
 
 class Lease:
     """A lease that is held; asked before every step that deletes.
@@ -25,8 +27,9 @@ class Lease:
     So a holder counts the seconds since before it asked.
     """
 
-    def __init__(self, elapsed: Elapsed) -> None:
+    def __init__(self, elapsed: Elapsed, *, then: str = _RESUME) -> None:
         self._elapsed = elapsed
+        self._then = then
         self._lost: str | None = None
         self._ends: float | None = None
 
@@ -52,12 +55,17 @@ class Lease:
         if self._lost is None and not self.is_held:
             self._lost = "it ran out, this process stood still for too long"
         if self._lost is not None:
-            raise SafetyError(f"the lease on the repository was lost ({self._lost}); take the sweep up with `resume`")
+            raise SafetyError(f"the lease on the repository was lost ({self._lost}); {self._then}")
 
 
 @contextmanager
 def hold_lease(
-    store: LiveSetStore, repositories: Collection[str], duration: timedelta, *, elapsed: Elapsed = elapsed_seconds
+    store: LiveSetStore,
+    repositories: Collection[str],
+    duration: timedelta,
+    *,
+    elapsed: Elapsed = elapsed_seconds,
+    then: str = _RESUME,
 ) -> Iterator[Lease]:
     """Holds the leases of some repositories, by their identities, and renews them in the background, all or none.
 
@@ -65,7 +73,7 @@ def hold_lease(
         LeaseHeldError: another process holds one of them.
     """
     owner, host, process = str(uuid.uuid4()), socket.gethostname(), os.getpid()
-    lease, done = Lease(elapsed), threading.Event()
+    lease, done = Lease(elapsed, then=then), threading.Event()
 
     def renew() -> None:
         asked = elapsed()

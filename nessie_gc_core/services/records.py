@@ -14,6 +14,11 @@ _DONE = frozenset({LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.IDENTIFY_FAILED})
 """Nobody sweeps a live set of these."""
 
 
+def tags_lease(identity: str) -> str:
+    """The lease of whoever makes tags in a repository; collectors have another one."""
+    return f"tags of {identity}"
+
+
 @dataclass(frozen=True, slots=True)
 class RecordsService:
     """Moves tombstones, the register of contents and live sets to another identity."""
@@ -35,13 +40,22 @@ class RecordsService:
                 f"the store has no records under {source!r}; its live sets say which repository each is of"
             )
         self._check_together(source)
+        self._check_free(tags_lease(source), tags_lease(target))
         if not dry_run:
             return self.store.move_records(source, target)
-        for repository in (source, target):
+        self._check_free(source, target)
+        return found
+
+    def _check_free(self, *names: str) -> None:
+        """Refuses to move what somebody works on.
+
+        Raises:
+            LeaseHeldError: somebody does.
+        """
+        for repository in names:
             holder = self.store.lease(repository)
             if holder is not None:
                 raise lease_held(repository, holder)
-        return found
 
     def _check_together(self, source: str) -> None:
         """Refuses to tear apart live sets that were marked together: their ids follow from the identities."""

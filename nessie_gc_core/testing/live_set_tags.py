@@ -22,6 +22,7 @@ def tag(name: str, *, holder: str = "") -> TagRecord:
         prefix="date/",
         branch="main",
         instant=NOON,
+        state_at=NOON + timedelta(minutes=5),
         periods=("hourly", "daily"),
         target="2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d",
         made=True,
@@ -73,13 +74,14 @@ class TagRecordTests(StoreFixtures):
         assert _by_key(each for each in records if each.key not in gone) == _by_key(keeping.tags(repository))
         assert records[:1] == list(keeping.tags(repository + "2"))
 
-    @demands("SupportsTagRecords: count_records counts them, and move_records moves them; those of the target stay.")
+    @demands("SupportsTagRecords: count_records counts them, and move_records moves them; of two, the made one stays.")
     def test_records_of_tags_are_counted_and_move_along(self, store: LiveSetStore, repository: str) -> None:
         keeping, target = _keeping(store), f"name-{uuid4()}"
-        keeping.put_tags(repository, [tag("a"), tag("b"), tag("b", holder="table")])
-        keeping.put_tags(target, [replace(tag("b"), made=False)])
-        assert 3 == store.count_records(repository).tags == store.move_records(repository, target).tags
-        expected = [tag("a"), replace(tag("b"), made=False), tag("b", holder="table")]
+        doubtful = [replace(tag("c"), made=False), replace(tag("d"), made=False, target="0ther")]
+        keeping.put_tags(repository, [tag("a"), tag("b"), tag("b", holder="table"), doubtful[0], doubtful[1]])
+        keeping.put_tags(target, [replace(tag("b"), made=False), tag("c"), replace(tag("d"), made=False)])
+        assert 5 == store.count_records(repository).tags == store.move_records(repository, target).tags
+        expected = [tag("a"), tag("b"), tag("b", holder="table"), tag("c"), replace(tag("d"), made=False)]
         assert _by_key(expected) == _by_key(keeping.tags(target))
         assert list(keeping.tags(repository)) == []
         assert (store.count_records(repository).tags, store.count_records(repository).any) == (0, False)

@@ -26,7 +26,7 @@ from tagged_lakes import outcomes, policy_of_now
 from nessie_gc_core import Collector
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.engines.local import LocalEngine
-from nessie_gc_core.errors import CommitUnknownError
+from nessie_gc_core.errors import CommitUnknownError, RepositoryError
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
 from nessie_gc_core.services.autotag.report import AutotagReport, TagOutcome
 from nessie_gc_core.services.autotag.service import AutotagService
@@ -64,7 +64,7 @@ class TaggedBranch:
         self.store.clock = lambda: now
         with LocalEngine(workers=1) as engine:
             services = LakeServices(repository=self.repository, store=self.store, engine=engine, clock=lambda: now)
-            given = {"branch": self.name, "tag_policy": ("hourly=3",), **parameters}
+            given = {"tag_branch": self.name, "tag_policy": ("hourly=3",), **parameters}
             return AutotagService(AutotagParameters(**given)).run(services.run())
 
     def tag(self, after: int = 0) -> str:
@@ -118,18 +118,6 @@ def _named(branch: TaggedBranch) -> Iterator[Any]:
     return (each for each in branch.repository.references() if each.name == branch.name)
 
 
-def test_a_tag_whose_answer_never_came_is_found_by_looking(branch: TaggedBranch) -> None:
-    class Losing(NessieConnector):
-        def make_tag(self, *arguments: Any) -> bool:
-            super().make_tag(*arguments)
-            raise CommitUnknownError("the connection broke off")
-
-    branch.repository = Losing.from_options({"uri": branch.server.uri})
-    assert {branch.tag(): MADE} == outcomes(branch.run())
-    branch.repository = NessieConnector.from_options({"uri": branch.server.uri})
-    assert DELETED is outcomes(branch.run(9))[branch.tag()]
-
-
 def test_the_command_tags_and_says_what_it_did(
     nessie: NessieServer, branch: TaggedBranch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +142,7 @@ def test_the_command_tags_and_says_what_it_did(
 
 def test_python_plans_first_and_applies_no_more_than_the_plan(nessie: NessieServer, branch: TaggedBranch) -> None:
     with Collector(uri=nessie.uri, inmemory=True) as gc:
-        plan = gc.autotag(branch=branch.name, tag_policy=[policy_of_now()])
+        plan = gc.autotag(tag_branch=branch.name, tag_policy=[policy_of_now()])
         assert {} == branch.tags
         report = plan.apply()
         assert {tag.name: tag.target for tag in plan.report.tags} == branch.tags
@@ -259,7 +247,7 @@ def test_a_branch_of_a_table_has_tags_of_its_own(tables: TaggedTables) -> None:
     first, *_ = tables.lake.snapshots()
     table.manage_snapshots().create_branch(first, "audit").commit()
     tables.lake.table("db.without", overwrites=1)
-    tables.run(branch="audit")
+    tables.run(tag_branch="audit")
     assert ({name_of(tables.hour, branch="audit"): first}, {}) == (tables.tags(), tables.tags("db.without"))
 
 
@@ -282,17 +270,21 @@ def test_where_others_are_always_faster_nothing_is_made_and_it_is_said(tables: T
     assert (1, [TagOutcome.CONFLICT], {}) == (report.exit_code, [tag.outcome for tag in report.tags], tables.tags())
 
 
-def test_s19_a_commit_whose_answer_is_lost_is_looked_for_in_the_table(tables: TaggedTables) -> None:
+def test_s19_tags_of_a_commit_whose_answer_is_lost_are_in_doubt(tables: TaggedTables) -> None:
     def lose() -> None:
         raise CommitUnknownError("the connection broke off")
 
     tables.lake.table(overwrites=1)
-    tables.repository.after = lose  # type: ignore[method-assign]
-    assert [MADE] == [tag.outcome for tag in tables.run().tags]
     tables.repository.before = lose  # type: ignore[method-assign]
+    assert [TagOutcome.UNKNOWN] == [tag.outcome for tag in tables.run().tags]
+    tables.repository.before = lambda: None  # type: ignore[method-assign]
+    assert [MADE] == [tag.outcome for tag in tables.run().tags]
+    tables.repository.after = lose  # type: ignore[method-assign]
     assert [TagOutcome.UNKNOWN] == [tag.outcome for tag in tables.run(1).tags]
-    tables.repository.before = tables.repository.after = lambda: None  # type: ignore[method-assign]
-    assert [MADE] == [tag.outcome for tag in tables.run(1).tags]
+    tables.repository.after = lambda: None  # type: ignore[method-assign]
+    assert [TagOutcome.IN_DOUBT] == [tag.outcome for tag in tables.run(1).tags]
+    tables.run(1, adopt=True)
+    assert {DELETED} == {tag.outcome for tag in tables.run(9).tags} - {MADE}
 
 
 def test_a_table_that_cannot_be_read_is_named_and_the_others_are_tagged(tables: TaggedTables) -> None:
@@ -311,9 +303,30 @@ def test_expiry_keeps_what_a_tag_shows_until_the_tag_goes(tables: TaggedTables) 
     table.refresh()
     for _ in range(2):
         table.overwrite(ROWS)
-    tables.lake.expire()
+    tables.lake.expire(max_ref_age=timedelta(0))
     assert tagged in tables.lake.snapshots()
     assert ROWS.num_rows == tables.lake.load().scan(snapshot_id=tagged).to_arrow().num_rows
     tables.run(40)
     tables.lake.expire()
     assert tagged not in tables.lake.snapshots()
+
+
+def test_a_table_registered_twice_is_tagged_once(tables: TaggedTables) -> None:
+    table = tables.lake.table(overwrites=1)
+    tables.lake.catalog.register_table("db.u", table.metadata_location)
+    report = tables.run()
+    assert {MADE, TagOutcome.LEFT_ALONE} == {tag.outcome for tag in report.tags}
+    assert [[], [name_of(tables.hour)]] == sorted(list(tables.tags(name)) for name in ("db.t", "db.u"))
+
+
+def test_a_table_that_the_catalog_refuses_stops_no_other(tables: TaggedTables) -> None:
+    for name in ("db.t", "db.u"):
+        tables.lake.table(name, overwrites=1)
+
+    def refuse() -> None:
+        tables.repository.before = lambda: None  # type: ignore[method-assign]
+        raise RepositoryError("not this one")
+
+    tables.repository.before = refuse  # type: ignore[method-assign]
+    report = tables.run()
+    assert (1, [MADE, TagOutcome.REFUSED]) == (report.exit_code, sorted(tag.outcome for tag in report.tags))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from nessie_gc_memory import MemoryRepository
 from tagged_lakes import BEGIN, TaggedLake, outcomes, tagged_lake
 
+from nessie_gc_core.model.repository import Reference
 from nessie_gc_core.services.autotag.report import TagOutcome
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
@@ -36,6 +39,12 @@ def collect(lake: TaggedLake, policy: str, *, dry_run: bool = False) -> GcReport
     """A collection that takes files of any age."""
     sweep = SweepParameters(min_age=timedelta(0), no_age_floor=True, dry_run=dry_run)
     return lake.services.collect(policy, sweep=sweep)
+
+
+def only_first(lake: TaggedLake) -> set[str]:
+    """The files that only the first state needs."""
+    first = lake.lake.needed_files(lake.lake.visible([lake.commits[0][1]]))
+    return first - lake.lake.needed_files(lake.lake.visible([commit for _, commit in lake.commits[1:]]))
 
 
 def days(*numbers: int) -> list[str]:
@@ -77,15 +86,49 @@ def test_s06_a_policy_that_counts_commits_may_have_given_up_any_state_but_the_he
 
 @pytest.mark.parametrize("suffix", [".metadata.json", "-snap-", "-manifest.json"])
 def test_s06_a_state_of_which_others_deleted_metadata_is_not_tagged(lake: TaggedLake, suffix: str) -> None:
-    first = set(lake.lake.needed_files(lake.lake.visible([lake.commits[0][1]])))
-    live = lake.lake.needed_files(lake.lake.visible([commit for _, commit in lake.commits[1:]]))
-    gone = [path for path in first - live if suffix in path]
+    gone = [path for path in only_first(lake) if suffix in path]
     for path in gone:
         lake.lake.objects.delete(path)
     assert gone
     found = catch_up(lake)
     assert TagOutcome.NO_STATE is found["date/2026_05_05_00_00"]
     assert [TagOutcome.MADE] * 3 == [found[name] for name in days(6, 7, 8)]
+
+
+def test_s06_a_state_whose_files_come_back_is_tagged_then(lake: TaggedLake) -> None:
+    (path,) = (path for path in only_first(lake) if path.endswith("3.metadata.json"))
+    stored = lake.lake.objects.get(path)
+    assert stored is not None
+    lake.lake.objects.delete(path)
+    assert TagOutcome.NO_STATE is catch_up(lake)["date/2026_05_05_00_00"]
+    lake.lake.put(path, stored.data)
+    assert {"date/2026_05_05_00_00": TagOutcome.MADE} == catch_up(lake)
+
+
+def test_s18_a_state_that_cannot_be_read_costs_its_own_tag_alone(lake: TaggedLake) -> None:
+    (path,) = (path for path in only_first(lake) if path.endswith("3.metadata.json"))
+    lake.lake.put(path, b"{ cut off")
+    found = catch_up(lake)
+    assert TagOutcome.REFUSED is found["date/2026_05_05_00_00"]
+    assert [TagOutcome.MADE] * 3 == [found[name] for name in days(6, 7, 8)]
+
+
+def test_s06_a_sweep_that_ends_while_tags_are_made_takes_them_back(lake: TaggedLake) -> None:
+    class Slow(MemoryRepository):
+        def make_tag(self, name: str, at: Reference) -> bool:
+            if name not in waiting:
+                return super().make_tag(name, at)
+            waiting.clear()
+            collect(lake, "P2D")
+            return super().make_tag(name, at)
+
+    waiting = set(days(5))
+    repository = Slow.from_options({"lake": lake.lake.name})
+    slow = TaggedLake(lake.lake, replace(lake.services, repository=repository))
+    found = outcomes(slow.run(lake.lake.time, **DAILY))
+    assert [TagOutcome.NO_STATE] * 3 == [found[name] for name in days(5, 6, 7)]
+    assert {"date/2026_05_04_00_00", "date/2026_05_08_00_00"} == set(lake.tags)
+    assert 0 == collect(lake, "P2D").exit_code
 
 
 def test_s06_what_a_tag_shows_is_live_until_the_tag_goes(lake: TaggedLake) -> None:

@@ -46,7 +46,11 @@ def swept_by(sweeps: Iterable[LiveSet], branch: str, state: State) -> str | None
 def why_not_whole(
     versions: Iterable[ContentVersion], connectors: OpenConnectors, registry: PluginRegistry
 ) -> str | None:
-    """Why some contents are not whole: metadata that cannot be read; ``None``: all of it can, but for data files."""
+    """Why some contents are not whole: metadata that is missing; ``None``: all of it is there, but for data files.
+
+    Raises:
+        NessieGcError: something of it cannot be read.
+    """
     for version in versions:
         if registry.reader_of(version.content_type) is None:
             continue  # nobody reads it, so nobody deletes it

@@ -89,11 +89,6 @@ class Holder(ABC):
             NessieGcError: it cannot be read.
         """
 
-    def shows(self, made: Sequence[TagRecord], deleted: Sequence[TagRecord]) -> bool:
-        """Whether some tags are there, and others are not."""
-        there = all(self.references.get(tag.name) == tag.target for tag in made)
-        return there and not any(tag.name in self.references for tag in deleted)
-
 
 class RepositoryHolder(Holder):
     """A repository with a history of its own."""
@@ -101,6 +96,7 @@ class RepositoryHolder(Holder):
     def __init__(self, repository: RepositoryConnector, tags: SupportsTags) -> None:
         self.id, self.table = "", None
         self._repository, self._tags = repository, tags
+        self._visible: dict[str, set[object]] = {}
         self._found = {reference.name: reference for reference in repository.references()}
         self.references = {name: _target(each) for name, each in self._found.items()}
         self.default = repository.default_reference() if isinstance(repository, SupportsDefaultReference) else MAIN
@@ -112,36 +108,30 @@ class RepositoryHolder(Holder):
     def contents(self, branch: str, state: State) -> Iterator[ContentVersion]:
         """What is visible at the commit and not at the head."""
         head = self._found[branch]
-        still = {version.identity for version in self._repository.contents(head)}
+        if branch not in self._visible:
+            self._visible[branch] = {version.identity for version in self._repository.contents(head)}
         then = self._repository.contents(replace(head, commit_id=state.target))
-        yield from (version for version in then if version.identity not in still)
+        yield from (version for version in then if version.identity not in self._visible[branch])
 
     def change(self, make: Sequence[TagRecord], delete: Sequence[TagRecord]) -> Iterator[tuple[TagRecord, Change]]:
         """One by one."""
         for tag in make:
             at = replace(self._found[tag.branch], commit_id=tag.target)
-            yield tag, self._tried(partial(self._tags.make_tag, tag.name, at), "somebody took the name", made=[tag])
+            yield tag, self._tried(partial(self._tags.make_tag, tag.name, at), tag, "somebody took the name")
         for tag in delete:
             found = Reference(name=tag.name, kind=ReferenceKind.TAG, commit_id=tag.target)
             reason = "somebody deleted or moved it"
-            yield tag, self._tried(partial(self._tags.delete_tag, found), reason, deleted=[tag])
+            yield tag, self._tried(partial(self._tags.delete_tag, found), tag, reason)
 
     def reloaded(self) -> RepositoryHolder:
         """With the references as they are now."""
         return RepositoryHolder(self._repository, self._tags)
 
-    def _tried(
-        self,
-        act: Callable[[], bool],
-        otherwise: str,
-        *,
-        made: Sequence[TagRecord] = (),
-        deleted: Sequence[TagRecord] = (),
-    ) -> Change:
+    def _tried(self, act: Callable[[], bool], tag: TagRecord, otherwise: str) -> Change:
         try:
             return Change(done=Done.DONE) if act() else Change(done=Done.NOT_OURS, reason=otherwise)
         except CommitUnknownError as error:
-            return _found_out(self, error, made=made, deleted=deleted)
+            return _found_out(self, error, [tag])
         except NessieGcError as error:
             return Change(done=Done.REFUSED, reason=one_line(error))
 
@@ -191,26 +181,26 @@ class TableHolder(Holder):
         except CommitConflictError as error:
             return Change(done=Done.CONFLICT, reason=one_line(error))
         except CommitUnknownError as error:
-            return _found_out(self, error, made=make, deleted=delete)
+            return _found_out(self, error, [*make, *delete])
         except NessieGcError as error:
             return Change(done=Done.REFUSED, reason=one_line(error))
         return Change(done=Done.DONE)
 
 
-def _found_out(
-    holder: Holder, error: CommitUnknownError, *, made: Sequence[TagRecord], deleted: Sequence[TagRecord]
-) -> Change:
-    """What became of a change that nobody answered for: it was made where its holder shows it.
+def _found_out(holder: Holder, error: CommitUnknownError, tags: Sequence[TagRecord]) -> Change:
+    """What became of a change that nobody answered for: deletions were made where the tags are gone.
 
-    Where that does not, it may still come.
+    Of a tag that was to be made nothing follows: where it is there, anybody may have made it, and where it is not, it
+    may still come.
     """
     reason = one_line(error)
     try:
         now = holder.reloaded()
     except NessieGcError as also:  # the server that lost the answer does not tell now either
         return Change(done=Done.UNKNOWN, reason=f"{reason} ({one_line(also)})")
-    is_made = now is not None and now.shows(made, deleted)
-    return Change(done=Done.DONE) if is_made else Change(done=Done.UNKNOWN, reason=reason)
+    there = {} if now is None else now.references
+    is_deleted = all(tag.made and tag.name not in there for tag in tags)
+    return Change(done=Done.DONE) if is_deleted else Change(done=Done.UNKNOWN, reason=reason)
 
 
 def _snapshots(tags: Sequence[TagRecord]) -> dict[str, int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.autotag.collected import FRESH, sweeps_of, swept_by, why_not_whole
@@ -25,160 +26,211 @@ from nessie_gc_core.services.run import Run
 
 log = logging.getLogger(__name__)
 
+Only = Collection[tuple[str, str, "str | None"]]
+"""Holder, name and target of tags."""
 SECONDS = 0.1
 """How long it waits after the first conflict; twice as long after each further one."""
-_FAILED = {
+_SAID = {
     Done.NOT_OURS: TagOutcome.LEFT_ALONE,
     Done.CONFLICT: TagOutcome.CONFLICT,
     Done.REFUSED: TagOutcome.REFUSED,
     Done.UNKNOWN: TagOutcome.UNKNOWN,
 }
+_NO_STATE = "the branch had no state then"
 
 
 @dataclass(slots=True)
 class Tagged:
     """What became of the tags of a holder."""
 
-    tags: list[TagResult] = field(default_factory=list)
-    """Each tag that was to be made or deleted."""
+    results: dict[tuple[str, str], TagResult] = field(default_factory=dict)
+    """By branch and name, the last word on each."""
     kept: int = 0
     """How many of ours stay."""
+    others: int = 0
+    """How many of ours are of other policies."""
+
+    @property
+    def tags(self) -> list[TagResult]:
+        """Each tag that was to be made or deleted."""
+        return list(self.results.values())
+
+    def say(self, result: TagResult) -> None:
+        """Adds what became of a tag."""
+        self.results[result.branch, result.name] = result
+
+    @property
+    def is_in_conflict(self) -> bool:
+        """Whether others committed meanwhile."""
+        return any(tag.outcome is TagOutcome.CONFLICT for tag in self.results.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HolderTagging:
     """One auto-tagging under way."""
 
-    def __init__(
-        self,
-        run: Run,
-        parameters: AutotagParameters,
-        recording: Recording,
-        *,
-        at: datetime,
-        lease: Lease | None,
-        only: Collection[tuple[str, str]] | None,
-        wait: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Takes what is the same for all holders; without a lease nothing is changed."""
-        self._run, self._parameters, self._recording = run, parameters, recording
-        self._at, self._lease, self._only, self._wait = at, lease, only, wait
-        self._policies = parameters.policies
-        self._sweeps = sweeps_of(run.store, recording.identity)
+    run: Run
+    parameters: AutotagParameters
+    recording: Recording
+    at: datetime
+    """The time that is taken for now."""
+    lease: Lease | None
+    """Without one nothing is changed."""
+    only: Only | None
+    """The tags that may be made or deleted; ``None``: all."""
+    wait: Callable[[float], None] = time.sleep
 
     def tag(self, holder: Holder, records: Mapping[str, TagRecord]) -> Tagged:
         """Makes what is missing, and deletes what no policy keeps; again where others committed meanwhile.
 
         Raises:
+            ConfigurationError: policies fight over a name.
             NessieGcError: the holder or the store cannot be read.
         """
-        known = dict(records)
-        for attempt in range(self._parameters.commit_retries + 1):
-            tagged = self._tag_once(holder, known)
-            if not any(tag.outcome is TagOutcome.CONFLICT for tag in tagged.tags):
+        known, tagged = dict(records), Tagged()
+        for attempt in range(self.parameters.commit_retries + 1):
+            self._tag_once(holder, known, tagged)
+            if not tagged.is_in_conflict or attempt == self.parameters.commit_retries:
                 break
-            if attempt < self._parameters.commit_retries:
-                log.info("%s was changed meanwhile; trying again", holder.table)
-                self._wait(SECONDS * 2**attempt)
-                now = holder.reloaded()
-                if now is None:
-                    break
-                holder = now
+            log.info("%s was changed meanwhile; trying again", holder.table)
+            self.wait(SECONDS * 2**attempt)
+            now = holder.reloaded()
+            if now is None:
+                break
+            holder = now
         return tagged
 
-    def _tag_once(self, holder: Holder, known: dict[str, TagRecord]) -> Tagged:
+    def _tag_once(self, holder: Holder, known: dict[str, TagRecord], tagged: Tagged) -> None:
         if holder.left_alone is not None:
-            branch = self._parameters.branch or holder.default
-            outcome = TagOutcome.LEFT_ALONE
-            return Tagged(tags=[failed(holder.left_alone, branch=branch, table=holder.table, outcome=outcome)])
-        wanted, places = self._wanted(holder, known)
-        plan = plan_tags(
-            wanted,
-            Known(holder=holder.id, existing=holder.references, records=known),
-            places=places,
-            at=self._at,
-        )
-        plan = plan if self._only is None else _restricted(plan, holder.id, self._only)
-        tagged = Tagged(tags=list(_said(holder, plan)), kept=plan.kept)
-        to_record = list(self._stated(holder, plan, tagged))
-        make = [record for record in to_record if record.target is not None]
-        if self._lease is None:
-            tagged.tags.extend(_result(holder, tag, TagOutcome.MADE) for tag in make)
-            tagged.tags.extend(_result(holder, tag, TagOutcome.DELETED) for tag in plan.delete)
-            return tagged
-        self._recording.put(to_record)  # before they are made: what is not recorded is never deleted
-        known.update({record.name: record for record in to_record})
-        self._lease.check()
-        for tag, change in holder.change(make, plan.delete):
+            branch = self.parameters.tag_branch or holder.default
+            tagged.say(failed(holder.left_alone, branch=branch, table=holder.table, outcome=TagOutcome.LEFT_ALONE))
+            return
+        plan = self._planned(holder, known)
+        tagged.kept, tagged.others = plan.kept, plan.others
+        for result in _said(holder, plan):
+            tagged.say(result)
+        states = dict(self._states(holder, plan, tagged))
+        new = list(self._new(holder, plan, states, tagged))
+        make = [each for each in new if each.target is not None and self._may(each)]
+        delete = [each for each in plan.delete if self._may(each)]
+        if self.lease is None:
+            for tags, outcome in ((make, TagOutcome.MADE), (delete, TagOutcome.DELETED)):
+                for tag in tags:
+                    tagged.say(_result(holder, tag, outcome))
+            return
+        self.lease.check()
+        self._record(known, [*plan.record, *(each for each in new if each.target is None), *make])
+        for tag, change in holder.change(make, delete):
             self._learn(holder, tag, change, tagged, known)
-        self._recording.forget(plan.forget)
-        return tagged
+        self.recording.forget(plan.forget)
+        self._take_back(holder, [known[tag.name] for tag in make if tag.name in known], states, tagged)
 
-    def _wanted(
-        self, holder: Holder, known: Mapping[str, TagRecord]
-    ) -> tuple[dict[str, WantedTag], set[tuple[str, str]]]:
-        """What should be there by name, and the branches with the prefixes of their policies."""
-        default = holder.default
+    def _planned(self, holder: Holder, known: dict[str, TagRecord]) -> TagPlan:
+        default, existing = holder.default, holder.references
         names = {*holder.branches, *(record.branch for record in known.values())}
-        chosen = self._parameters.branch or default
-        by_branch = policies_by_branch(self._policies, names, chosen=chosen, default=default)
+        chosen = self.parameters.tag_branch or default
+        by_branch = policies_by_branch(self.parameters.policies, names, chosen=chosen, default=default)
         wanted: dict[str, WantedTag] = {}
+        places: dict[tuple[str, str], set[str]] = {}
         for branch, policies in by_branch.items():
-            wanted.update(wanted_tags(branch, policies, self._at))
-        return wanted, {(branch, each.prefix) for branch, policies in by_branch.items() for each in policies}
+            wanted.update(wanted_tags(branch, policies, self.at))
+            for policy in policies:
+                places.setdefault((branch, policy.prefix), set()).add(policy.period.text)
+        if self.parameters.adopt and self.lease is not None:
+            seen = Known(existing=existing, records=known)
+            doubtful = [each for each in known.values() if not each.made and seen.is_where_it_was(each)]
+            ours = [each for each in doubtful if (each.branch, each.prefix) in places]
+            self._record(known, [replace(each, made=True) for each in ours])
+        return plan_tags(wanted, Known(existing=existing, records=known), places=places, at=self.at)
+
+    def _may(self, tag: TagRecord) -> bool:
+        return self.only is None or (*tag.key, tag.target) in self.only
+
+    def _record(self, known: dict[str, TagRecord], records: Sequence[TagRecord]) -> None:
+        self.recording.put(records)  # before tags are made: what has no record is never deleted
+        known.update({record.name: record for record in records})
 
     # ---- what to make ---------------------------------------------------------------------------------
-    def _stated(self, holder: Holder, plan: TagPlan, tagged: Tagged) -> Iterator[TagRecord]:
-        """Records of the tags that are to be made, with their states, and of those that have none."""
-        for branch in dict.fromkeys(each.branch for each in plan.make):
-            if branch not in holder.branches:
-                continue  # it is gone, and its tags stay for as long as they would have
+    def _states(self, holder: Holder, plan: TagPlan, tagged: Tagged) -> Iterator[tuple[str, State | None]]:
+        """Names of tags to make, with the states that they should show; of a branch that is gone there are none."""
+        for branch in dict.fromkeys(each.branch for each in plan.make if each.branch in holder.branches):
             wanted = [each for each in plan.make if each.branch == branch]
             try:
                 states = states_at(holder.states(branch), [each.state_at for each in wanted])
-                reasons = self._reasons(holder, branch, states.values())
             except NessieGcError as error:
-                tagged.tags.append(failed(one_line(error), branch=branch, table=holder.table))
+                tagged.say(failed(one_line(error), branch=branch, table=holder.table))
                 continue
-            for each in wanted:
-                state = states[each.state_at]
-                reason = "the branch had no state then" if state is None else reasons[state.target]
-                record = _record(holder, each, None if reason or state is None else state.target)
-                if reason:
-                    tagged.tags.append(_result(holder, record, TagOutcome.NO_STATE, reason))
-                yield record
+            yield from ((each.name, states[each.state_at]) for each in wanted)
 
-    def _reasons(self, holder: Holder, branch: str, states: Iterable[State | None]) -> dict[str, str | None]:
-        """Commit or snapshot to why files of that state may be gone."""
-        found: dict[str, str | None] = {}
-        with OpenConnectors(self._run.choice) as connectors:
-            for state in states:
-                if state is None or state.target in found:
+    def _new(
+        self, holder: Holder, plan: TagPlan, states: Mapping[str, State | None], tagged: Tagged
+    ) -> Iterator[TagRecord]:
+        """Records of the tags that are to be made, and of those for which there is no state for ever."""
+        sweeps, checked = self._sweeps(holder), dict[str, "tuple[TagOutcome, str] | None"]()
+        with OpenConnectors(self.run.choice) as connectors:
+            for each in plan.make:
+                if each.name not in states:
                     continue
-                sweeps = self._sweeps if holder.table is None else ()  # what a table lists is live
-                reason = swept_by(sweeps, branch, state)
-                if reason is None and state.ended is not None and self._at - state.ended > FRESH:
-                    reason = why_not_whole(holder.contents(branch, state), connectors, self._run.registry)
-                found[state.target] = reason
-        return found
+                state = states[each.name]
+                gone = _NO_STATE if state is None else swept_by(sweeps, each.branch, state)
+                record = _record(holder, each, None if gone or state is None else state.target)
+                if gone is not None or state is None:
+                    tagged.say(_result(holder, record, TagOutcome.NO_STATE, gone))
+                    yield record
+                    continue
+                if state.target not in checked:
+                    checked[state.target] = self._against(holder, each.branch, state, connectors)
+                problem = checked[state.target]
+                if problem is None:
+                    yield record
+                else:
+                    tagged.say(_result(holder, record, *problem))
+
+    def _sweeps(self, holder: Holder) -> list[LiveSet]:
+        """The sweeps that may have taken files of a state; what a table lists is live."""
+        return sweeps_of(self.run.store, self.recording.identity) if holder.table is None else []
+
+    def _against(
+        self, holder: Holder, branch: str, state: State, connectors: OpenConnectors
+    ) -> tuple[TagOutcome, str] | None:
+        """Why a state cannot be tagged now; the next run looks again."""
+        if state.ended is None or self.at - state.ended <= FRESH:
+            return None
+        try:
+            missing = why_not_whole(holder.contents(branch, state), connectors, self.run.registry)
+        except NessieGcError as error:
+            return TagOutcome.REFUSED, one_line(error)
+        return None if missing is None else (TagOutcome.NO_STATE, missing)
 
     # ---- what became of it ----------------------------------------------------------------------------
     def _learn(
         self, holder: Holder, tag: TagRecord, change: Change, tagged: Tagged, known: dict[str, TagRecord]
     ) -> None:
         """Brings the records up to date."""
-        deleted = tag.made
-        if change.done is Done.DONE and not deleted:
-            made = replace(tag, made=True)
-            self._recording.put([made])
-            known[tag.name] = made
-        elif change.done is Done.DONE or (deleted and change.done is Done.NOT_OURS):
-            self._recording.forget([tag])
+        is_deletion, done = tag.made, change.done
+        if done is Done.DONE and not is_deletion:
+            self._record(known, [replace(tag, made=True)])
+        elif done is Done.DONE or done is Done.NOT_OURS or (not is_deletion and done is not Done.UNKNOWN):
+            self.recording.forget([tag])  # it is gone, was not made, or is somebody else's
             known.pop(tag.name, None)
-        elif not deleted and change.done is not Done.UNKNOWN:
-            self._recording.forget([tag])  # it was not made, so whoever has the name owns it
-            known.pop(tag.name, None)
-        outcome = _FAILED.get(change.done, TagOutcome.DELETED if deleted else TagOutcome.MADE)
-        tagged.tags.append(_result(holder, tag, outcome, change.reason))
+        outcome = _SAID.get(done, TagOutcome.DELETED if is_deletion else TagOutcome.MADE)
+        tagged.say(_result(holder, tag, outcome, change.reason))
+
+    def _take_back(
+        self, holder: Holder, made: Sequence[TagRecord], states: Mapping[str, State | None], tagged: Tagged
+    ) -> None:
+        """Deletes what was made of states that a sweep gave up which began meanwhile.
+
+        One that begins later sees the tags before it deletes (S9).
+        """
+        sweeps = self._sweeps(holder)
+        reasons = {tag.name: swept_by(sweeps, tag.branch, state) for tag in made if (state := states[tag.name])}
+        swept = [tag for tag in made if tag.made and reasons.get(tag.name) is not None]
+        for tag, change in holder.change((), swept):
+            outcome = _SAID.get(change.done, TagOutcome.NO_STATE)
+            tagged.say(_result(holder, tag, outcome, change.reason or reasons[tag.name]))
+            if change.done is Done.DONE:
+                self.recording.put([replace(tag, target=None, made=False)])
 
 
 def failed(reason: str, *, branch: str, table: str | None, outcome: TagOutcome = TagOutcome.REFUSED) -> TagResult:
@@ -193,18 +245,11 @@ def _said(holder: Holder, plan: TagPlan) -> Iterator[TagResult]:
         yield _result(holder, record, TagOutcome.LEFT_ALONE, "somebody else made it")
     for tag in plan.changed:
         yield _result(holder, tag, TagOutcome.LEFT_ALONE, "somebody moved it, so it is theirs now")
+    for tag in plan.vanished:
+        yield _result(holder, tag, TagOutcome.VANISHED, "somebody deleted it; it is not made again")
     for tag in plan.doubtful:
-        reason = "a run was cut off while it made it; delete it by hand if nobody needs it"
+        reason = "a run was cut off while it made it; delete it by hand, or give `adopt` if it is ours"
         yield _result(holder, tag, TagOutcome.IN_DOUBT, reason)
-
-
-def _restricted(plan: TagPlan, holder: str, only: Collection[tuple[str, str]]) -> TagPlan:
-    """The part of a plan that is about some tags."""
-    return replace(
-        plan,
-        make=tuple(each for each in plan.make if (holder, each.name) in only),
-        delete=tuple(each for each in plan.delete if each.key in only),
-    )
 
 
 def _record(holder: Holder, wanted: WantedTag, target: str | None) -> TagRecord:
@@ -214,6 +259,7 @@ def _record(holder: Holder, wanted: WantedTag, target: str | None) -> TagRecord:
         prefix=wanted.prefix,
         branch=wanted.branch,
         instant=wanted.instant,
+        state_at=wanted.state_at,
         periods=wanted.periods,
         target=target,
         made=False,

@@ -17,8 +17,12 @@ TAGS = "Tags"
 class AutotagParameters(ConnectorOptions):
     """Which tags are made, of what, and how long they stay."""
 
-    branch: str | None = option(
-        None, section=TAGS, metavar="NAME", help="Tag this branch (default: the default branch; main in tables)."
+    tag_branch: str | None = option(
+        None,
+        section=TAGS,
+        flag="--branch",
+        metavar="NAME",
+        help="Tag this branch (default: the default branch; main in tables).",
     )
     at: datetime | None = option(
         None, section=TAGS, metavar="INSTANT", help="The time it takes for now; only a dry run may look ahead."
@@ -41,6 +45,9 @@ class AutotagParameters(ConnectorOptions):
     )
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
+    adopt: bool = option(
+        False, section=TAGS, help="Take tags that are in doubt for ours, so that they go when no policy keeps them."
+    )
     commit_retries: int = commit_retries_option()
     dry_run: bool = option(False, section=TAGS, help="Say what would be done; make and delete no tag.")
 

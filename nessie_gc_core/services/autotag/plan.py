@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_core.services.autotag.policies import WantedTag
+
+Places = Mapping[tuple[str, str], Set[str]]
+"""Branch and prefix of the policies that are worked on, with their periods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """What is known of the tags of a holder."""
 
-    holder: str
-    """The content id of the table; empty for the repository itself."""
     existing: Mapping[str, str | None]
     """The names of its tags with what they are at, and those of its branches with ``None``."""
     records: Mapping[str, TagRecord]
     """The records of its tags, by their names."""
+
+    def is_where_it_was(self, record: TagRecord) -> bool:
+        """Whether the tag is there, at what its record says."""
+        return record.target is not None and self.existing.get(record.name) == record.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,70 +36,117 @@ class TagPlan:
     """Tags to make, the oldest first."""
     delete: tuple[TagRecord, ...] = ()
     """Tags of ours that no policy keeps any more."""
+    record: tuple[TagRecord, ...] = ()
+    """Records that change, though their tags do not: more or fewer periods ask for them, or somebody deleted them."""
     forget: tuple[TagRecord, ...] = ()
     """Records of what is gone, was never made, or is no tag of ours any more."""
     foreign: tuple[WantedTag, ...] = ()
     """Names that somebody else gave to something."""
     changed: tuple[TagRecord, ...] = ()
     """Tags that somebody moved since they were made, and that no policy keeps: theirs now. They are forgotten, too."""
+    vanished: tuple[TagRecord, ...] = ()
+    """Tags that a policy keeps and that somebody deleted. They are not made again."""
     doubtful: tuple[TagRecord, ...] = ()
-    """Tags that may be ours or not, and that no policy keeps; they stay."""
+    """Tags that may be ours or not; they stay."""
     kept: int = 0
     """How many tags of ours stay."""
+    others: int = 0
+    """How many tags of ours are of other branches, prefixes or periods; they stay as well."""
 
 
-def plan_tags(
-    wanted: Mapping[str, WantedTag], known: Known, *, places: Collection[tuple[str, str]], at: datetime
-) -> TagPlan:
+def plan_tags(wanted: Mapping[str, WantedTag], known: Known, *, places: Places, at: datetime) -> TagPlan:
     """Decides.
 
     A tag is made for the latest roll-over of each period, and for each roll-over since the oldest one for which the
     period has a record: those that were missed while nothing ran. A name that somebody else uses is left to them.
-    Only a tag that is known to be ours, and that is where it was made, is deleted.
+    Only a tag that is known to be ours, that is where it was made, and that no period asks for any more, is deleted.
+    Periods that these policies do not name go on asking for it: other runs have policies of their own.
 
-    Args:
-        wanted: the tags that should be there, by name.
-        known: what is there.
-        places: branch and prefix of the policies that are worked on; records of others are left alone.
-        at: the instant.
+    Raises:
+        ConfigurationError: a policy gives a name that a tag of ours has to another instant.
     """
-    mine = {name: each for name, each in known.records.items() if (each.branch, each.prefix) in places}
-    due = sorted(_due(wanted, mine), key=lambda each: each.instant)
-    rolled = [each for name, each in mine.items() if name not in wanted and each.instant <= at]
-    there = [each for each in rolled if each.name in known.existing]
-    unmoved = [each for each in there if each.target is not None and known.existing[each.name] == each.target]
-    delete = [each for each in unmoved if each.made]
-    doubtful = [each for each in unmoved if not each.made]
-    changed = [each for each in there if each not in unmoved and each.made]
-    stays = {each.key for each in (*delete, *doubtful)}
+    here = {name: each for name, each in known.records.items() if (each.branch, each.prefix) in places}
+    _check_instants(wanted, here)
+    left = [_released(each, places) for name, each in here.items() if name not in wanted and each.instant <= at]
+    rolled = [each for each in left if not each.periods]
+    due = sorted(_due(wanted, here), key=lambda each: each.instant)
+    vanished = [each for name, each in here.items() if name in wanted and each.made and name not in known.existing]
+    at_work = {each.name for each in rolled} | wanted.keys()
+    there = [each for each in known.records.values() if each.made and known.is_where_it_was(each)]
     return TagPlan(
-        make=tuple(each for each in due if each.name not in known.existing),
-        delete=tuple(delete),
-        forget=tuple(each for each in rolled if each.key not in stays),
-        foreign=tuple(each for each in due if each.name in known.existing and each.name not in mine),
-        changed=tuple(changed),
-        doubtful=tuple(doubtful),
-        kept=sum(1 for name in wanted if name in mine and mine[name].made and name in known.existing),
+        make=tuple(each for each in due if each.name not in known.existing and each.name not in _made(here)),
+        record=(
+            *_claims(due, here, known),
+            *(each for each in left if each.periods and each != here[each.name]),
+            *(replace(each, target=None, made=False) for each in vanished),
+        ),
+        foreign=tuple(each for each in due if each.name in known.existing and each.name not in here),
+        vanished=tuple(vanished),
+        kept=sum(1 for each in there if each.name in wanted and each.name in here),
+        others=sum(1 for each in there if each.name not in here or each.name not in at_work),
+        **_gone(rolled, known),
+        doubtful=tuple(
+            each for each in here.values() if each.name in at_work and not each.made and known.is_where_it_was(each)
+        ),
     )
 
 
-def _due(wanted: Mapping[str, WantedTag], mine: Mapping[str, TagRecord]) -> Iterator[WantedTag]:
-    """What should be there and has no record, with the periods that ask for it: since their oldest record, or now.
+def _released(record: TagRecord, places: Places) -> TagRecord:
+    """A record without the periods of the policies, none of which keeps it any more."""
+    mine = places[record.branch, record.prefix]
+    return replace(record, periods=tuple(period for period in record.periods if period not in mine))
 
-    A tag of which nobody knows whether it was made is due again, unless it is there.
-    """
-    oldest = _oldest(mine.values())
-    for name, each in wanted.items():
-        record = mine.get(name)
-        if record is not None and (record.made or record.target is None):
+
+def _gone(rolled: Iterable[TagRecord], known: Known) -> dict[str, tuple[TagRecord, ...]]:
+    """What becomes of records that no policy keeps any more."""
+    delete, forget, changed = list[TagRecord](), list[TagRecord](), list[TagRecord]()
+    for each in rolled:
+        if known.is_where_it_was(each):
+            delete.extend([each] if each.made else [])  # one that is in doubt stays, and so does its record
             continue
+        forget.append(each)
+        changed.extend([each] if each.made and each.name in known.existing else [])
+    return {"delete": tuple(delete), "forget": tuple(forget), "changed": tuple(changed)}
+
+
+def _due(wanted: Mapping[str, WantedTag], here: Mapping[str, TagRecord]) -> Iterator[WantedTag]:
+    """What periods ask for that have no record of it: since their oldest record, or now."""
+    oldest = _oldest(here.values())
+    for name, each in wanted.items():
+        record = here.get(name)
         asking = tuple(
             period
             for period in each.periods
-            if period in each.is_latest or (period in oldest and each.instant >= oldest[period])
+            if (record is None or period not in record.periods)
+            and (period in each.is_latest or (period in oldest and each.instant >= oldest[period]))
         )
-        if asking or record is not None:
-            yield replace(each, periods=asking if record is None else record.periods)
+        if record is not None and not record.made and record.target is not None:
+            yield replace(each, periods=tuple(dict.fromkeys((*record.periods, *asking))))  # nobody knows of it
+        elif asking:
+            yield replace(each, periods=asking)
+
+
+def _claims(due: Iterable[WantedTag], here: Mapping[str, TagRecord], known: Known) -> Iterator[TagRecord]:
+    """Records of what is there for other periods already, with those that ask for it now."""
+    for each in due:
+        record = here.get(each.name)
+        if record is not None and (record.made or record.target is None or known.is_where_it_was(record)):
+            yield replace(record, periods=tuple(dict.fromkeys((*record.periods, *each.periods))))
+
+
+def _made(here: Mapping[str, TagRecord]) -> set[str]:
+    """The names of tags that were made, or that there is nothing to make of."""
+    return {name for name, record in here.items() if record.made or record.target is None}
+
+
+def _check_instants(wanted: Mapping[str, WantedTag], here: Mapping[str, TagRecord]) -> None:
+    for name, each in wanted.items():
+        record = here.get(name)
+        if record is not None and (record.instant, record.state_at) != (each.instant, each.state_at):
+            raise ConfigurationError(
+                f"the tag {name!r} shows the state of {record.state_at.isoformat()}, and would show that of "
+                f"{each.state_at.isoformat()}: a policy with another time zone or delay needs another prefix"
+            )
 
 
 def _oldest(records: Iterable[TagRecord]) -> dict[str, datetime]:

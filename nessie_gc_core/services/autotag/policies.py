@@ -30,7 +30,7 @@ class TagPolicy:
     period: Period
     """How often."""
     keep: int
-    """How many roll-overs keep their tag."""
+    """How many roll-overs keep their tag; 0: the tags that there are go."""
     prefix: str = DEFAULT_PREFIX
     """How the names begin."""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
@@ -55,8 +55,8 @@ class TagPolicy:
         """
         first, *more = (part.strip() for part in text.split(";"))
         period, _, keep = first.partition("=")
-        if not re.fullmatch(r"\d{1,9}", keep.strip()) or not 1 <= int(keep) <= _MOST:
-            raise ConfigurationError(f"tag policy {text!r}: give {_FORM}; KEEP is a number from 1 to {_MOST:,}")
+        if not re.fullmatch(r"\d{1,9}", keep.strip()) or int(keep) > _MOST:
+            raise ConfigurationError(f"tag policy {text!r}: give {_FORM}; KEEP is a number up to {_MOST:,}")
         words = _words(text, more)
         return cls(
             period=Period.parse(period),
@@ -79,7 +79,7 @@ class WantedTag:
     name: str
     """Its name."""
     prefix: str
-    """How the names of its policies begin, without the branch."""
+    """What its name begins with: that of its policies, and the branch unless it is the default one."""
     branch: str
     """The branch."""
     instant: datetime
@@ -129,10 +129,13 @@ def policies_by_branch(
         names = [chosen] if policy.branch is None else filter(policy.branch.fullmatch, sorted(branches))
         for name in names:
             named = policy if name == default else replace(policy, prefix=f"{policy.prefix}{name}/")
+            if any((each.period, each.prefix) == (named.period, named.prefix) for each in found.get(name, ())):
+                raise ConfigurationError(
+                    f"two tag policies are {named.period.text} for the branch {name!r} under {named.prefix!r}; keep one"
+                )
             owner, other = owners.setdefault(named.prefix, (name, named))
             same = (owner, other.zone.key, other.delay) == (name, named.zone.key, named.delay)
-            twice = any((each.period, each.prefix) == (named.period, named.prefix) for each in found.get(name, ()))
-            if twice or not same:
+            if not same:
                 raise _fight(named, other, f"of the branches {owner!r} and {name!r} under {named.prefix!r}")
             found.setdefault(name, []).append(named)
     return found

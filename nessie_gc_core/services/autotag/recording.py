@@ -12,6 +12,7 @@ from nessie_gc_core.connectors import (
 )
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.tags import TagRecord
+from nessie_gc_core.services.report import GcReport
 
 
 class Recording:
@@ -46,17 +47,16 @@ class Recording:
         """Takes some out."""
         self._records.forget_tags(self.identity, [record.key for record in records])
 
-    def left_behind(self) -> str | None:
-        """A warning where records stand under an identity that the repository had, and none under its own."""
+    def warn_of_former(self, report: GcReport) -> None:
+        """Warns of records that stand under an identity that the repository had: their tags are never deleted."""
         repository = self._repository
-        if not isinstance(repository, SupportsFormerIdentities) or self._store.count_records(self.identity).tags:
-            return None
+        if not isinstance(repository, SupportsFormerIdentities):
+            return
         for former in repository.former_identities():
             count = self._store.count_records(former).tags
             if count:
-                return (
-                    f"the store has {count} records of tags under a former identity of this repository, which are not "
+                report.warn(
+                    f"the store remembers {count:,} tags of this repository under its former identity, which are not "
                     f"seen; bring them over with `move_records(source={former!r}, target={self.identity!r}, "
                     "dry_run=False)`"
                 )
-        return None

@@ -27,8 +27,10 @@ class TagOutcome(StrEnum):
     """There is nothing to tag: the branch had no state then, or files of that state may be gone."""
     LEFT_ALONE = "left alone"
     """The name, or the tag by now, is somebody else's."""
+    VANISHED = "vanished"
+    """A policy keeps it, and somebody deleted it; it is not made again."""
     IN_DOUBT = "in doubt"
-    """No policy keeps it, and nobody knows for certain that it is ours; it stays."""
+    """It is there, and nobody knows for certain that it is ours; it stays."""
     CONFLICT = "conflict"
     """Others committed each time; nothing was changed."""
     REFUSED = "refused"
@@ -102,6 +104,8 @@ class AutotagReport(ShownAsText):
     """How many tags of ours stay as they are."""
     tables: int
     """How many tables were looked at; 0 where the tags are the repository's own."""
+    others: int = 0
+    """How many tags of ours are of other branches, prefixes or periods than the policies; they stay."""
     warnings: Sequence[str] = ()
     """What is probably not as it was meant."""
     seconds: float = 0.0
@@ -134,6 +138,7 @@ class AutotagReport(ShownAsText):
             "dry_run": self.dry_run,
             "tags": [tag.to_dict() for tag in self.tags],
             "kept": self.kept,
+            "others": self.others,
             "tables": self.tables,
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 3),
@@ -150,8 +155,10 @@ class AutotagReport(ShownAsText):
         yield f"tags of {self.repository}{of_tables} at {self.at.strftime('%Y-%m-%d %H:%M:%S UTC')}{dry}"
         counts = Counter(tag.outcome for tag in self.tags)
         said = [f"{counts[outcome]:,} {outcome.value}" for outcome in TagOutcome if counts[outcome]]
-        yield ", ".join([*said, f"{self.kept:,} kept"]) + f"; {self.seconds:.1f} s"
-        yield from (f"  {tag}" for tag in self.tags[:_SHOWN])
+        others = [f"{self.others:,} of other policies"] if self.others else []
+        yield ", ".join([*said, f"{self.kept:,} kept", *others]) + f"; {self.seconds:.1f} s"
+        worst_first = sorted(self.tags, key=lambda tag: tag.outcome not in FAILED)
+        yield from (f"  {tag}" for tag in worst_first[:_SHOWN])
         if len(self.tags) > _SHOWN:
             yield f"  and {len(self.tags) - _SHOWN:,} more; --json has them all"
         yield from (f"warning: {warning}" for warning in self.warnings)

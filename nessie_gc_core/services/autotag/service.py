@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from nessie_gc_core.connectors import Service, SupportsTableTags, SupportsTags
-from nessie_gc_core.errors import ConfigurationError, UnreadableFileError
+from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, NessieGcError, SafetyError, StoreError
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.table_metadata import MAIN
+from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.services.autotag.holders import Holder, RepositoryHolder, TableHolder
-from nessie_gc_core.services.autotag.one_holder import HolderTagging, Tagged, failed
+from nessie_gc_core.services.autotag.holders import RepositoryHolder, TableHolder
+from nessie_gc_core.services.autotag.one_holder import HolderTagging, Only, Tagged, failed
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
 from nessie_gc_core.services.autotag.recording import Recording
-from nessie_gc_core.services.autotag.report import AutotagReport, TagResult
+from nessie_gc_core.services.autotag.report import AutotagReport, TagOutcome
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.lease import Lease, hold_lease
-from nessie_gc_core.services.preconditions import TOLERANCE, check_one_repository
+from nessie_gc_core.services.preconditions import check_one_repository
+from nessie_gc_core.services.records import tags_lease
 from nessie_gc_core.services.run import Run
 
+Records = Mapping[str, Mapping[str, TagRecord]]
+"""What the store remembers of tags, by holder and name."""
 _LEASE = timedelta(minutes=2)
 
 
@@ -42,8 +45,8 @@ class AutotagService(Service[Run]):
     uses_engine: ClassVar[bool] = False
 
     parameters: AutotagParameters
-    only: Collection[tuple[str, str]] | None = None
-    """Holder and name of the tags that may be touched; ``None``: all that the policies ask for."""
+    only: Only | None = None
+    """Holder, name and target of the tags that may be made or deleted; ``None``: all that the policies ask for."""
 
     def run(self, run: Run) -> AutotagReport:
         """Makes and deletes.
@@ -60,94 +63,131 @@ class AutotagService(Service[Run]):
         run.choice.check_plugins()
         at = self._at(run)
         recording = Recording(run.store, run.repository)
-        warning = recording.left_behind()
-        found, tables = Tagged(), 0
+        recording.warn_of_former(run.report)
         with self._lease(run, recording.identity) as lease:
-            records = recording.by_holder()
-            tagging = HolderTagging(run, parameters, recording, at=at, lease=lease, only=self.only)
-            for holder in self._holders(run, records):
-                tables += holder.table is not None
-                if isinstance(holder, TagResult):
-                    found.tags.append(holder)
-                    continue
-                tagged = tagging.tag(holder, records.get(holder.id, {}))
-                found.tags.extend(tagged.tags)
-                found.kept += tagged.kept
-                run.tell("tags", len(found.tags), None)
+            tagging = HolderTagging(
+                run=run, parameters=parameters, recording=recording, at=at, lease=lease, only=self.only
+            )
+            found, tables = self._tagged(tagging, recording.by_holder())
         return AutotagReport(
             repository=run.repository.address(),
             at=at,
             dry_run=parameters.dry_run,
-            tags=found.tags,
-            kept=found.kept,
+            tags=[tag for each in found for tag in each.tags],
+            kept=sum(each.kept for each in found),
+            others=sum(each.others for each in found),
             tables=tables,
-            warnings=(*run.report.warnings, *(() if warning is None else (warning,))),
+            warnings=tuple(run.report.warnings),
             seconds=run.elapsed() - started,
         )
+
+    def _tagged(self, tagging: HolderTagging, records: Records) -> tuple[list[Tagged], int]:
+        """What became of the tags of the repository, or of each of its tables, and how many tables there are.
+
+        Raises:
+            ConfigurationError: the repository takes no tags, or the branch that is asked for is nowhere.
+        """
+        run, repository = tagging.run, tagging.run.repository
+        if isinstance(repository, SupportsTags):
+            if self.parameters.include or self.parameters.exclude:
+                run.report.warn("`include` and `exclude` choose tables, and here tags are of all of them together")
+            holder = RepositoryHolder(repository, repository)
+            self._check_branch(run, holder.default, holder.branches, records)
+            return [tagging.tag(holder, records.get("", {}))], 0
+        if not isinstance(repository, SupportsTableTags):
+            raise ConfigurationError(f"the repository connector {repository.name!r} makes no tags")
+        found, branches, ids = list[Tagged](), set[str](), set[str]()
+        for name, tables in self._tables(repository, run):
+            tagged = Tagged() if isinstance(tables, str) else self._table(tagging, name, tables, records, ids)
+            if isinstance(tables, str):
+                tagged.say(failed(tables, branch=self._branch, table=name))
+            else:
+                branches.update(ref for table in tables for ref in table.refs)
+            found.append(tagged)
+            run.tell("tags", len(found), None)
+        if not found and (self.parameters.include or self.parameters.exclude):
+            run.report.warn("`include` and `exclude` leave no table")
+        self._check_branch(run, MAIN, branches | {MAIN}, records)
+        return found, len(found)
+
+    @property
+    def _branch(self) -> str:
+        return self.parameters.tag_branch or MAIN
 
     def _at(self, run: Run) -> datetime:
         """The time that is taken for now: by the clock that shows the least (S8), unless one is given."""
         now, given = times_now(run), self.parameters.at
         if given is None:
             return min(now)
-        if given > min(now) + TOLERANCE and not self.parameters.dry_run:
+        if given > min(now) and not self.parameters.dry_run:
             raise ConfigurationError(
                 f"`at` {given.isoformat()} is still to come: tags would be made of states that nobody knows yet; look "
                 "ahead with `dry_run`"
             )
         return given
 
-    def _lease(self, run: Run, identity: str) -> AbstractContextManager[Lease | None]:
+    @contextmanager
+    def _lease(self, run: Run, identity: str) -> Iterator[Lease | None]:
         """One process at a time makes tags; collectors have a lease of their own. A dry run needs none."""
         if self.parameters.dry_run:
-            return nullcontext()
-        return hold_lease(run.store, [f"tags of {identity}"], _LEASE, elapsed=run.elapsed)
+            yield None
+            return
+        with ExitStack() as stack:
+            names = [tags_lease(identity)]
+            try:
+                lease = stack.enter_context(
+                    hold_lease(run.store, names, _LEASE, elapsed=run.elapsed, then="run it again")
+                )
+            except LeaseHeldError as error:
+                raise LeaseHeldError(f"tags are being made already: {error}") from error
+            yield lease
 
-    def _holders(self, run: Run, records: Mapping[str, Mapping[str, TagRecord]]) -> Iterator[Holder | TagResult]:
-        """The repository, or each table of it that is meant, and what is said of a table that cannot be read.
-
-        Raises:
-            ConfigurationError: it takes no tags, or the branch that is asked for is nowhere.
-        """
-        repository = run.repository
-        if isinstance(repository, SupportsTags):
-            if self.parameters.include or self.parameters.exclude:
-                raise ConfigurationError("`include` and `exclude` choose tables, and here tags are of all of them")
-            holder = RepositoryHolder(repository, repository)
-            self._check_branch(run, holder, records.get("", {}))
-            yield holder
-        elif isinstance(repository, SupportsTableTags):
-            yield from self._tables(run, repository)
-        else:
-            raise ConfigurationError(f"the repository connector {repository.name!r} makes no tags")
-
-    def _check_branch(self, run: Run, holder: Holder, records: Mapping[str, TagRecord]) -> None:
+    def _check_branch(self, run: Run, default: str, branches: Collection[str], records: Records) -> None:
         """The branch that is tagged has to be there, unless it was there once.
 
         Raises:
             ConfigurationError: it is not, and never was.
         """
-        chosen = self.parameters.branch or holder.default
-        is_meant = self.parameters.branch is not None or any(each.branch is None for each in self.parameters.policies)
-        if chosen in holder.branches or not is_meant:
+        chosen, policies = self.parameters.tag_branch or default, self.parameters.policies
+        for policy in policies:
+            if policy.branch is not None and not any(map(policy.branch.fullmatch, branches)):
+                run.report.warn(f"the branch {policy.branch.pattern!r} of a tag policy matches none")
+        is_meant = self.parameters.tag_branch is not None or any(each.branch is None for each in policies)
+        if chosen in branches or not is_meant:
             return
-        if not any(record.branch == chosen for record in records.values()):
-            raise ConfigurationError(f"`branch`: there is no branch {chosen!r}")
+        if not any(record.branch == chosen for of_holder in records.values() for record in of_holder.values()):
+            raise ConfigurationError(f"`tag_branch`: there is no branch {chosen!r}")
         run.report.warn(f"the branch {chosen!r} is gone; its tags stay as long as their policies keep them")
 
-    def _tables(self, run: Run, repository: SupportsTableTags) -> Iterator[TableHolder | TagResult]:
-        patterns, branch, is_there = self.parameters.patterns, self.parameters.branch, False
+    # ---- tables ---------------------------------------------------------------------------------------
+    def _tables(self, repository: SupportsTableTags, run: Run) -> Iterator[tuple[str, list[TableMetadata] | str]]:
+        """The names of the tables that are meant, with their metadata, or with why that cannot be read."""
+        patterns = self.parameters.patterns
         for reference in run.repository.references():
             if not patterns.matches(reference.name):
                 continue
             try:
-                tables = list(repository.tables(reference))
-            except UnreadableFileError as error:
-                yield failed(one_line(error), branch=branch or MAIN, table=reference.name)
+                yield reference.name, list(repository.tables(reference))
+            except NessieGcError as error:
+                yield reference.name, one_line(error)
+
+    def _table(
+        self, tagging: HolderTagging, name: str, tables: Sequence[TableMetadata], records: Records, ids: set[str]
+    ) -> Tagged:
+        """What became of the tags of one table; what goes wrong stops no other (S18)."""
+        tagged = Tagged()
+        repository = tagging.run.repository
+        assert isinstance(repository, SupportsTableTags)
+        for table in tables:
+            if table.content_id in ids:
+                reason = "another table has the same id: it is registered twice"
+                tagged.say(failed(reason, branch=self._branch, table=name, outcome=TagOutcome.LEFT_ALONE))
                 continue
-            for table in tables:
-                holder = TableHolder(repository, table)
-                is_there = is_there or branch is None or branch in holder.branches
-                yield holder
-        if not is_there and branch is not None:
-            raise ConfigurationError(f"`branch`: no table has a branch {branch!r}")
+            ids.add(table.content_id)
+            try:
+                tagged = tagging.tag(TableHolder(repository, table), records.get(table.content_id, {}))
+            except (StoreError, SafetyError):
+                raise
+            except NessieGcError as error:
+                tagged.say(failed(one_line(error), branch=self._branch, table=name))
+        return tagged

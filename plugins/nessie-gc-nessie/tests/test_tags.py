@@ -126,7 +126,7 @@ def test_what_the_account_lacks_is_said(act: Act) -> None:
     assert "grant it the making and deleting of tags" in str(error)
 
 
-@pytest.mark.parametrize("act", [make])
+@BOTH
 def test_a_conflict_of_which_nothing_is_known_is_an_error(act: Act) -> None:
     error, _ = error_of(act, always(json_reply({"errorCode": "SOMETHING_NEW", "message": "why"}, status=409)))
     assert (RepositoryError, True) == (type(error), "why" in str(error))

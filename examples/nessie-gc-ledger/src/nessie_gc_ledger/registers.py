@@ -146,7 +146,8 @@ def _move(rows: Transaction, source: str, target: str) -> None:
     for part, key, fields in rows.all("tombstone", source):
         rows.add("tombstone", target, part, key, fields)
     for part, key, fields in rows.all("tag", source):
-        rows.add("tag", target, part, key, fields)
+        known = rows.get("tag", target, part, key) or fields
+        rows.put("tag", target, part, key, fields if fields["made"] and not known["made"] else known)
     for part, key, mine in rows.all("seen", source):
         theirs = rows.get("seen", target, part, key) or mine
         latest = max(mine, theirs, key=lambda fields: fields["last_seen"])

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from nessie_gc_core.model import TableMetadata
 from nessie_gc_iceberg_catalog.commits import TableCommits
 
+_FOR_EVER = 2**63 - 1
+"""The age in milliseconds at which a tag expires: whoever made it deletes it, and no snapshot expiry."""
+
 if TYPE_CHECKING:
     from pyiceberg.table.update import TableRequirement, TableUpdate
 
@@ -34,6 +37,7 @@ def _updates(made: Mapping[str, int], deleted: Mapping[str, int]) -> Iterator[Ta
     from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
     for name, snapshot_id in made.items():
-        yield SetSnapshotRefUpdate.model_validate({"ref-name": name, "type": "tag", "snapshot-id": snapshot_id})
+        fields = {"ref-name": name, "type": "tag", "snapshot-id": snapshot_id, "max-ref-age-ms": _FOR_EVER}
+        yield SetSnapshotRefUpdate.model_validate(fields)
     for name in deleted:
         yield RemoveSnapshotRefUpdate.model_validate({"ref-name": name})

@@ -83,7 +83,7 @@ def _newest_tombstone(known: _Values, mine: _Values) -> _Values:
 
 
 def _known_tag(known: _Values, mine: _Values) -> _Values:
-    return known
+    return mine if mine["made"] and not known["made"] else known
 
 
 def _merged_content(known: _Values, mine: _Values) -> _Values:

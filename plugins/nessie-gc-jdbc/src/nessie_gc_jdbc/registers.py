@@ -89,7 +89,7 @@ class RegisterVerbs(LiveSetStore):
     def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
         """Adds or replaces records."""
         for batch in batches(records):
-            rows = {key: _tag_row(key, repository, each) for each in batch if (key := _tag_key(repository, *each.key))}
+            rows = {key_of(repository, *each.key): _tag_row(repository, each) for each in batch}
             if rows:
                 changed = [column.name for column in tags.c if column is not tags.c.tag_key]
                 with self.database.writing() as connection:
@@ -105,6 +105,7 @@ class RegisterVerbs(LiveSetStore):
                 prefix=row.prefix,
                 branch=row.branch,
                 instant=from_micros(row.instant),
+                state_at=from_micros(row.state_at),
                 periods=tuple(json.loads(row.periods)),
                 target=row.target,
                 made=bool(row.made),
@@ -113,7 +114,7 @@ class RegisterVerbs(LiveSetStore):
     def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
         """Takes records out."""
         for batch in batches(keys):
-            gone = [_tag_key(repository, *key) for key in batch]
+            gone = [key_of(repository, *key) for key in batch]
             if gone:
                 with self.database.writing() as connection:
                     connection.execute(delete(tags).where(tags.c.tag_key.in_(sorted(gone))))
@@ -191,19 +192,16 @@ def _lease_holder(row: Row[Any]) -> LeaseHolder:
     )
 
 
-def _tag_key(repository: str, holder: str, name: str) -> bytes:
-    return key_of(repository, holder, name)
-
-
-def _tag_row(key: bytes, repository: str, record: TagRecord) -> dict[str, Any]:
+def _tag_row(repository: str, record: TagRecord) -> dict[str, Any]:
     return {
-        "tag_key": key,
+        "tag_key": key_of(repository, *record.key),
         "repository": repository,
         "holder": record.holder,
         "name": record.name,
         "prefix": record.prefix,
         "branch": record.branch,
         "instant": to_micros(record.instant),
+        "state_at": to_micros(record.state_at),
         "periods": json.dumps(record.periods),
         "target": record.target,
         "made": int(record.made),

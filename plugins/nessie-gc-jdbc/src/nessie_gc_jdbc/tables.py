@@ -156,6 +156,7 @@ tags = _table(
     _required("prefix"),
     _required("branch"),
     Column("instant", BigInteger, nullable=False),
+    Column("state_at", BigInteger, nullable=False),
     _required("periods"),
     Column("target", _text()),
     Column("made", SmallInteger, nullable=False),

@@ -88,7 +88,9 @@ class RegisterVerbs(LiveSetStore):
         """Adds or replaces records."""
         for record in records:
             with self._data.lock:
-                self._data.tags[repository, *record.key] = replace(record, instant=utc(record.instant))
+                self._data.tags[repository, *record.key] = replace(
+                    record, instant=utc(record.instant), state_at=utc(record.state_at)
+                )
 
     def tags(self, repository: str) -> Iterator[TagRecord]:
         """The records."""
@@ -145,8 +147,9 @@ class RegisterVerbs(LiveSetStore):
             first = min(mine.first_seen, theirs.first_seen)
             data.seen[target, content_id, location] = replace(latest, first_seen=first)
         for owner, holder, name in [key for key in data.tags if key[0] == source]:
-            record = data.tags.pop((owner, holder, name))
-            data.tags.setdefault((target, holder, name), record)
+            moved = data.tags.pop((owner, holder, name))
+            known = data.tags.get((target, holder, name), moved)
+            data.tags[target, holder, name] = moved if moved.made and not known.made else known
 
     # ---- lease ----------------------------------------------------------------------------------------
     def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:

@@ -128,8 +128,9 @@ class NessieClient:
         if response.status_code == 409 or code == "REFERENCE_NOT_FOUND":
             return Refusal(code or "CONFLICT", said)
         if response.status_code == 403:
-            raise AccessDeniedError(f"{self._server} does not let this account do that ({said}); grant it {rights}")
-        is_said = response.status_code == 204 or (response.status_code == 200 and isinstance(_json(response), dict))
+            raise AccessDeniedError(f"{self._server} does not let this account make {what} ({said}); grant it {rights}")
+        is_empty = body is None and response.status_code == 204
+        is_said = is_empty or (response.status_code == 200 and isinstance(_json(response), dict))
         if response.status_code >= 500 or (200 <= response.status_code < 300 and not is_said):
             raise CommitUnknownError(f"{self._server} does not say whether {what} was made ({said})")
         if not is_said:

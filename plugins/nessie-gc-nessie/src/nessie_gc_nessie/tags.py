@@ -31,13 +31,18 @@ def delete_tag(client: NessieClient, tag: Reference) -> bool:
     path = f"trees/{quote(tag.name, safe='')}@{tag.commit_id}"
     what = f"the deletion of the tag {tag.name!r}"
     try:
-        return client.change(path, {"type": "TAG"}, what=what, rights=_RIGHTS) is None
+        refusal = client.change(path, {"type": "TAG"}, what=what, rights=_RIGHTS)
     except CommitUnknownError:
         raise
-    except RepositoryError:
+    except RepositoryError:  # a server does not say in its code that it is a branch now
         if _is_there(client, tag):
             raise
-        return False  # the server does not say in its code that it is a branch now
+        return False
+    if refusal is None:
+        return True
+    if _is_there(client, tag):
+        raise RepositoryError(f"Nessie at {client.uri} does not delete the tag {tag.name!r}: {refusal.said}")
+    return False
 
 
 def _is_there(client: NessieClient, tag: Reference) -> bool:

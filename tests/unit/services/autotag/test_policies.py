@@ -97,7 +97,6 @@ def test_policies_that_fight_over_a_name_are_refused(texts: list[str], said: str
     "texts",
     [
         ["daily=1;prefix=date/dev/", "hourly=1;branch=dev"],
-        ["daily=1;branch=dev", "daily=2;branch=d.*"],
         ["daily=1;branch=dev", "hourly=2;branch=d.*;delay=PT1H"],
     ],
 )
@@ -106,11 +105,17 @@ def test_policies_of_branches_that_fight_over_a_name_are_refused(texts: list[str
         policies_by_branch(policies(*texts), ["main", "dev"], chosen="main", default="main")
 
 
+def test_two_policies_of_one_period_are_refused_for_a_branch_that_both_are_about() -> None:
+    with pytest.raises(ConfigurationError, match="two tag policies are daily for the branch 'dev'"):
+        policies_by_branch(
+            policies("daily=1;branch=dev", "daily=2;branch=d.*"), ["main", "dev"], chosen="main", default="main"
+        )
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("daily", "KEEP is a number"),
-        ("daily=0", "KEEP is a number"),
         ("daily=-3", "KEEP is a number"),
         ("daily=1000000", "KEEP is a number"),
         ("=3", "the period ''"),

@@ -22,6 +22,7 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.services.autotag.report import TagOutcome
 from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.records import RecordsService
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 HOURLY = {"tag_policy": ("hourly=3",)}
@@ -118,9 +119,54 @@ def test_a_tag_that_somebody_moved_is_theirs(hourly: TaggedLake) -> None:
 
 def test_a_tag_that_somebody_deleted_is_not_made_again(hourly: TaggedLake) -> None:
     hourly.lake.drop("date/2026_05_04_12_00")
-    assert [] == hourly.run(BEGIN + timedelta(minutes=1), **HOURLY).tags
+    assert {"date/2026_05_04_12_00": TagOutcome.VANISHED} == outcomes(
+        hourly.run(BEGIN + timedelta(minutes=1), **HOURLY)
+    )
+    assert [] == hourly.run(BEGIN + timedelta(minutes=2), **HOURLY).tags
     hourly.run(BEGIN + 3 * HOUR, **HOURLY)
     assert "date/2026_05_04_12_00" not in {*hourly.tags, *hourly.records}
+
+
+def test_a_tag_that_somebody_deleted_and_made_again_is_theirs(hourly: TaggedLake) -> None:
+    hourly.lake.drop("date/2026_05_04_12_00")
+    hourly.run(BEGIN + timedelta(minutes=1), **HOURLY)
+    hourly.lake.tag("date/2026_05_04_12_00", first(hourly))
+    hourly.run(BEGIN + 30 * HOUR, **HOURLY)
+    assert first(hourly) == hourly.tags["date/2026_05_04_12_00"]
+
+
+def test_two_schedules_with_other_periods_leave_each_others_tags_alone(lake: TaggedLake) -> None:
+    lake.commit(BEGIN - 400 * DAY)
+    often, rarely = ("hourly=3",), ("daily=4", "yearly=2")
+    for hours in range(0, 24 * 9, 3):
+        lake.run(BEGIN + hours * HOUR, tag_policy=often)
+        report = lake.run(BEGIN + (hours + 1) * HOUR, tag_policy=rarely)
+    assert "date/2026_01_01_00_00" in lake.tags
+    daily = {f"date/2026_05_{day}_00_00" for day in (10, 11, 12, 13)}
+    assert daily <= set(lake.tags)
+    assert "date/2026_05_09_00_00" not in lake.tags
+    assert 8 == len(lake.tags)
+    assert (5, 3) == (report.kept, report.others)
+
+
+def test_a_period_that_keeps_none_lets_its_tags_go(lake: TaggedLake) -> None:
+    lake.commit(BEGIN - 400 * DAY)
+    lake.run(BEGIN, tag_policy=("hourly=3", "yearly=1"))
+    lake.run(BEGIN, tag_policy=("hourly=3",))
+    assert ["date/2026_01_01_00_00", "date/2026_05_04_12_00"] == sorted(lake.tags)
+    lake.run(BEGIN, tag_policy=("hourly=3", "yearly=0"))
+    assert ["date/2026_05_04_12_00"] == sorted(lake.tags)
+
+
+@pytest.mark.parametrize("change", [{"tag_time_zone": "Europe/Berlin"}, {"tag_delay": timedelta(minutes=5)}])
+def test_a_name_never_changes_what_it_means(hourly: TaggedLake, change: dict[str, Any]) -> None:
+    hourly.run(BEGIN + 2 * HOUR, **HOURLY)
+    before = (hourly.tags, hourly.records)
+    with pytest.raises(ConfigurationError, match="needs another prefix"):
+        hourly.run(BEGIN + 2 * HOUR, **HOURLY, **change)
+    assert before == (hourly.tags, hourly.records)
+    hourly.run(BEGIN + 2 * HOUR, tag_prefix="other/", **HOURLY, **change)
+    assert before[0].items() < hourly.tags.items()
 
 
 def test_a_dry_run_says_what_would_be_done_and_changes_nothing(hourly: TaggedLake) -> None:
@@ -157,26 +203,26 @@ def test_a_branch_without_a_state_at_the_time_gets_no_tag_and_is_not_asked_again
 
 def test_a_branch_that_is_not_there_is_an_error_that_names_it(hourly: TaggedLake) -> None:
     with pytest.raises(ConfigurationError, match="there is no branch 'nowhere'"):
-        hourly.run(BEGIN, branch="nowhere")
+        hourly.run(BEGIN, tag_branch="nowhere")
     with pytest.raises(ConfigurationError, match="there is no branch 'date/2026_05_04_12_00'"):
-        hourly.run(BEGIN, branch="date/2026_05_04_12_00")
+        hourly.run(BEGIN, tag_branch="date/2026_05_04_12_00")
 
 
 def test_tags_of_a_branch_that_is_gone_stay_as_long_as_their_policy_says(lake: TaggedLake) -> None:
     lake.commit(BEGIN - DAY)
     lake.lake.branch("dev", lake.commits[0][1])
-    lake.run(BEGIN, branch="dev", **HOURLY)
+    lake.run(BEGIN, tag_branch="dev", **HOURLY)
     lake.lake.drop("dev")
-    report = lake.run(BEGIN + HOUR, branch="dev", **HOURLY)
+    report = lake.run(BEGIN + HOUR, tag_branch="dev", **HOURLY)
     assert (["date/dev/2026_05_04_12_00"], []) == (list(lake.tags), report.tags)
     assert "'dev' is gone" in report.warnings[0]
-    lake.run(BEGIN + 3 * HOUR, branch="dev", **HOURLY)
+    lake.run(BEGIN + 3 * HOUR, tag_branch="dev", **HOURLY)
     assert {} == lake.tags == lake.records
 
 
 def test_each_branch_and_prefix_is_worked_on_by_itself(hourly: TaggedLake) -> None:
     hourly.lake.branch("dev", first(hourly))
-    hourly.run(BEGIN, branch="dev", **HOURLY)
+    hourly.run(BEGIN, tag_branch="dev", **HOURLY)
     hourly.run(BEGIN, tag_policy=("daily=1;prefix=eod/",))
     later = BEGIN + 40 * HOUR
     hourly.run(later, tag_policy=("daily=1;prefix=eod/",))
@@ -231,6 +277,13 @@ def test_two_processes_do_not_tag_at_once(hourly: TaggedLake) -> None:
     assert ["date/2026_05_04_12_00"] == list(hourly.tags)
 
 
+def test_records_do_not_move_while_tags_are_made(hourly: TaggedLake) -> None:
+    identity, records = hourly.services.repository.identity(), RecordsService(hourly.services.store)
+    with hold_lease(hourly.services.store, [f"tags of {identity}"], HOUR), pytest.raises(LeaseHeldError):
+        records.move(identity, "memory:renamed", dry_run=False)
+    assert ["date/2026_05_04_12_00"] == list(hourly.records)
+
+
 def test_many_that_run_at_once_make_each_tag_once(hourly: TaggedLake) -> None:
     def run(number: int) -> bool:
         try:
@@ -281,11 +334,27 @@ def lost(method: Any, *, done: bool) -> Any:
     return call
 
 
-def test_s19_a_tag_whose_answer_was_lost_and_that_is_there_was_made(hourly: TaggedLake) -> None:
+def test_s19_a_tag_whose_answer_was_lost_and_that_is_there_is_in_doubt_until_somebody_adopts_it(
+    hourly: TaggedLake,
+) -> None:
     losing = with_repository(hourly, make_tag=lost(MemoryRepository.make_tag, done=True))
-    assert {"date/2026_05_04_13_00": TagOutcome.MADE} == outcomes(losing.run(BEGIN + HOUR, **HOURLY))
+    report = losing.run(BEGIN + HOUR, **HOURLY)
+    assert ({"date/2026_05_04_13_00": TagOutcome.UNKNOWN}, 1) == (outcomes(report), report.exit_code)
+    report = hourly.run(BEGIN + HOUR, **HOURLY)
+    assert ({"date/2026_05_04_13_00": TagOutcome.IN_DOUBT}, 0) == (outcomes(report), report.exit_code)
+    assert [] == hourly.run(BEGIN + HOUR, adopt=True, **HOURLY).tags
     hourly.run(BEGIN + 30 * HOUR, **HOURLY)
     assert "date/2026_05_04_13_00" not in hourly.tags
+
+
+def test_s19_what_somebody_else_made_while_an_answer_was_lost_stays(hourly: TaggedLake) -> None:
+    def make_tag(self: MemoryRepository, name: str, at: Any) -> bool:
+        hourly.lake.tag(name, str(at.commit_id))
+        raise CommitUnknownError("no answer")
+
+    with_repository(hourly, make_tag=make_tag).run(BEGIN + HOUR, **HOURLY)
+    hourly.run(BEGIN + 30 * HOUR, **HOURLY)
+    assert "date/2026_05_04_13_00" in hourly.tags
 
 
 def test_s19_a_tag_of_which_nobody_knows_is_made_by_the_next_run(hourly: TaggedLake) -> None:
@@ -334,13 +403,15 @@ def test_a_store_that_remembers_no_tags_is_refused(hourly: TaggedLake) -> None:
         TaggedLake(hourly.lake, services).run(BEGIN, **HOURLY)
 
 
-def test_patterns_of_tables_are_refused_where_tags_are_of_the_repository(hourly: TaggedLake) -> None:
-    with pytest.raises(ConfigurationError, match="`include` and `exclude` choose tables"):
-        hourly.run(BEGIN, include=("db[.].*",))
+def test_what_is_given_and_has_no_meaning_is_pointed_out(hourly: TaggedLake) -> None:
+    report = hourly.run(BEGIN, include=("db[.].*",), tag_policy=("hourly=3", "daily=1;branch=nosuch.*"))
+    tables, branch = report.warnings
+    assert tables.startswith("`include` and `exclude` choose tables")
+    assert "the branch 'nosuch.*' of a tag policy matches none" == branch
 
 
 def test_records_under_a_former_identity_are_pointed_out(hourly: TaggedLake) -> None:
     former = hourly.services.repository.identity()
     renamed = with_repository(hourly, identity=lambda self: "memory:renamed", former_identities=lambda self: [former])
     report = renamed.run(BEGIN + HOUR, dry_run=True, **HOURLY)
-    assert "1 records of tags under a former identity" in report.warnings[0]
+    assert "the store remembers 1 tags of this repository under its former identity" in report.warnings[0]
