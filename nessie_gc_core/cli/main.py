@@ -22,6 +22,7 @@ from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins.known import KNOWN_SERVICES
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +57,8 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command by its name or one of its aliases."""
         found = super().get_command(ctx, cmd_name) or _by_alias(self.commands.values(), cmd_name)
-        if found is None and cmd_name in installed().services.names:
-            installed().services.named(cmd_name)  # says who claims it
+        if found is None and cmd_name in {*installed().services.names, *KNOWN_SERVICES}:
+            installed().services.named(cmd_name)  # says who claims it, or what to install
         return found
 
     def main(

@@ -1,4 +1,4 @@
-"""Which distribution brings which connector, only to say what to install when one is asked for and missing.
+"""Which distribution brings which connector or service, only to say what to install when one is asked for and missing.
 
 Like fsspec's table of known implementations: an entry gives a better error, and nothing else. Send a change to
 add your own.
@@ -24,6 +24,9 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
     ("visited-deduplicator", "none"): "nessie-gc-core",
 }
 """Kind and connector name to the distribution that has it."""
+
+KNOWN_SERVICES: dict[str, str] = {"internal-gc": "nessie-gc-internal"}
+"""Name of a service that the core does not bring to the distribution that has it."""
 
 KNOWN_SCHEMES: dict[str, str] = {"memory": "nessie-gc-memory"} | dict.fromkeys(
     (

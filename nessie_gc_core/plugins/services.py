@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from nessie_gc_core.connectors import AnyService
 from nessie_gc_core.errors import PluginError
+from nessie_gc_core.plugins.known import KNOWN_SERVICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class InstalledServices:
             PluginError: there is none, or several plugins claim a name of it.
         """
         found = next((service for service, _ in self.claims if name in _names_of(service)), None)
+        if found is None and name in KNOWN_SERVICES:
+            raise PluginError(f"the service {name!r} is not installed: pip install {KNOWN_SERVICES[name]}")
         if found is None:
             raise PluginError(f"there is no service {name!r}; installed are: {', '.join(sorted(self.by_name()))}")
         if rivals := self._rivals(found):

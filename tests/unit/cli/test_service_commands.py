@@ -125,6 +125,14 @@ def test_a_service_that_works_on_something_of_its_own_has_no_option_about_reposi
     assert {"Plugins", "Everywhere"} == sections
 
 
+def test_a_command_whose_plugin_is_missing_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nessie_gc_core.cli.main.installed", PluginRegistry)
+    assert 2 == Program([]).main(["internal-gc"], standalone_mode=False)
+    assert "pip install nessie-gc-internal" in capsys.readouterr().err
+
+
 def test_it_runs_where_no_store_could_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     class Alone(CountReferences):
         uses_repository: ClassVar[bool] = False

@@ -200,6 +200,11 @@ def test_a_known_connector_that_is_missing_says_what_to_install(kind: str, name:
         registry().connector_class(contract, name)
 
 
+def test_a_known_service_that_is_missing_says_what_to_install() -> None:
+    with pytest.raises(PluginError, match="'internal-gc' is not installed: pip install nessie-gc-internal"):
+        registry().services.named("internal-gc")
+
+
 def test_a_known_scheme_that_is_missing_says_what_to_install() -> None:
     assert "pip install nessie-gc-iceberg-files" in registry().missing_scheme("s3a")
     assert "no installed plugin lists 'tape'" in registry().missing_scheme("tape")

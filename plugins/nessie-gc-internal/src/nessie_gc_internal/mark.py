@@ -6,8 +6,8 @@ https://github.com/projectnessie/nessie/pull/9401 and
 https://github.com/projectnessie/nessie/tree/main/versioned/storage/cleanup):
 
 - Records never change what they name (those that are replaced, entities and snapshots of the catalog service, name
-  nothing), so what a commit reaches is the same whenever it is looked at. Only Nessie's admin tool changes commits,
-  when it imports a repository, which shows, or cuts a history, which only takes names away.
+  nothing), so what a commit reaches is the same whenever it is looked at. Only Nessie's admin tool changes commits: an
+  import, which shows as long as it lasts, and the cut of a history, which only takes names away.
 - A record is written before anything names it: contents and indexes before or with their commit, a commit before the
   reference moves to it. Writing a record that exists sets its stamp ("referenced"). So whatever becomes needed after
   the references were read was written after that time, or was live already, and its stamp is newer than the grace
@@ -36,8 +36,8 @@ from nessie_gc_internal.objects import commit_indexes, index_of, index_segments,
 from nessie_gc_internal.store import ObjectStore, StoredObject, StoredReference
 from nessie_gc_internal.wire import FormatError
 
-OBJECTS_AT_ONCE = 500
-"""Records that are fetched at once; each holds up to some hundred kilobytes."""
+OBJECTS_AT_ONCE = 200
+"""Records that are fetched at once; indexes hold up to 200 kB each, by Nessie's default."""
 YOUNG_AT_ONCE = 10_000
 _REFERENCE_NAMES = "int/refs"
 """The internal reference whose keys are the names of all others."""
