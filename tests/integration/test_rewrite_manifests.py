@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,16 @@ from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
+from cli_runs import go_home
+from click.testing import CliRunner
 from versus.stage import Stage
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import ManifestsReport, ServicePlan
+from nessie_gc_core.cli.main import cli
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.engines.spark import engine
 from nessie_gc_core.engines.spark.java import IcebergClasses
 from nessie_gc_core.engines.spark.maintenance import SparkMaintenance
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
@@ -219,6 +224,32 @@ def test_manifests_that_follow_their_partitions_are_left_as_they_are(plain: Stag
     assert 1.0 == only(plan(target_manifest_size="7KB")).overlap
 
 
+def ranges(stage: Stage, paths: set[str]) -> tuple[set[int], set[int]]:
+    """The partitions in manifests of the current snapshot that were there before, and in those that are new."""
+    rows = stage.sql("SELECT path, partition_summaries[0] AS p FROM {t}.manifests").collect()
+    found: dict[bool, set[int]] = {True: set(), False: set()}
+    for row in rows:
+        found[row.path in paths].update(range(int(row.p.lower_bound), int(row.p.upper_bound) + 1))
+    return found[True], found[False]
+
+
+def test_with_high_priority_no_partition_is_in_an_old_manifest_and_in_a_new_one(plain: Stage, plan: Planner) -> None:
+    """Partitions 0 to 2 are in four manifests, 5 and 6 in one each; the effort suffices for all but the last."""
+    plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)", commit_manifest_min__count__to__merge="1000")
+    plain.append("(1, 0), (1, 1)", "(1, 1)", "(1, 2)", "(1, 1), (1, 2)")
+    for partition in (5, 6):
+        plain.append(", ".join(f"({number}, {partition})" for number in range(3)))
+    before = {row.path for row in plain.sql("SELECT path FROM {t}.manifests").collect()}
+
+    given = {"target_manifest_size": "38KB", "partition_priority": "high", "effort": "low"}
+    done, again = only(plan(**given).apply()), only(plan(**given))
+
+    kept, new = ranges(plain, before)
+    assert Reorganized.REWRITTEN is done.outcome
+    assert ({6}, {0, 1, 2, 3, 4, 5}) == (kept, new)
+    assert Reorganized.NOT_WORTH_IT is again.outcome
+
+
 def test_what_is_too_large_for_the_target_is_cut(plain: Stage, plan: Planner) -> None:
     plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
     plain.append(", ".join(f"({number}, {number})" for number in range(100)), "(1, 1)")
@@ -358,6 +389,29 @@ def test_s19_what_iceberg_does_not_call_a_failure_for_certain_is_unknown(plain: 
     assert not classes.is_certain_failure(RaisedError(errors.CommitStateUnknownException(cause)))
     assert not classes.is_certain_failure(RaisedError(cause))
     assert not classes.is_certain_failure(ConnectionError("the gateway is gone"))
+
+
+# ---- the command --------------------------------------------------------------------------------------
+def test_the_command_rewrites_and_a_dry_run_of_it_does_not(
+    plain: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.create()
+    plain.append("1", "2", "3")
+    go_home(tmp_path, monkeypatch)
+    monkeypatch.setattr(engine, "open_session", lambda master, conf: plain.spark)
+    monkeypatch.setattr(engine.SparkEngine, "close", lambda self: None)
+    command = ["rewrite-manifests", "--catalog", plain.catalog, "--include", "db[.]t"]
+
+    dry = CliRunner().invoke(cli, [*command, "--dry-run"], catch_exceptions=False)
+    snapshots = plain.snapshots()
+    done = CliRunner().invoke(cli, [*command, "--json"], catch_exceptions=False)
+
+    assert (0, 0, 3) == (dry.exit_code, done.exit_code, len(snapshots))
+    assert "db.t: 3 manifests, about 1 afterwards; 3 rewritten" in dry.stdout
+    assert ("rewritten", 1) == tuple(
+        json.loads(done.stdout)["tables"][0][key] for key in ("outcome", "manifests_after")
+    )
+    assert 4 == len(plain.snapshots())
 
 
 # ---- bad input ----------------------------------------------------------------------------------------

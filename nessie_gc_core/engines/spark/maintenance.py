@@ -242,7 +242,7 @@ def _current(name: TableName, table: Any) -> CurrentTable:
     metadata, snapshot = table.operations().current(), table.currentSnapshot()
     return CurrentTable(
         name=name,
-        uuid=table.uuid().toString(),
+        uuid=metadata.uuid() or "",  # early tables have none
         metadata_location=metadata.metadataFileLocation(),
         snapshot_id=None if snapshot is None else snapshot.snapshotId(),
         format_version=metadata.formatVersion(),

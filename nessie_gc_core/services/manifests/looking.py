@@ -45,7 +45,7 @@ class PlannedTable:
     current: CurrentTable | None = None
     """The state that was looked at."""
     groups: Sequence[ManifestGroup] = field(default=(), repr=False)
-    """What would be rewritten of each partition spec and content."""
+    """What would be rewritten of each partition spec and content, those of which nothing is left out."""
 
     @property
     def paths(self) -> dict[int, frozenset[str]]:
@@ -77,7 +77,12 @@ def planned_tables(
         with closing(read_ahead(meant, look.looked, at_once=lambda _: AT_ONCE, kind="tables")) as found:
             for number, table in enumerate(found, start=1):
                 run.tell("plan", number, None)
-                yield table
+                yield _slim(table)
+
+
+def _slim(table: PlannedTable) -> PlannedTable:
+    """The same without manifests that stay: of very many tables they fill the memory."""
+    return replace(table, groups=[replace(group, manifests=group.chosen) for group in table.groups if group.chosen])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
