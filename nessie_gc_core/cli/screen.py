@@ -16,6 +16,7 @@ from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile, Tally
+from nessie_gc_core.services.shown import ShownAsText
 
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
@@ -48,7 +49,8 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
         if isinstance(collection, GcReport) and collection.live_set_id:
             _Page(standard_output(), zone).print(title, collection)
             say("")
-        standard_output().print(report)
+        said = Text(shown(with_flags(str(report)), lines=True)) if isinstance(report, ShownAsText) else report
+        standard_output().print(said)
     else:
         for name, value in report.to_dict().items():
             say(f"{name.replace('_', ' ')}: {value}")
