@@ -13,7 +13,7 @@ from nessie_gc_core.errors import ConfigurationError, ForeignTableError, Unreada
 from nessie_gc_core.model.manifests import Manifest, ManifestContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
-from nessie_gc_core.model.table_properties import product_of
+from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE, product_of
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.health.examination import manifests_of
@@ -26,8 +26,6 @@ from nessie_gc_core.tables import Maintenance
 
 AT_ONCE = 8
 """So many tables are asked of the catalog at the same time."""
-TARGET_SIZE = "commit.manifest.target-size-bytes"
-_DEFAULT_TARGET = 8 << 20
 _ROW_LINEAGE = 3
 _FEW = "its snapshot has no more than one manifest"
 _NEW_IDS = (
@@ -219,11 +217,10 @@ def target_of(table: TableMetadata) -> int:
     Raises:
         ConfigurationError: it is no number.
     """
-    text = table.properties.get(TARGET_SIZE, str(_DEFAULT_TARGET))
+    name = MANIFEST_TARGET_SIZE
+    text = table.properties.get(name, str(DEFAULT_MANIFEST_TARGET_SIZE))
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigurationError(
-            f"the property {TARGET_SIZE} of {table.content_key} is {text!r}: set a number of bytes"
-        )
+        raise ConfigurationError(f"the property {name} of {table.content_key} is {text!r}: set a number of bytes")
     return int(text)
 
 
