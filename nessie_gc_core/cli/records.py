@@ -31,7 +31,7 @@ def move_records(call: Call) -> int:
         return 0
     said = "would move" if dry_run else "moved"
     live_sets, tombstones = _number(moved.live_sets, "live set"), _number(moved.tombstones, "tombstone")
-    contents, tags = _number(moved.seen_contents, "content"), _number(moved.tags, "record") + " of tags"
+    contents, tags = _number(moved.seen_contents, "content"), _number(moved.tags, "tag")
     click.echo(f"{said} {live_sets}, {tombstones}, {contents} and {tags} from {source!r} to {target!r}")
     return 0
 

@@ -45,7 +45,8 @@ def test_records_move_and_a_dry_run_only_counts_them(run: Run, store: str) -> No
 def test_what_moved_is_said_in_one_line(run: Run, store: str) -> None:
     result = run("move-records", "--from", OLD, "--to", NEW, "--jdbc-url", store)
     assert re.match(
-        r"moved 1 live set, (1 tombstone|[02-9] tombstones) and (1 content|[02-9] contents) from ", result.stdout
+        r"moved 1 live set, (1 tombstone|[02-9] tombstones), (1 content|[02-9] contents) and 0 tags from ",
+        result.stdout,
     )
     assert f"from {OLD!r} to {NEW!r}" in result.stdout
 
