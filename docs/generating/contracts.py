@@ -37,6 +37,7 @@ from nessie_gc_core.connectors import (
     SupportsTags,
     SupportsTraffic,
     SupportsVersioning,
+    SupportsWorkBranches,
 )
 from nessie_gc_core.plugins.registry import KINDS
 from nessie_gc_core.testing import __doc__ as kit
@@ -56,6 +57,7 @@ ABILITIES: dict[type, type | None] = {
     SupportsSnapshotExpiry: RepositoryConnector,
     SupportsMetadataCommits: RepositoryConnector,
     SupportsTags: RepositoryConnector,
+    SupportsWorkBranches: RepositoryConnector,
     SupportsTableTags: RepositoryConnector,
     SupportsKindOfName: ContentToFiles,
     SupportsTableMetadata: ContentToFiles,

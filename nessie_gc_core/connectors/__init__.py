@@ -26,6 +26,7 @@ from nessie_gc_core.connectors.repository import (
     SupportsDefaultReference,
     SupportsFormerIdentities,
     SupportsTags,
+    SupportsWorkBranches,
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
 from nessie_gc_core.connectors.snapshot_expiry import SupportsMetadataCommits, SupportsSnapshotExpiry
@@ -67,6 +68,7 @@ __all__ = [
     "SupportsTags",
     "SupportsTraffic",
     "SupportsVersioning",
+    "SupportsWorkBranches",
     "TableCatalog",
     "VisitedDeduplicator",
     "lease_held",

@@ -163,6 +163,46 @@ class SupportsBranches(Protocol):
 
 
 @runtime_checkable
+class SupportsWorkBranches(Protocol):
+    """A repository in which work can be done on a branch of its own, and be merged back. Only services that write ask.
+
+    The account needs the right to make and to delete branches, and to commit to the one that is merged into. Each is
+    asked for once: whoever does not get the answer knows nothing.
+    """
+
+    def copy_branch(self, name: str, source: Reference) -> bool:
+        """Makes a branch at the commit of another one; ``False`` where there is a reference of this name.
+
+        Raises:
+            ReferenceNotFoundError: the commit does not exist.
+            CommitUnknownError: it cannot be told whether it was made.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was made.
+        """
+
+    def merge_branch(self, source: Reference, into: Reference, *, message: str) -> None:
+        """Puts what was committed to a branch since it was made onto the one that it was made from, in one commit.
+
+        Args:
+            source: the branch at the commit that is merged.
+            into: the branch at the commit at which the other one was made; what came since stays.
+            message: what the history says of it.
+
+        Raises:
+            CommitConflictError: both changed a content since; nothing was committed.
+            CommitUnknownError: it cannot be told whether it was committed.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was committed.
+        """
+
+    def drop_branch(self, branch: Reference) -> bool:
+        """Deletes a branch; ``False``, and nothing is changed, where it is gone, or not at this commit any more.
+
+        Raises:
+            CommitUnknownError: it cannot be told whether it was deleted.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was deleted.
+        """
+
+
+@runtime_checkable
 class SupportsTags(Protocol):
     """A repository in which tags can be made and deleted. Only services that write ask for it.
 

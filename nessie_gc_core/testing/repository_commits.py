@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from nessie_gc_core.connectors import RepositoryConnector, SupportsMetadataCommits
+from nessie_gc_core.connectors import RepositoryConnector, SupportsMetadataCommits, SupportsWorkBranches
 from nessie_gc_core.errors import CommitConflictError, ConfigurationError
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion, Reference, ReferenceKind
 from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_without
@@ -71,6 +71,46 @@ class RepositoryCommitTests:
         with pytest.raises(ConfigurationError):
             repository.commit_metadata(replace(branch, kind=ReferenceKind.TAG), [(table, _NEW)], message="by the kit")
         assert branch == _now(repository, branch.name)
+
+    @demands("SupportsWorkBranches: a branch is made of another one, merged back, and deleted, each on its condition.")
+    def test_what_was_committed_to_a_copy_of_a_branch_is_merged_back(
+        self, repository: RepositoryConnector, request: pytest.FixtureRequest, new_branch: str
+    ) -> None:
+        if not isinstance(repository, SupportsWorkBranches):
+            skip_without(repository, SupportsWorkBranches)
+        base, table = _table(repository, request)
+        assert isinstance(repository, SupportsMetadataCommits)
+        before = _visible(repository, base)
+        assert [repository.copy_branch(new_branch, base), repository.copy_branch(new_branch, base)] == [True, False]
+        copy = _now(repository, new_branch)
+        assert (base.commit_id, before) == (copy.commit_id, _visible(repository, copy))
+        repository.commit_metadata(copy, [(table, _NEW)], message="by the kit")
+        changed = _now(repository, new_branch)
+        assert base == _now(repository, base.name)
+        repository.merge_branch(changed, base, message="merged by the kit")
+        merged = _now(repository, base.name)
+        identity = replace(table, metadata_location=_NEW).identity
+        assert {**before, table.content_id: identity} == _visible(repository, merged)
+        assert not repository.drop_branch(copy)
+        assert repository.drop_branch(changed)
+        assert new_branch not in {reference.name for reference in repository.references()}
+
+    @demands("SupportsWorkBranches: where both branches changed a content, raise CommitConflictError, merge nothing.")
+    def test_a_content_that_changed_on_both_branches_is_not_merged(
+        self, repository: RepositoryConnector, request: pytest.FixtureRequest, new_branch: str
+    ) -> None:
+        if not isinstance(repository, SupportsWorkBranches):
+            skip_without(repository, SupportsWorkBranches)
+        base, table = _table(repository, request)
+        assert isinstance(repository, SupportsMetadataCommits)
+        repository.copy_branch(new_branch, base)
+        for name, path in ((new_branch, _NEW), (base.name, _NEWER)):
+            repository.commit_metadata(_now(repository, name), [(table, path)], message="by the kit")
+        copy, moved = _now(repository, new_branch), _now(repository, base.name)
+        with pytest.raises(CommitConflictError):
+            repository.merge_branch(copy, base, message="merged by the kit")
+        assert {copy, moved} <= set(repository.references())
+        repository.drop_branch(copy)
 
 
 def _table(repository: RepositoryConnector, request: pytest.FixtureRequest) -> tuple[Reference, ContentVersion]:

@@ -159,6 +159,42 @@ class GoodCommits(GoodRepository):
         return replace(version, metadata_location=path)
 
 
+class GoodWorkBranches(GoodCommits):
+    """Copies branches and merges them, in memory; what a branch was made from is remembered."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.copies = {}
+
+    def references(self):
+        yield from super().references()
+        for name in self.copies:
+            yield Reference(name=name, kind=ReferenceKind.BRANCH, commit_id=self.heads[name])
+
+    def copy_branch(self, name, source):
+        if any(each.name == name for each in self.references()):
+            return False
+        self.copies[name], self.heads[name] = source.commit_id, source.commit_id
+        return True
+
+    def merge_branch(self, source, into, *, message):
+        now = self.now(into)
+        before = {each.content_id: each for each in self.contents(into)}
+        changed = [each for each in self.contents(source) if before[each.content_id] != each]
+        self.check(now, into, changed)
+        self.commit_metadata(now, [(each, each.metadata_location) for each in changed], message=message)
+
+    def check(self, now, into, changed):
+        if now.commit_id != into.commit_id:
+            raise CommitConflictError("both changed it")
+
+    def drop_branch(self, branch):
+        if self.heads.get(branch.name) != branch.commit_id or branch.name not in self.copies:
+            return False
+        del self.copies[branch.name], self.heads[branch.name]
+        return True
+
+
 def table(name):
     snapshots = tuple(Snapshot(snapshot_id=i, parent_id=i - 1 or None, timestamp_ms=i) for i in (1, 2, 3))
     main = SnapshotRef(snapshot_id=3, type=RefType.BRANCH)
@@ -193,6 +229,10 @@ class RepositoryTests(example.TestLedgerRepository):
 
 class TestGoodCommits(RepositoryTests):
     connector = GoodCommits
+
+
+class TestGoodWorkBranches(RepositoryTests):
+    connector = GoodWorkBranches
 
 
 class TestGood(RepositoryTests):
@@ -606,3 +646,23 @@ class TagsWhatMoved(GoodTableTags):
     def check(self, table, now, made, deleted):
         if now.metadata_location != table.metadata_location:
             raise CommitConflictError("it is not as it was read")
+
+
+@fault(
+    RepositoryTests,
+    "test_what_was_committed_to_a_copy_of_a_branch_is_merged_back",
+    "SupportsWorkBranches: a branch is made of another one, merged back, and deleted",
+)
+class DropsBranchesByName(GoodWorkBranches):
+    def drop_branch(self, branch):
+        return super().drop_branch(replace(branch, commit_id=self.heads[branch.name]))
+
+
+@fault(
+    RepositoryTests,
+    "test_a_content_that_changed_on_both_branches_is_not_merged",
+    "SupportsWorkBranches: where both branches changed a content",
+)
+class MergesOverOthers(GoodWorkBranches):
+    def check(self, now, into, changed):
+        pass

@@ -55,6 +55,9 @@ class NessieWriter:
     def head(self, name: str) -> str:
         return str(self._ask("GET", f"trees/{quote(name, safe='')}")["reference"]["hash"])
 
+    def has(self, name: str) -> bool:
+        return self._session.get(f"{self.uri}/trees/{quote(name, safe='')}", timeout=60).ok
+
     def drop(self, name: str) -> None:
         self._ask("DELETE", f"trees/{quote(name, safe='')}@{self.head(name)}")
 

@@ -20,7 +20,7 @@ from nessie_gc_nessie.commits import commit_metadata
 from nessie_gc_nessie.contents import NO_COMMIT, entry_of, log_entry_of, reference_of
 from nessie_gc_nessie.oauth2 import OAuth2ClientCredentials
 from nessie_gc_nessie.options import NessieOptions
-from nessie_gc_nessie.tags import delete_tag, make_tag
+from nessie_gc_nessie.references import delete_reference, make_reference, merge_branch
 from nessie_gc_nessie.transport import Transport
 
 FIRST_HISTORY_PAGE = 32
@@ -164,11 +164,23 @@ class NessieConnector(RepositoryConnector):
 
     def make_tag(self, name: str, at: Reference) -> bool:
         """Makes a tag at a commit of a branch."""
-        return make_tag(self._client, name, at)
+        return make_reference(self._client, name, ReferenceKind.TAG, at)
 
     def delete_tag(self, tag: Reference) -> bool:
         """Deletes a tag on condition that it is at its commit."""
-        return delete_tag(self._client, tag)
+        return delete_reference(self._client, tag)
+
+    def copy_branch(self, name: str, source: Reference) -> bool:
+        """Makes a branch at the commit of another one."""
+        return make_reference(self._client, name, ReferenceKind.BRANCH, source)
+
+    def merge_branch(self, source: Reference, into: Reference, *, message: str) -> None:
+        """One commit on the target, which has what was committed to the source."""
+        merge_branch(self._client, source, into, message)
+
+    def drop_branch(self, branch: Reference) -> bool:
+        """Deletes a branch on condition that it is at its commit."""
+        return delete_reference(self._client, branch)
 
     def describe(self) -> str:
         """One line about the server, for ``nessie-gc check``; asks it.
