@@ -10,6 +10,7 @@ from nessie_gc_core.hookspecs import hookimpl
 from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
 from nessie_gc_core.services.assets.identify import IdentifyService
 from nessie_gc_core.services.assets.page.service import AssetPageService
+from nessie_gc_core.services.compaction.service import CompactService
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
@@ -43,4 +44,5 @@ def nessie_gc_register_service() -> Sequence[AnyService]:
         RemoveOrphanFilesService,
         HealthService,
         RewriteManifestsService,
+        CompactService,
     )

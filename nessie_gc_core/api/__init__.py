@@ -5,11 +5,13 @@ Everything here is also in reach as ``from nessie_gc_core import Collector``.
 
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.collector import Collector
+from nessie_gc_core.api.compaction import CompactionPlan
 from nessie_gc_core.api.iceberg import expire_snapshots, remove_orphan_files
 from nessie_gc_core.api.manifests import ManifestPlan
 from nessie_gc_core.api.plan import Plan
 from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
+from nessie_gc_core.services.compaction.report import CompactionReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.manifests.report import ManifestsReport
@@ -20,6 +22,8 @@ from nessie_gc_core.services.what_if import WhatIfReport
 __all__ = [
     "AssetsReport",
     "Collector",
+    "CompactionPlan",
+    "CompactionReport",
     "ExpiryReport",
     "GcReport",
     "HealthReport",

@@ -14,6 +14,7 @@ from uuid import UUID
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import refuse_marking, told
 from nessie_gc_core.api.checks import run_checks
+from nessie_gc_core.api.compaction import CompactionPlan
 from nessie_gc_core.api.manifests import ManifestPlan
 from nessie_gc_core.api.opening import open_choice, open_resources
 from nessie_gc_core.api.plan import Plan, refuse_dry_run
@@ -31,6 +32,8 @@ from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.check import CheckResult
+from nessie_gc_core.services.compaction.parameters import CompactParameters
+from nessie_gc_core.services.compaction.service import CompactService
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiryReport
@@ -256,6 +259,19 @@ class Collector(Closing):
         planned = service.plan(self.new_run())
         new_run = functools.partial(self._run_while, opened)
         return ManifestPlan(report=planned.report, planned=planned, service=service, new_run=new_run)
+
+    def compact(self, catalog: str, **parameters: Any) -> CompactionPlan:
+        """Plans which partitions are compacted; ``apply()`` of the plan then rewrites them.
+
+        Args:
+            catalog: the catalog of the Spark session that has the tables.
+            parameters: those of ``nessie-gc compact``, such as ``include`` or ``max_small_files``.
+        """
+        opened = self._resources.opened
+        service = CompactService(self.parameters_of(CompactParameters, {**told(parameters), "catalog": catalog}))
+        planned = service.plan(self.new_run())
+        new_run = functools.partial(self._run_while, opened)
+        return CompactionPlan(report=planned.report, planned=planned, service=service, new_run=new_run)
 
     def health(self, **parameters: Any) -> HealthReport:
         """Says from metadata alone what is due at which table; takes the parameters of ``nessie-gc health``."""

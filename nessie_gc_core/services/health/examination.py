@@ -55,6 +55,11 @@ def manifests_of(table: TableMetadata) -> int | None:
     return None if created is None or kept is None else created + kept
 
 
+def counted_files(table: TableMetadata) -> tuple[int | None, int | None]:
+    """How many data files and delete files its current snapshot has, by its summary; ``None`` where it is not said."""
+    return _count(table.summary, "total-data-files"), _count(table.summary, "total-delete-files")
+
+
 def unread_finding(types: tuple[str, ...]) -> Finding:
     """What is found about a content that nobody collects."""
     return Finding(
@@ -78,10 +83,10 @@ def sweep_finding(last: datetime | None, now: datetime, interval: timedelta) -> 
 
 def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> TableHealth:
     """What the metadata says; findings about properties that make no sense go to ``broken``."""
-    data_files, total = _count(table.summary, "total-data-files"), _count(table.summary, "total-files-size")
+    (data_files, delete_files), total = counted_files(table), _count(table.summary, "total-files-size")
     position = _count(table.summary, "total-position-deletes")
     equality = _count(table.summary, "total-equality-deletes")
-    delete_files, records = _count(table.summary, "total-delete-files"), _count(table.summary, "total-records")
+    records = _count(table.summary, "total-records")
     deletes = None if position is None or equality is None else position + equality
     times = [snapshot.timestamp_ms for snapshot in table.snapshots]
     return TableHealth(

@@ -18,6 +18,7 @@ from nessie_gc_core.errors import (
     IncompleteError,
     TableError,
 )
+from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.services.manifests import placing
 from nessie_gc_core.services.manifests.applying import ManifestRewriter
@@ -70,6 +71,9 @@ class Scripted(Maintenance):
         self.commits.append(manifests)
         self.placed = placed
         return self.answer(table)
+
+    def rewrite_files(self, table: CurrentTable, partitions: PartitionSet, rewrite: FileRewrite) -> RewrittenFiles:
+        raise NotImplementedError
 
 
 @pytest.fixture
