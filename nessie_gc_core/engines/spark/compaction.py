@@ -45,13 +45,15 @@ class FileRewriter:
     def files_to_rewrite(self, table: Any) -> int:
         """How many data files Iceberg would rewrite."""
         chosen = self._filter(table)
+        everything = self._jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue()
         class_ = self._jvm.org.apache.iceberg.actions.BinPackRewriteFilePlanner
-        planner = class_(
-            table, self._jvm.org.apache.iceberg.expressions.Expressions.alwaysTrue() if chosen is None else chosen
-        )
+        planner = class_(table, everything if chosen is None else chosen)
         options = {key: value for key, value in self._options().items() if not key.startswith("partial")}
         planner.init(self._jvm.java.util.HashMap(options))
-        return sum(group.inputFileNum() for group in planner.plan().groups())
+        groups, found = planner.plan().groups().iterator(), 0
+        while groups.hasNext():
+            found += groups.next().inputFileNum()
+        return found
 
     def _actions(self) -> Any:
         return self._jvm.org.apache.iceberg.spark.actions.SparkActions.get(self._session)
