@@ -224,6 +224,34 @@ def test_manifests_that_follow_their_partitions_are_left_as_they_are(
     assert 1.0 == only(plan(target_manifest_size="7KB")).overlap
 
 
+def ranges(stage: Stage, paths: set[str]) -> tuple[set[int], set[int]]:
+    """The partitions in manifests of the current snapshot that were there before, and in those that are new."""
+    rows = stage.sql("SELECT path, partition_summaries[0] AS p FROM {t}.manifests").collect()
+    found: dict[bool, set[int]] = {True: set(), False: set()}
+    for row in rows:
+        found[row.path in paths].update(range(int(row.p.lower_bound), int(row.p.upper_bound) + 1))
+    return found[True], found[False]
+
+
+def test_with_high_priority_no_partition_is_in_an_old_manifest_and_in_a_new_one(
+    plain: Stage, plan: Callable[..., ManifestPlan]
+) -> None:
+    """Partitions 0 to 2 are in four manifests, 5 and 6 in one each; the effort suffices for all but the last."""
+    plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)", commit_manifest_min__count__to__merge="1000")
+    plain.append("(1, 0), (1, 1)", "(1, 1)", "(1, 2)", "(1, 1), (1, 2)")
+    for partition in (5, 6):
+        plain.append(", ".join(f"({number}, {partition})" for number in range(3)))
+    before = {row.path for row in plain.sql("SELECT path FROM {t}.manifests").collect()}
+
+    given = {"target_manifest_size": "38KB", "partition_priority": "high", "effort": "low"}
+    done, again = only(plan(**given).apply()), only(plan(**given))
+
+    kept, new = ranges(plain, before)
+    assert Reorganized.REWRITTEN is done.outcome
+    assert ({6}, {0, 1, 2, 3, 4, 5}) == (kept, new)
+    assert Reorganized.NOT_WORTH_IT is again.outcome
+
+
 def test_what_is_too_large_for_the_target_is_cut(plain: Stage, plan: Callable[..., ManifestPlan]) -> None:
     plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
     plain.append(", ".join(f"({number}, {number})" for number in range(100)), "(1, 1)")

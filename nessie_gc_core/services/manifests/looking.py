@@ -40,7 +40,7 @@ class PlannedTable:
     current: CurrentTable | None = None
     """The state that was looked at."""
     groups: Sequence[ManifestGroup] = field(default=(), repr=False)
-    """What would be rewritten of each partition spec and content."""
+    """What would be rewritten of each partition spec and content, those of which nothing is left out."""
 
     @property
     def paths(self) -> dict[int, frozenset[str]]:
@@ -64,7 +64,13 @@ def planned_tables(
     """
     with OpenConnectors(run.choice) as connectors:
         look = TableLook(maintenance=maintenance, parameters=parameters, connectors=connectors)
-        yield from each_table(run, maintenance, parameters.patterns, look.looked)
+        for table in each_table(run, maintenance, parameters.patterns, look.looked):
+            yield _slim(table)
+
+
+def _slim(table: PlannedTable) -> PlannedTable:
+    """The same without manifests that stay: of very many tables they fill the memory."""
+    return replace(table, groups=[replace(group, manifests=group.chosen) for group in table.groups if group.chosen])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,7 +142,9 @@ def test_delete_files_count_by_number_and_by_records() -> None:
 
 def test_manifests_are_known_only_where_the_writer_says_both() -> None:
     said = summary(manifests_created=30, manifests_kept=80, manifests_replaced=9)
-    assert due(table(summary=said))["manifests"].value == 110
+    found = due(table(summary=said))["manifests"]
+    assert found.value == 110
+    assert found.action.startswith("`nessie-gc rewrite-manifests --catalog CATALOG --include ")
     for name in ("manifests-created", "manifests-kept"):
         rest = {key: value for key, value in said.items() if key != name}
         assert examined(table(summary=rest), HealthParameters(), NOW, can_expire=True).manifests is None
