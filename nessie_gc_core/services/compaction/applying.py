@@ -16,7 +16,7 @@ from nessie_gc_core.tables import Maintenance
 
 log = logging.getLogger(__name__)
 
-_TAKEN = "others changed the partitions that were planned, and they are no longer due or are being written"
+_TAKEN = "others changed the partitions that were planned, which are no longer due"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,7 @@ class Compactor:
             reason = "it is another table of the same name by now"
             return replace(found, report=replace(found.report, outcome=Compacted.GONE, reason=reason))
         found = found.with_plans([plan for plan in found.plans if plan.partition in left])
-        if found.report.outcome is Compacted.NOT_WORTH_IT:
-            return replace(found, report=replace(found.report, outcome=Compacted.CONFLICT, reason=_TAKEN))
-        return found
+        return found if found.plans else replace(found, report=replace(found.report, reason=_TAKEN))
 
     def _ended(
         self, planned: PlannedTable, done: Sequence[RewrittenFiles], outcome: Compacted, reason: str | None
@@ -76,6 +74,8 @@ class Compactor:
         committed = any(each.snapshot_ids for each in done)
         if committed and outcome in (Compacted.CONFLICT, Compacted.REFUSED, Compacted.GONE, Compacted.UNREADABLE):
             outcome = Compacted.PARTLY
+        if committed and outcome is Compacted.NOT_WORTH_IT:
+            outcome = Compacted.REWRITTEN
         report = replace(
             planned.report,
             outcome=outcome,
