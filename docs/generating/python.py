@@ -11,6 +11,8 @@ from generating.text import attribute_docs, code, markdown, member_parts, signat
 from nessie_gc_core.api import (
     AssetsReport,
     Collector,
+    CompactionPlan,
+    CompactionReport,
     ExpiryReport,
     GcReport,
     HealthReport,
@@ -34,6 +36,7 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services import run as run_module
 from nessie_gc_core.services.assets.page.service import AssetPageReport
 from nessie_gc_core.services.check import CheckResult
+from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable, TableFiles
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
@@ -71,6 +74,12 @@ CLASSES = (
     ReorganizedTable,
     Reorganized,
     ManifestFigures,
+    CompactionPlan,
+    CompactionReport,
+    CompactedTable,
+    Compacted,
+    CompactedPartition,
+    TableFiles,
     LocalFrame,
     Run,
 )

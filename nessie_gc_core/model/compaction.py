@@ -48,9 +48,9 @@ class FileRewrite:
     """How files are rewritten."""
 
     target_bytes: int
-    """Size of new data files."""
+    """Size of new data files in bytes."""
     small_bytes: int
-    """Data files below it are rewritten."""
+    """Data files of fewer bytes are rewritten."""
     strategy: Strategy = Strategy.BINPACK
     """How rows are dealt over new files."""
     sort_order: Sequence[SortField] = ()
@@ -74,7 +74,7 @@ class PartitionSet:
     with_deletes: bool
     """Whether data files of any size are rewritten to which deletes apply, and delete files merged."""
     largest_bytes: int
-    """The largest of their data files: none is rewritten for being large."""
+    """Size of the largest of their data files in bytes: none is rewritten for being large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +94,8 @@ class RewrittenFiles:
     added_delete_files: int = 0
     """Delete files that they were merged into."""
     removed_bytes: int = 0
-    """Size of all files that were taken out."""
+    """Size of all files that were taken out, in bytes."""
     added_bytes: int = 0
-    """Size of all new files."""
+    """Size of all new files in bytes."""
     failed: str | None = None
     """Why not everything was committed."""

@@ -5,7 +5,8 @@ The larger one has ``--times`` as many appends, or tables with ``--more-tables``
 beside the floor: the time in which everything is read once and nothing else is done. Every run is a whole process.
 Runs are dry but for the last one on the smaller lake of a disk, which deletes. The exit code is 1 where a run named
 other files than the dead ones; how long anything took never fails. ``python -m benchmark identify`` measures
-``identify-unreferenced`` instead, and ``python -m benchmark manifests`` the planning of ``rewrite-manifests``.
+``identify-unreferenced`` instead, and ``python -m benchmark manifests`` and ``compact`` the planning of
+``rewrite-manifests`` and ``compact``.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def main() -> int:
     """Measures, shows, and writes the artifact."""
     if sys.argv[1:2] == ["identify"]:
         return identify.main(sys.argv[2:])
-    if sys.argv[1:2] == ["manifests"]:
-        return manifests.main(sys.argv[2:])
+    if sys.argv[1:2] in (["manifests"], ["compact"]):
+        return manifests.main(sys.argv[1], sys.argv[2:])
     arguments = _parser().parse_args()
     folder = Path(tempfile.mkdtemp(prefix="nessie-gc-benchmark-", dir=arguments.folder))
     results: list[RunResult] = []

@@ -143,12 +143,12 @@ def _due_files(health: TableHealth, parameters: HealthParameters) -> Iterator[Fi
     least = int(parameters.min_file_size_ratio * target)
     if average < least:
         text = f"{files:,} data files average {decimal(average)}; the target is {decimal(target)}"
-        action = _call("rewrite_data_files", health)
+        action = _on_spark("compact", health)
         yield Finding(name=FindingName.SMALL_FILES, value=average, limit=least, text=text, action=action)
 
 
 def _due_deletes(health: TableHealth, parameters: HealthParameters) -> Iterator[Finding]:
-    action = _call("rewrite_data_files", health, "options => map('delete-file-threshold', '1')")
+    action = _on_spark("compact", health)
     most, files = parameters.delete_file_threshold, health.delete_files
     if files is not None and files >= most:
         text = f"{files:,} delete files beside {health.data_files or 0:,} data files"
@@ -162,11 +162,7 @@ def _due_deletes(health: TableHealth, parameters: HealthParameters) -> Iterator[
 def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
     most, manifests = parameters.manifest_threshold, health.manifests
     if manifests is not None and manifests >= most:
-        include = shlex.quote(_pattern(health.table))
-        text, action = (
-            f"{manifests:,} manifests",
-            f"`nessie-gc rewrite-manifests --catalog CATALOG --include {include}`",
-        )
+        text, action = f"{manifests:,} manifests", _on_spark("rewrite-manifests", health)
         yield Finding(name=FindingName.MANIFESTS, value=manifests, limit=most, text=text, action=action)
     name, size, listed = FindingName.METADATA_SIZE, health.metadata_bytes or 0, health.snapshots or 0
     if size >= parameters.metadata_size_threshold:
@@ -216,11 +212,9 @@ def _share(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def _call(procedure: str, health: TableHealth, *more: str) -> str:
-    """A procedure of Spark."""
-    quoted = health.table.replace("'", "''")
-    arguments = ", ".join([f"table => '{quoted}'", *more])
-    return f"CALL system.{procedure}({arguments})"
+def _on_spark(command: str, health: TableHealth) -> str:
+    """A command that takes a catalog of a Spark session."""
+    return f"`nessie-gc {command} --catalog CATALOG --include {shlex.quote(_pattern(health.table))}`"
 
 
 def _pattern(name: str) -> str:
