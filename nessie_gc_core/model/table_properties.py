@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 
 GC_ENABLED = "gc.enabled"
 """The property by which a table says whether its files may be deleted."""
-
-
+MANIFEST_TARGET_SIZE = "commit.manifest.target-size-bytes"
+"""The property by which a table says how large its manifests should be, in bytes."""
+DEFAULT_MANIFEST_TARGET_SIZE = 8 << 20
+"""What holds where a table says nothing; the same as in Iceberg."""
 WRITE_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 """Properties with places that writers use beside the location, or did so in older versions of Iceberg."""
 

@@ -21,7 +21,7 @@ class CurrentTable:
     name: TableName
     """Its name."""
     uuid: str
-    """The id of the table: another table of the same name has another one."""
+    """The id of the table: another table of the same name has another one. Empty where it has none (early tables)."""
     metadata_location: str
     """Raw location of its metadata file."""
     snapshot_id: int | None

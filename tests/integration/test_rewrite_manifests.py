@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,16 @@ from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
+from cli_runs import go_home
+from click.testing import CliRunner
 from versus.stage import Stage
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import ManifestPlan
+from nessie_gc_core.cli.main import cli
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.engines.spark import engine
 from nessie_gc_core.engines.spark.java import IcebergClasses
 from nessie_gc_core.engines.spark.maintenance import SparkMaintenance
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
@@ -393,6 +398,29 @@ def test_s19_what_iceberg_does_not_call_a_failure_for_certain_is_unknown(plain: 
     assert not classes.is_certain_failure(RaisedError(errors.CommitStateUnknownException(cause)))
     assert not classes.is_certain_failure(RaisedError(cause))
     assert not classes.is_certain_failure(ConnectionError("the gateway is gone"))
+
+
+# ---- the command --------------------------------------------------------------------------------------
+def test_the_command_rewrites_and_a_dry_run_of_it_does_not(
+    plain: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.create()
+    plain.append("1", "2", "3")
+    go_home(tmp_path, monkeypatch)
+    monkeypatch.setattr(engine, "open_session", lambda master, conf: plain.spark)
+    monkeypatch.setattr(engine.SparkEngine, "close", lambda self: None)
+    command = ["rewrite-manifests", "--catalog", plain.catalog, "--include", "db[.]t"]
+
+    dry = CliRunner().invoke(cli, [*command, "--dry-run"], catch_exceptions=False)
+    snapshots = plain.snapshots()
+    done = CliRunner().invoke(cli, [*command, "--json"], catch_exceptions=False)
+
+    assert (0, 0, 3) == (dry.exit_code, done.exit_code, len(snapshots))
+    assert "db.t: 3 manifests, about 1 afterwards; 3 rewritten" in dry.stdout
+    assert ("rewritten", 1) == tuple(
+        json.loads(done.stdout)["tables"][0][key] for key in ("outcome", "manifests_after")
+    )
+    assert 4 == len(plain.snapshots())
 
 
 # ---- bad input ----------------------------------------------------------------------------------------

@@ -26,14 +26,13 @@ from nessie_gc_core.errors import (
     TableError,
 )
 from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles
+from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.tables import Maintenance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TARGET_SIZE = "commit.manifest.target-size-bytes"
-_DEFAULT_TARGET = 8 << 20
 _GONE = (
     "org.apache.spark.sql.catalyst.analysis.NoSuchTableException",
     "org.apache.iceberg.exceptions.NoSuchTableException",
@@ -133,17 +132,17 @@ class SparkMaintenance(Maintenance):
         with Refusals(f"rewrite manifests of {self._named(table.name)}"):
             loaded = self._load_as(table)
             transaction = loaded.newTransaction()
-            own = loaded.properties().get(TARGET_SIZE)
-            resized = str(target_bytes) != (str(_DEFAULT_TARGET) if own is None else own)
+            own = loaded.properties().get(MANIFEST_TARGET_SIZE)
+            resized = str(target_bytes) != (str(DEFAULT_MANIFEST_TARGET_SIZE) if own is None else own)
             if resized:
-                transaction.updateProperties().set(TARGET_SIZE, str(target_bytes)).commit()
+                transaction.updateProperties().set(MANIFEST_TARGET_SIZE, str(target_bytes)).commit()
             if placed:
                 self._cluster(loaded, transaction, frozenset().union(*manifests.values()), placed, summary)
             for spec_id, paths in sorted(manifests.items()):
                 self._rewrite(loaded, transaction.table(), spec_id, paths, summary, deletes_only=placed is not None)
             if resized:
                 update = transaction.updateProperties()
-                (update.remove(TARGET_SIZE) if own is None else update.set(TARGET_SIZE, own)).commit()
+                (update.remove(MANIFEST_TARGET_SIZE) if own is None else update.set(MANIFEST_TARGET_SIZE, own)).commit()
                 self._check_property(table.name, own)
         self._commit(table.name, transaction)
         with Refusals(f"read {self._named(table.name)}"):
@@ -242,8 +241,8 @@ class SparkMaintenance(Maintenance):
 
     def _check_property(self, name: TableName, own: str | None) -> None:
         """The commit sets it to what it was: if somebody changes it at this moment, theirs has to stay."""
-        if self._load(name).properties().get(TARGET_SIZE) != own:
-            raise CommitConflictError(f"the property {TARGET_SIZE} of {self._named(name)} changed meanwhile")
+        if self._load(name).properties().get(MANIFEST_TARGET_SIZE) != own:
+            raise CommitConflictError(f"the property {MANIFEST_TARGET_SIZE} of {self._named(name)} changed meanwhile")
 
     def _commit(self, name: TableName, transaction: Any) -> None:
         try:
@@ -299,7 +298,7 @@ def _current(name: TableName, table: Any) -> CurrentTable:
     metadata, snapshot = table.operations().current(), table.currentSnapshot()
     return CurrentTable(
         name=name,
-        uuid=table.uuid().toString(),
+        uuid=metadata.uuid() or "",  # early tables have none
         metadata_location=metadata.metadataFileLocation(),
         snapshot_id=None if snapshot is None else snapshot.snapshotId(),
         format_version=metadata.formatVersion(),

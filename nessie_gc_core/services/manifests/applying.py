@@ -45,7 +45,7 @@ class ManifestRewriter:
                 wanted, tries_left = self._again(planned), tries_left - 1
             except CommitUnknownError as error:
                 return _failed(wanted, Reorganized.UNKNOWN, error)
-            except NessieGcError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is about this table alone (S18)
                 return _failed(wanted, Reorganized.REFUSED, error)
 
     def _commit(self, planned: PlannedTable, current: CurrentTable) -> CurrentTable:
@@ -101,5 +101,5 @@ def _kind(group: ManifestGroup) -> tuple[int, str]:
     return group.spec_id, group.content
 
 
-def _failed(planned: PlannedTable, outcome: Reorganized, error: NessieGcError) -> ReorganizedTable:
+def _failed(planned: PlannedTable, outcome: Reorganized, error: Exception) -> ReorganizedTable:
     return replace(planned.report, outcome=outcome, reason=one_line(error))

@@ -11,6 +11,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.manifests import Manifest, ManifestContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.table_metadata import TableMetadata
+from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.services.current_tables import Left, each_table, left_to_others, looked_at, table_of, version_of
 from nessie_gc_core.services.health.examination import manifests_of
@@ -21,8 +22,6 @@ from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganize
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.tables import Maintenance
 
-TARGET_SIZE = "commit.manifest.target-size-bytes"
-_DEFAULT_TARGET = 8 << 20
 _ROW_LINEAGE = 3
 _FEW = "its snapshot has no more than one manifest"
 _NEW_IDS = (
@@ -198,11 +197,10 @@ def target_of(table: TableMetadata) -> int:
     Raises:
         ConfigurationError: it is no number.
     """
-    text = table.properties.get(TARGET_SIZE, str(_DEFAULT_TARGET))
+    name = MANIFEST_TARGET_SIZE
+    text = table.properties.get(name, str(DEFAULT_MANIFEST_TARGET_SIZE))
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigurationError(
-            f"the property {TARGET_SIZE} of {table.content_key} is {text!r}: set a number of bytes"
-        )
+        raise ConfigurationError(f"the property {name} of {table.content_key} is {text!r}: set a number of bytes")
     return int(text)
 
 

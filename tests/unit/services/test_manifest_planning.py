@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nessie_gc_core.model.files import FileKind
@@ -246,6 +246,7 @@ def manifests_of_a_table(draw: st.DrawFn) -> list[Manifest]:
     return found
 
 
+@settings(deadline=None)
 @given(manifests_of_a_table(), st.sampled_from(Effort), st.sampled_from(PartitionPriority))
 def test_each_manifest_is_in_one_group_and_the_effort_is_kept(
     manifests: list[Manifest], effort: Effort, priority: PartitionPriority
@@ -262,6 +263,7 @@ def test_each_manifest_is_in_one_group_and_the_effort_is_kept(
         assert {(m.spec_id, m.content) for m in group.manifests} == {(group.spec_id, group.content)}
 
 
+@settings(deadline=None)
 @given(manifests_of_a_table(), st.sampled_from(PartitionPriority))
 def test_what_was_rewritten_as_planned_is_left_alone(manifests: list[Manifest], priority: PartitionPriority) -> None:
     """As Iceberg writes them: of the target size, in the order of their partitions, in one snapshot."""

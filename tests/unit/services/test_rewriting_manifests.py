@@ -172,6 +172,7 @@ def test_a_table_that_vanished_or_was_replaced_is_gone(lake: ExpiryLake, mainten
     [
         (CommitUnknownError("nobody knows"), Reorganized.UNKNOWN),
         (TableError("the catalog says no"), Reorganized.REFUSED),
+        (OSError("the gateway is gone"), Reorganized.REFUSED),
     ],
 )
 def test_s19_what_fails_is_tried_once_and_fails_the_report(
