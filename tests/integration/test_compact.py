@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+import requests
 from versus.stage import Stage
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import CompactionPlan
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.engines.spark.compaction import FileRewriter
 from nessie_gc_core.engines.spark.java import IcebergClasses
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.services.compaction.report import Compacted, CompactedTable
@@ -125,6 +127,36 @@ def test_a_branch_of_nessie_is_chosen_and_no_other_changes(
     references.delete(name)
     with pytest.raises(NessieGcError, match=name):
         collector.compact("compacting", branch=f"{name}_gone", **NOW)
+
+
+def test_a_branch_of_its_own_is_compacted_and_merged_back(
+    spark: SparkSession, nessie: NessieServer, collector: Collector, tmp_path: Path
+) -> None:
+    use_catalog(spark, nessie.uri, tmp_path / "warehouse", name="aside")
+    references, name = References(nessie.uri), f"n{uuid4().hex[:8]}"
+    spark.sql(f"CREATE NAMESPACE aside.{name}")
+    for table in ("t", "u"):
+        spark.sql(f"CREATE TABLE aside.{name}.{table} (id BIGINT) USING iceberg")
+        for number in range(3):
+            spark.sql(f"INSERT INTO aside.{name}.{table} VALUES ({number})")
+    references.create_branch(name)
+    done = only(collector.compact("aside", branch=name, include=[f"{name}[.]t"], **NOW).apply())
+    spark.sql(f"INSERT INTO aside.{name}.u VALUES (3)")  # main goes on meanwhile
+
+    merge(nessie.uri, name)
+
+    assert (Compacted.REWRITTEN, 1) == (done.outcome, done.added_data_files)
+    assert 1 == spark.table(f"aside.{name}.t.data_files").count()
+    assert [0, 1, 2] == sorted(row.id for row in spark.table(f"aside.{name}.t").collect())
+    assert 4 == spark.table(f"aside.{name}.u").count()
+
+
+def merge(uri: str, branch: str) -> None:
+    """Merges a branch into main, as ``MERGE BRANCH`` of Nessie's SQL extensions does."""
+    heads = {name: requests.get(f"{uri}/trees/{name}", timeout=30).json()["reference"] for name in ("main", branch)}
+    body = {"fromRefName": branch, "fromHash": heads[branch]["hash"]}
+    path = f"{uri}/trees/main@{heads['main']['hash']}/history/merge"
+    requests.post(path, json=body, timeout=30).raise_for_status()
 
 
 # ---- what is rewritten --------------------------------------------------------------------------------
@@ -352,3 +384,21 @@ def test_s19_what_an_action_raises_is_known_only_where_iceberg_or_spark_says_so(
     assert not classes.action_committed_nothing(RaisedError(errors.CommitStateUnknownException(failed)))
     assert not classes.action_committed_nothing(RaisedError(cause))
     assert not classes.action_committed_nothing(ConnectionError("the gateway is gone"))
+
+
+def test_s19_a_gateway_that_breaks_while_spark_works_leaves_the_outcome_unknown(
+    plain: Stage, plan: Callable[..., CompactionPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.create()
+    plain.append("1", "2")
+    planned = plan()
+
+    class Broken:
+        def execute(self) -> None:
+            raise ConnectionError("the gateway is gone")
+
+    monkeypatch.setattr(FileRewriter, "actions", lambda self, table: [Broken()])
+    done = planned.apply()
+    assert (Compacted.UNKNOWN, 1) == (only(done).outcome, done.exit_code)
+    assert "the gateway is gone" in str(only(done).reason)
+    assert 2 == len(files(plain))

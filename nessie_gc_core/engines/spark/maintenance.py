@@ -162,21 +162,16 @@ class SparkMaintenance(Maintenance):
                 action.execute()
         except Exception as error:  # noqa: BLE001 - the class is that of Py4J; it is looked at below
             raised = error
-        after = self._after(table.name, loaded, raised)
-        done = rewriter.done(loaded, after)
-        if raised is not None and not done.snapshot_ids:
-            raise self._action_failed(table.name, raised) from raised
-        return replace(done, failed=self._why(table.name, raised, done, wanted, is_one=len(actions) == 1))
-
-    def _after(self, name: TableName, loaded: Any, raised: Exception | None) -> CurrentTable:
-        """The state after some commits; where it cannot be read, a commit that failed is unknown."""
         try:
-            with Refusals(f"read {self._named(name)}"):
-                loaded.refresh()
-                return _current(name, loaded)
-        except TableError as error:
-            said = "it was compacted, or not" if raised is None else one_line_of(raised)
-            raise CommitUnknownError(f"nobody knows what was committed: {said}; {error}") from raised
+            loaded.refresh()
+            done = rewriter.done(loaded, _current(table.name, loaded))
+            if raised is None or done.snapshot_ids:
+                return replace(done, failed=self._why(table.name, raised, done, wanted, is_one=len(actions) == 1))
+            failure = self._action_failed(table.name, raised)
+        except Exception as error:
+            said = one_line_of(error if raised is None else raised)
+            raise CommitUnknownError(f"nobody knows what was committed to {self._named(table.name)}: {said}") from error
+        raise failure from raised
 
     def _why(
         self, name: TableName, raised: Exception | None, done: RewrittenFiles, wanted: int | None, *, is_one: bool

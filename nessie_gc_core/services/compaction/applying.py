@@ -51,7 +51,7 @@ class Compactor:
                     return self._ended(planned, done, wanted.report.outcome, wanted.report.reason)
             except CommitUnknownError as error:
                 return self._ended(planned, done, Compacted.UNKNOWN, one_line(error))
-            except NessieGcError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is about this table alone (S18)
                 return self._ended(planned, done, Compacted.REFUSED, one_line(error))
         failed = next((each.failed for each in done if each.failed is not None), None)
         return self._ended(planned, done, Compacted.REWRITTEN if failed is None else Compacted.PARTLY, failed)

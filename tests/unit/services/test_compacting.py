@@ -148,6 +148,7 @@ def test_a_table_that_vanished_or_was_replaced_is_gone(
     [
         (CommitUnknownError("nobody knows"), Compacted.UNKNOWN),
         (TableError("the catalog says no"), Compacted.REFUSED),
+        (ConnectionError("the gateway is gone"), Compacted.REFUSED),
     ],
 )
 def test_s19_what_fails_is_tried_once_and_fails_the_report(
