@@ -11,6 +11,7 @@ from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
 from nessie_gc_core.services.assets.identify import IdentifyService
 from nessie_gc_core.services.assets.page.service import AssetPageService
 from nessie_gc_core.services.autotag.service import AutotagService
+from nessie_gc_core.services.compaction.service import CompactService
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
@@ -45,4 +46,5 @@ def nessie_gc_register_service() -> Sequence[AnyService]:
         HealthService,
         AutotagService,
         RewriteManifestsService,
+        CompactService,
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import Value
+from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles
 from nessie_gc_core.model.tables import CurrentTable, TableName, TableState
 
 
@@ -67,6 +68,26 @@ class Maintenance(ABC):
 
         Raises:
             CommitConflictError: the table is in another state, or others took the manifests; nothing was committed.
+            CommitUnknownError: nobody knows whether it was committed; nothing is cleaned up (S19).
+            TableError: it was refused; nothing was committed.
+        """
+
+    @abstractmethod
+    def rewrite_files(self, table: CurrentTable, partitions: PartitionSet, rewrite: FileRewrite) -> RewrittenFiles:
+        """Compacts some partitions of a table, and never others; every query gives the same rows.
+
+        What others commit meanwhile stays, as long as they leave these files.
+
+        Args:
+            table: the state to which they belong.
+            partitions: which, and whether delete files are merged as well.
+            rewrite: how.
+
+        Returns:
+            What was committed, in one commit or several.
+
+        Raises:
+            CommitConflictError: the table is in another state, or others took the files; nothing was committed.
             CommitUnknownError: nobody knows whether it was committed; nothing is cleaned up (S19).
             TableError: it was refused; nothing was committed.
         """

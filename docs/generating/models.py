@@ -30,6 +30,7 @@ GROUPS = {
     "Limits": ("limits", "What keeps an unreferenced file from being deleted."),
     "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),
     "Manifests": ("manifests", "For [`rewrite-manifests`](../how-to/rewrite-manifests.md)."),
+    "Compaction": ("compaction", "For [`compact`](../how-to/compact.md)."),
     "Tables": ("tables", "What a [table catalog](contracts.md#tablecatalog) says of its tables."),
     "Work": ("work", "What a run did at its stores, for its progress and its [report](report.md)."),
 }

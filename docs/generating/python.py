@@ -21,6 +21,7 @@ from nessie_gc_core.api import (
     AssetsReport,
     AutotagReport,
     Collector,
+    CompactionReport,
     ExpiryReport,
     GcReport,
     HealthReport,
@@ -46,6 +47,7 @@ from nessie_gc_core.services import run as run_module
 from nessie_gc_core.services.assets.page.service import AssetPageReport
 from nessie_gc_core.services.autotag.report import TagOutcome, TagResult
 from nessie_gc_core.services.check import CheckResult
+from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable, TableFiles
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
@@ -92,6 +94,11 @@ CLASSES = (
     ReorganizedTable,
     Reorganized,
     ManifestFigures,
+    CompactionReport,
+    CompactedTable,
+    Compacted,
+    CompactedPartition,
+    TableFiles,
     LocalFrame,
     Run,
 )

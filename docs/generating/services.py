@@ -138,6 +138,8 @@ UNITS = {
     "delete_file_threshold": "files",
     "delete_ratio_threshold": "deletes per record",
     "listed_snapshot_threshold": "snapshots",
+    "max_delete_files": "delete files per data file",
+    "max_small_files": "small files per large file",
     "manifest_threshold": "manifests",
     "metadata_size_threshold": "bytes",
     "min_file_size_ratio": "ratio, 0 to 1",

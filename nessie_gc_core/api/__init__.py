@@ -11,6 +11,7 @@ from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_u
 from nessie_gc_core.api.upkeep import ServicePlan
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.autotag.report import AutotagReport
+from nessie_gc_core.services.compaction.report import CompactionReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.manifests.report import ManifestsReport
@@ -22,6 +23,7 @@ __all__ = [
     "AssetsReport",
     "AutotagReport",
     "Collector",
+    "CompactionReport",
     "ExpiryReport",
     "GcReport",
     "HealthReport",

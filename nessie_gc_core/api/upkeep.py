@@ -13,6 +13,9 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
 from nessie_gc_core.services.autotag.report import AutotagReport, TagOutcome
 from nessie_gc_core.services.autotag.service import AutotagService
+from nessie_gc_core.services.compaction.parameters import CompactParameters
+from nessie_gc_core.services.compaction.report import CompactionReport
+from nessie_gc_core.services.compaction.service import CompactService
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.manifests.service import RewriteManifestsService
@@ -60,6 +63,18 @@ class Upkeep(ABC):
         only = frozenset((tag.content_id or "", tag.name, tag.target) for tag in planned)
         service = AutotagService(replace(given, at=report.at), only)
         return self._plan(report, given, service.run)
+
+    def compact(self, catalog: str, **parameters: Any) -> ServicePlan[CompactionReport]:
+        """Plans which partitions are compacted; ``apply()`` of the plan then rewrites them.
+
+        Args:
+            catalog: the catalog of the Spark session that has the tables.
+            parameters: those of ``nessie-gc compact``, such as ``include`` or ``max_small_files``.
+        """
+        given = self._without_dry_run(CompactParameters, {**parameters, "catalog": catalog})
+        service = CompactService(given)
+        planned = service.plan(self.new_run())
+        return self._plan(planned.report, given, lambda run: service.apply(run, planned))
 
     def rewrite_manifests(self, catalog: str, **parameters: Any) -> ServicePlan[ManifestsReport]:
         """Plans how manifests would follow the partitions of their tables; ``apply()`` of the plan then rewrites them.

@@ -1,5 +1,6 @@
 """The data that all parts speak of; everything here is plain, frozen and without behaviour of its own."""
 
+from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles, SortField, Strategy
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile, StoredNames
 from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
@@ -26,7 +27,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
-from nessie_gc_core.model.table_metadata import RefType, Removal, Snapshot, SnapshotRef, TableMetadata
+from nessie_gc_core.model.table_metadata import PartitionField, RefType, Removal, Snapshot, SnapshotRef, TableMetadata
 from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
@@ -48,6 +49,7 @@ __all__ = [
     "FileEntry",
     "FileKind",
     "FileReference",
+    "FileRewrite",
     "LeaseHolder",
     "LiveSet",
     "LiveSetStatus",
@@ -57,7 +59,9 @@ __all__ = [
     "Operation",
     "OperationKind",
     "Outcome",
+    "PartitionField",
     "PartitionRange",
+    "PartitionSet",
     "Reach",
     "ReachableFile",
     "RefType",
@@ -67,10 +71,13 @@ __all__ = [
     "ReferencePolicies",
     "Removal",
     "RepositoryRecords",
+    "RewrittenFiles",
     "SeenContent",
     "Snapshot",
     "SnapshotRef",
+    "SortField",
     "StoredNames",
+    "Strategy",
     "SweepStep",
     "SweepStepState",
     "TableMetadata",

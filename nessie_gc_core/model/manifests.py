@@ -98,6 +98,8 @@ class FileEntry:
     sequence_number: int = 0
     """Data sequence number: equality deletes apply to data files with a smaller one, position deletes to those with
     one that is not greater. 0 in format version 1."""
+    snapshot_id: int | None = None
+    """The snapshot that added it; ``None``: not known."""
     referenced_data_file: str | None = None
     """The only data file to which deletes apply; ``None``: the file does not say."""
     content_offset: int | None = None

@@ -53,6 +53,18 @@ class SnapshotRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionField:
+    """One field of a partition spec."""
+
+    name: str
+    """Its name."""
+    transform: str
+    """How its values follow from the column, such as ``identity``, ``day`` or ``bucket[16]``."""
+    source_id: int | None = None
+    """Id of the column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableMetadata:
     """One metadata file of an Iceberg table, as far as snapshot expiry and health need it."""
 
@@ -100,6 +112,8 @@ class TableMetadata:
     """Id of the partition spec for new files."""
     partition_fields: frozenset[str] = frozenset()
     """Names of the fields of all partition specs."""
+    spec_fields: Mapping[int, Sequence[PartitionField]] = field(default_factory=dict, repr=False)
+    """Ids of all partition specs with their fields."""
     metadata_bytes: int | None = None
     """Size of the metadata file in bytes, as it is stored; ``None``: not known."""
     held: frozenset[int] = frozenset()
@@ -157,6 +171,7 @@ class TableMetadata:
                 partition_specs=frozenset(int(spec["spec-id"]) for spec in fields.get("partition-specs") or ()),
                 default_spec=fields.get("default-spec-id"),
                 partition_fields=frozenset(_partition_fields(fields)),
+                spec_fields=dict(_specs(fields)),
                 metadata_bytes=metadata_bytes,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -272,6 +287,23 @@ def _positive(value: Any) -> int | None:
 def _partition_fields(fields: Mapping[str, Any]) -> Iterator[str]:
     for spec in fields.get("partition-specs") or ():
         yield from (str(field["name"]) for field in spec["fields"])
+
+
+def _specs(fields: Mapping[str, Any]) -> Iterator[tuple[int, Sequence[PartitionField]]]:
+    """The specs; metadata of early writers has one, without an id."""
+    if fields.get("partition-specs") is None and fields.get("partition-spec"):
+        yield 0, tuple(map(_partition_field, fields["partition-spec"]))
+    for spec in fields.get("partition-specs") or ():
+        yield int(spec["spec-id"]), tuple(map(_partition_field, spec["fields"]))
+
+
+def _partition_field(fields: Mapping[str, Any]) -> PartitionField:
+    source = fields.get("source-id")
+    return PartitionField(
+        name=str(fields["name"]),
+        transform=str(fields.get("transform", "")),
+        source_id=None if source is None else int(source),
+    )
 
 
 def _of_snapshots(entries: Any) -> frozenset[int]:

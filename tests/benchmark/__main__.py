@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from lakes import LakeFacts, LakeSpec, build_lake
@@ -31,7 +32,13 @@ from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, 
 from benchmark.showing import show, write_artifact
 from nessie_gc_core.testing.servers import NessieServer, S3Server
 
-OTHERS = {"autotag": autotag.main, "identify": identify.main, "internal": internal.main, "manifests": manifests.main}
+OTHERS = {
+    "autotag": autotag.main,
+    "compact": partial(manifests.main, "compact"),
+    "identify": identify.main,
+    "internal": internal.main,
+    "manifests": partial(manifests.main, "manifests"),
+}
 """Benchmarks of other commands, by the word that asks for them."""
 
 

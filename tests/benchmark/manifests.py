@@ -1,4 +1,6 @@
-"""``python -m benchmark manifests``: how long ``rewrite-manifests`` plans over many tables of a catalog in SQLite.
+"""How long services that rewrite plan over many tables of a catalog in SQLite.
+
+``python -m benchmark manifests`` is about ``rewrite-manifests``, ``python -m benchmark compact`` about ``compact``.
 
 Spark writes one table with ``--appends`` manifests; the others are copies of its metadata file and manifest list. The
 tables are planned ``--repeat`` times, in a session that runs already. The exit code is 1 where a table was not planned.
@@ -11,7 +13,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -21,14 +23,20 @@ from versus.stage import NAMESPACE, WITH_SQLITE, Stage
 
 from nessie_gc_core import Collector
 from nessie_gc_core.demo.spark import iceberg_session
+from nessie_gc_core.services.compaction.report import Compacted, CompactionReport
 from nessie_gc_core.services.manifests.report import ManifestsReport, Reorganized
 
 CATALOG = "bench"
+_PLANS: Mapping[str, Callable[[Collector], ManifestsReport | CompactionReport]] = {
+    "manifests": lambda collector: collector.rewrite_manifests(CATALOG).report,
+    "compact": lambda collector: collector.compact(CATALOG, skip_newer_than="PT0S", max_small_files=2.0).report,
+}
+"""What is measured."""
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(service: str, arguments: Sequence[str]) -> int:
     """Measures, and shows."""
-    parser = argparse.ArgumentParser(prog="benchmark manifests", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"benchmark {service}", description=__doc__)
     parser.add_argument("--tables", type=int, default=1000, metavar="N", help="how many there are; default 1000")
     parser.add_argument("--appends", type=int, default=100, metavar="N", help="manifests of each; default 100")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="how often they are planned; default 3")
@@ -41,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
             _write(stage, given.appends)
             _copy(stage, given.tables - 1)
             with Collector(spark=session) as collector:
-                reports = [collector.rewrite_manifests(CATALOG).report for _ in range(given.repeat)]
+                reports = [_PLANS[service](collector) for _ in range(given.repeat)]
         finally:
             session.stop()
     _show(reports, given)
@@ -72,12 +80,18 @@ def _copy(stage: Stage, copies: int) -> None:
         connection.commit()
 
 
-def _is_right(report: ManifestsReport, given: argparse.Namespace) -> bool:
-    expected = [(Reorganized.REWRITTEN, given.appends)] * given.tables
-    return expected == [(table.outcome, table.manifests) for table in report.tables]
+def _is_right(report: ManifestsReport | CompactionReport, given: argparse.Namespace) -> bool:
+    if isinstance(report, ManifestsReport):
+        expected = [(Reorganized.REWRITTEN, given.appends)] * given.tables
+        return expected == [(table.outcome, table.manifests) for table in report.tables]
+    compacted = [(Compacted.REWRITTEN, True)] * given.tables
+    return compacted == [
+        (table.outcome, table.before is not None and table.before.data_files >= given.appends)
+        for table in report.tables
+    ]
 
 
-def _show(reports: Sequence[ManifestsReport], given: argparse.Namespace) -> None:
+def _show(reports: Sequence[ManifestsReport | CompactionReport], given: argparse.Namespace) -> None:
     manifests = given.tables * given.appends
     seconds = ", ".join(f"{report.seconds:.1f} s" for report in reports)
     Console().print(f"{given.tables:,} tables with {manifests:,} manifests: {seconds}")

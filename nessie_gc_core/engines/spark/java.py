@@ -7,6 +7,9 @@ from typing import Any
 
 from nessie_gc_core.model.text import one_line
 
+_SPARK = "org.apache.spark."
+_MOST_CAUSES = 20
+
 
 def strings(gateway: Any, values: Sequence[str]) -> Any:
     """An array of texts."""
@@ -57,14 +60,31 @@ def _types(jvm: Any, type_: Any) -> Any:
 
 def is_java(error: BaseException, names: Sequence[str]) -> bool:
     """Whether an error is one of Java, of one of some classes."""
-    raised = raised_by(error)
-    return raised is not None and raised.getClass().getName() in names
+    return any(_is(raised, names) for raised in causes_of(error)[:1])
+
+
+def is_caused_by(error: BaseException, names: Sequence[str]) -> bool:
+    """The same of an error of Java, or of whatever caused it."""
+    return any(_is(raised, names) for raised in causes_of(error))
+
+
+def _is(raised: Any, names: Sequence[str]) -> bool:
+    return raised.getClass().getName() in names
 
 
 def raised_by(error: BaseException) -> Any:
     """What Java raised; ``None`` where the error is one of Python. PySpark has classes of its own for some of it."""
     found = getattr(error, "java_exception", None)
     return getattr(error, "_origin", None) if found is None else found
+
+
+def causes_of(error: BaseException) -> list[Any]:
+    """What Java raised, and what caused it, one after the other."""
+    raised, found = raised_by(error), list[Any]()
+    while raised is not None and len(found) < _MOST_CAUSES:
+        found.append(raised)
+        raised = raised.getCause()
+    return found
 
 
 class IcebergClasses:
@@ -83,6 +103,17 @@ class IcebergClasses:
         """Whether Iceberg itself says of a failed commit that it was not made, so that it cleans up after it (S19)."""
         raised = raised_by(error)
         return raised is not None and bool(self.named("exceptions.CleanableFailure").isInstance(raised))
+
+    def action_committed_nothing(self, error: BaseException) -> bool:
+        """Whether an action of Iceberg on Spark failed before its commit, or Iceberg says that it was not made (S19).
+
+        Actions wrap what a commit raised; an error of Spark's own is one of the jobs that write files before it.
+        """
+        raised, unknown = causes_of(error), self.named("exceptions.CommitStateUnknownException")
+        if any(unknown.isInstance(each) for each in raised):
+            return False
+        failure = self.named("exceptions.CleanableFailure")
+        return any(failure.isInstance(each) or each.getClass().getName().startswith(_SPARK) for each in raised)
 
     def named(self, name: str) -> Any:
         """A class of the package ``org.apache.iceberg``."""

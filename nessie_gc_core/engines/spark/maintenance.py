@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from nessie_gc_core.engines.spark.compaction import FileRewriter
 from nessie_gc_core.engines.spark.java import (
     IcebergClasses,
     clusters_of,
+    is_caused_by,
     is_java,
     one_line_of,
     predicate_of,
@@ -19,8 +22,10 @@ from nessie_gc_core.errors import (
     CommitUnknownError,
     ConfigurationError,
     ForeignTableError,
+    NessieGcError,
     TableError,
 )
+from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles
 from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.tables import Maintenance
@@ -125,9 +130,7 @@ class SparkMaintenance(Maintenance):
     ) -> CurrentTable:
         """One transaction, in which the target size stands in the table's properties for as long as Iceberg writes."""
         with Refusals(f"rewrite manifests of {self._named(table.name)}"):
-            loaded = self._load(table.name)
-            if _current(table.name, loaded) != table:
-                raise CommitConflictError(f"{self._named(table.name)} changed since it was looked at")
+            loaded = self._load_as(table)
             transaction = loaded.newTransaction()
             own = loaded.properties().get(MANIFEST_TARGET_SIZE)
             resized = str(target_bytes) != (str(DEFAULT_MANIFEST_TARGET_SIZE) if own is None else own)
@@ -145,6 +148,51 @@ class SparkMaintenance(Maintenance):
         with Refusals(f"read {self._named(table.name)}"):
             loaded.refresh()
             return _current(table.name, loaded)
+
+    def rewrite_files(self, table: CurrentTable, partitions: PartitionSet, rewrite: FileRewrite) -> RewrittenFiles:
+        """One commit for data files and up to two for delete files; what snapshots say counts, whatever Spark says."""
+        rewriter = FileRewriter(self._gateway, self._session, partitions, rewrite)
+        with Refusals(f"compact {self._named(table.name)}"):
+            loaded = self._load_as(table)
+            actions = rewriter.actions(loaded)
+            wanted = rewriter.files_to_rewrite(loaded) if rewrite.partial_progress else None
+        raised: Exception | None = None
+        try:
+            for action in actions:
+                action.execute()
+        except Exception as error:  # noqa: BLE001 - the class is that of Py4J; it is looked at below
+            raised = error
+        try:
+            loaded.refresh()
+            done = rewriter.done(loaded, _current(table.name, loaded))
+            if raised is None or done.snapshot_ids:
+                return replace(done, failed=self._why(table.name, raised, done, wanted, is_one=len(actions) == 1))
+            failure = self._action_failed(table.name, raised)
+        except Exception as error:
+            said = one_line_of(error if raised is None else raised)
+            raise CommitUnknownError(f"nobody knows what was committed to {self._named(table.name)}: {said}") from error
+        raise failure from raised
+
+    def _why(
+        self, name: TableName, raised: Exception | None, done: RewrittenFiles, wanted: int | None, *, is_one: bool
+    ) -> str | None:
+        """Why not everything was committed of what some commits were made of."""
+        if wanted is not None and done.removed_data_files < wanted:
+            said = "Spark's log says why" if raised is None else one_line_of(raised)
+            return f"{wanted - done.removed_data_files:,} of {wanted:,} data files are as they were: {said}"
+        if raised is None or is_one:  # the one commit was made, for its snapshot is there
+            return None
+        return f"delete files are not all merged: {self._action_failed(name, raised)}"
+
+    def _action_failed(self, name: TableName, error: Exception) -> NessieGcError:
+        return self._failed(name, error, is_certain=self._iceberg.action_committed_nothing(error))
+
+    def _load_as(self, table: CurrentTable) -> Any:
+        """The table of Iceberg in a state that was looked at."""
+        loaded = self._load(table.name)
+        if _current(table.name, loaded) != table:
+            raise CommitConflictError(f"{self._named(table.name)} changed since it was looked at")
+        return loaded
 
     def _rewrite(
         self,
@@ -195,12 +243,16 @@ class SparkMaintenance(Maintenance):
         try:
             transaction.commitTransaction()
         except Exception as error:  # the class is that of Py4J
-            if not self._iceberg.is_certain_failure(error):
-                said = f"nobody knows whether the commit to {self._named(name)} was made: {one_line_of(error)}"
-                raise CommitUnknownError(said) from error
-            if is_java(error, _CHANGED):
-                raise CommitConflictError(f"{self._named(name)} changed: {one_line_of(error)}") from error
-            raise TableError(f"the commit to {self._named(name)} was refused: {one_line_of(error)}") from error
+            raise self._failed(name, error, is_certain=self._iceberg.is_certain_failure(error)) from error
+
+    def _failed(self, name: TableName, error: Exception, *, is_certain: bool) -> NessieGcError:
+        """What is known of a commit that failed."""
+        if not is_certain:
+            said = f"nobody knows whether the commit to {self._named(name)} was made: {one_line_of(error)}"
+            return CommitUnknownError(said)
+        if is_caused_by(error, _CHANGED):
+            return CommitConflictError(f"{self._named(name)} changed: {one_line_of(error)}")
+        return TableError(f"the commit to {self._named(name)} was refused: {one_line_of(error)}")
 
     def _load(self, name: TableName) -> Any:
         """The table of Iceberg, read anew."""

@@ -55,6 +55,11 @@ def manifests_of(table: TableMetadata) -> int | None:
     return None if created is None or kept is None else created + kept
 
 
+def counted_files(table: TableMetadata) -> tuple[int | None, int | None]:
+    """How many data files and delete files its current snapshot has, by its summary; ``None`` where it is not said."""
+    return _count(table.summary, "total-data-files"), _count(table.summary, "total-delete-files")
+
+
 def unread_finding(types: tuple[str, ...]) -> Finding:
     """What is found about a content that nobody collects."""
     return Finding(
@@ -78,10 +83,10 @@ def sweep_finding(last: datetime | None, now: datetime, interval: timedelta) -> 
 
 def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> TableHealth:
     """What the metadata says; findings about properties that make no sense go to ``broken``."""
-    data_files, total = _count(table.summary, "total-data-files"), _count(table.summary, "total-files-size")
+    (data_files, delete_files), total = counted_files(table), _count(table.summary, "total-files-size")
     position = _count(table.summary, "total-position-deletes")
     equality = _count(table.summary, "total-equality-deletes")
-    delete_files, records = _count(table.summary, "total-delete-files"), _count(table.summary, "total-records")
+    records = _count(table.summary, "total-records")
     deletes = None if position is None or equality is None else position + equality
     times = [snapshot.timestamp_ms for snapshot in table.snapshots]
     return TableHealth(
@@ -138,12 +143,12 @@ def _due_files(health: TableHealth, parameters: HealthParameters) -> Iterator[Fi
     least = int(parameters.min_file_size_ratio * target)
     if average < least:
         text = f"{files:,} data files average {decimal(average)}; the target is {decimal(target)}"
-        action = _call("rewrite_data_files", health)
+        action = _on_spark("compact", health)
         yield Finding(name=FindingName.SMALL_FILES, value=average, limit=least, text=text, action=action)
 
 
 def _due_deletes(health: TableHealth, parameters: HealthParameters) -> Iterator[Finding]:
-    action = _call("rewrite_data_files", health, "options => map('delete-file-threshold', '1')")
+    action = _on_spark("compact", health)
     most, files = parameters.delete_file_threshold, health.delete_files
     if files is not None and files >= most:
         text = f"{files:,} delete files beside {health.data_files or 0:,} data files"
@@ -157,11 +162,7 @@ def _due_deletes(health: TableHealth, parameters: HealthParameters) -> Iterator[
 def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
     most, manifests = parameters.manifest_threshold, health.manifests
     if manifests is not None and manifests >= most:
-        include = shlex.quote(_pattern(health.table))
-        text, action = (
-            f"{manifests:,} manifests",
-            f"`nessie-gc rewrite-manifests --catalog CATALOG --include {include}`",
-        )
+        text, action = f"{manifests:,} manifests", _on_spark("rewrite-manifests", health)
         yield Finding(name=FindingName.MANIFESTS, value=manifests, limit=most, text=text, action=action)
     name, size, listed = FindingName.METADATA_SIZE, health.metadata_bytes or 0, health.snapshots or 0
     if size >= parameters.metadata_size_threshold:
@@ -211,11 +212,9 @@ def _share(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def _call(procedure: str, health: TableHealth, *more: str) -> str:
-    """A procedure of Spark."""
-    quoted = health.table.replace("'", "''")
-    arguments = ", ".join([f"table => '{quoted}'", *more])
-    return f"CALL system.{procedure}({arguments})"
+def _on_spark(command: str, health: TableHealth) -> str:
+    """A command that takes a catalog of a Spark session."""
+    return f"`nessie-gc {command} --catalog CATALOG --include {shlex.quote(_pattern(health.table))}`"
 
 
 def _pattern(name: str) -> str:

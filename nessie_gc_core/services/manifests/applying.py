@@ -61,7 +61,7 @@ class ManifestRewriter:
     def _again(self, planned: PlannedTable) -> PlannedTable:
         """The same manifests of the table as it is now, and never more than was planned."""
         assert planned.current is not None  # something was planned of it
-        (found,) = self.look.looked(planned.current.name)
+        found = self.look.looked(planned.current.name)
         if found.current is None:
             return found
         if found.current.uuid != planned.current.uuid:

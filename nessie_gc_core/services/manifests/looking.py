@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.config.connectors import OpenConnectors
-from nessie_gc_core.connectors import SupportsManifests, SupportsTableMetadata
-from nessie_gc_core.errors import ConfigurationError, ForeignTableError, UnreadableFileError
+from nessie_gc_core.connectors import SupportsManifests
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.manifests import Manifest, ManifestContent
-from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
+from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.table_metadata import TableMetadata
-from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE, product_of
+from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE
 from nessie_gc_core.model.tables import CurrentTable, TableName
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.current_tables import Left, each_table, left_to_others, looked_at, table_of, version_of
 from nessie_gc_core.services.health.examination import manifests_of
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.placing import MOST_FILES, can_be_placed, placed
@@ -24,8 +22,6 @@ from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganize
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.tables import Maintenance
 
-AT_ONCE = 8
-"""So many tables are asked of the catalog at the same time."""
 _ROW_LINEAGE = 3
 _FEW = "its snapshot has no more than one manifest"
 _NEW_IDS = (
@@ -65,17 +61,10 @@ def planned_tables(
         ConfigurationError: no plugin reads manifest lists.
         TableError: the catalog cannot be listed.
     """
-    reader = run.registry.reader_of(ICEBERG_TABLE)
-    if reader is None or not (issubclass(reader, SupportsManifests) and issubclass(reader, SupportsTableMetadata)):
-        raise ConfigurationError("no installed plugin reads manifest lists; install nessie-gc-iceberg-files")
-    patterns = parameters.patterns
-    meant = (name for name in maintenance.names() if patterns.matches(".".join(name)))
     with OpenConnectors(run.choice) as connectors:
         look = TableLook(maintenance=maintenance, parameters=parameters, connectors=connectors)
-        with closing(read_ahead(meant, look.looked, at_once=lambda _: AT_ONCE, kind="tables")) as found:
-            for number, table in enumerate(found, start=1):
-                run.tell("plan", number, None)
-                yield _slim(table)
+        for table in each_table(run, maintenance, parameters.patterns, look.looked):
+            yield _slim(table)
 
 
 def _slim(table: PlannedTable) -> PlannedTable:
@@ -91,44 +80,35 @@ class TableLook:
     parameters: RewriteManifestsParameters
     connectors: OpenConnectors
 
-    def looked(self, name: TableName) -> Iterable[PlannedTable]:
+    def looked(self, name: TableName) -> PlannedTable:
         """One table, whatever is wrong with it."""
         nothing = ReorganizedTable(
-            table=".".join(name), reference=self.parameters.branch, outcome=Reorganized.UNREADABLE
+            table=".".join(name), reference=self.parameters.branch, outcome=Reorganized.NOT_WORTH_IT
         )
-        try:
-            return [self._planned(name, nothing)]
-        except ForeignTableError as error:
-            return [PlannedTable(report=replace(nothing, outcome=Reorganized.LEFT_ALONE, reason=one_line(error)))]
-        except Exception as error:  # noqa: BLE001 - whatever a reader raises is about this table alone (S18)
-            return [PlannedTable(report=replace(nothing, reason=one_line(error)))]
 
-    def _planned(self, name: TableName, nothing: ReorganizedTable) -> PlannedTable:
-        current = self.maintenance.current(name)
-        if current is None:
-            reason = "it is no longer there"
-            return PlannedTable(report=replace(nothing, outcome=Reorganized.GONE, reason=reason))
-        nothing = replace(nothing, outcome=Reorganized.NOT_WORTH_IT, format_version=current.format_version)
-        if current.snapshot_id is None:
-            return PlannedTable(report=replace(nothing, reason="it has no snapshot"))
-        table, manifests = self._read(current)
-        product = product_of(table.location, table.properties)
-        if product is not None:
-            reason = f"{product} maintains it"
-            return PlannedTable(report=replace(nothing, outcome=Reorganized.LEFT_ALONE, reason=reason))
-        if manifests is None:
-            return PlannedTable(report=replace(nothing, reason=_FEW))
-        return self.planned(current, table, manifests, nothing)
+        def left(why: Left) -> PlannedTable:
+            outcome = Reorganized(why.outcome)
+            report = replace(nothing, outcome=outcome, reason=why.reason, format_version=why.format_version)
+            return PlannedTable(report=report)
+
+        def planned(current: CurrentTable) -> PlannedTable:
+            table, manifests = self._read(current)
+            why = left_to_others(table, current)
+            if why is not None:
+                return left(why)
+            report = replace(nothing, format_version=current.format_version)
+            if manifests is None:
+                return PlannedTable(report=replace(report, reason=_FEW))
+            return self.planned(current, table, manifests, report)
+
+        return looked_at(self.maintenance, name, planned, left)
 
     def _read(self, current: CurrentTable) -> tuple[TableMetadata, list[Manifest] | None]:
         """What the metadata lists, and the manifests; ``None`` where the metadata says that there is one at most."""
         version = version_of(current)
         with self.connectors.reader(version.content_type) as reader, reader.remembering():
-            assert isinstance(reader, SupportsTableMetadata)
             assert isinstance(reader, SupportsManifests)
-            table = reader.table_metadata(version, reference=self.parameters.branch or "")
-            if table is None:
-                raise UnreadableFileError(current.metadata_location, "it is no metadata of a table")
+            table = table_of(reader, version, self.parameters.branch)
             said = manifests_of(table)
             return table, None if said is not None and said <= 1 else list(reader.manifests(version))
 
@@ -222,18 +202,6 @@ def target_of(table: TableMetadata) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ConfigurationError(f"the property {name} of {table.content_key} is {text!r}: set a number of bytes")
     return int(text)
-
-
-def version_of(current: CurrentTable) -> ContentVersion:
-    """A state of a table as readers take it."""
-    return ContentVersion(
-        content_id=current.uuid,
-        content_type=ICEBERG_TABLE,
-        metadata_location=current.metadata_location,
-        snapshot_id=current.snapshot_id,
-        content_key=".".join(current.name),
-        commit_id="",
-    )
 
 
 def _without_data(group: ManifestGroup) -> ManifestGroup:

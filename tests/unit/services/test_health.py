@@ -124,7 +124,7 @@ def test_files_are_small_by_the_target_of_the_table() -> None:
     written = summary(total_data_files=10, total_files_size=10 * (200 << 20))
     found = due(table(summary=written))["small-files"]
     assert (found.value, found.limit) == (200 << 20, 384 << 20)
-    assert found.action == "CALL system.rewrite_data_files(table => 'db.t')"
+    assert found.action == "`nessie-gc compact --catalog CATALOG --include 'db[.]t'`"
     assert due(table(summary=written, properties={TARGET_FILE_SIZE: str(256 << 20)})) == {}
     assert due(table(summary=written), min_input_files=11) == {}
     assert due(table(summary=written), min_file_size_ratio=0.3) == {}
@@ -200,9 +200,10 @@ def test_a_name_is_a_pattern_of_itself_in_a_command(name: str) -> None:
     assert not re.fullmatch(pattern, name.replace(".", "-"))
 
 
-def test_a_name_is_quoted_in_sql() -> None:
+def test_a_name_is_quoted_for_a_shell() -> None:
     many = summary(total_delete_files=500)
-    assert "table => 'db.it''s'" in due(table(name="db.it's", summary=many))["delete-files"].action
+    action = due(table(name="db.it's", summary=many))["delete-files"].action
+    assert ["db[.]it[']s"] == shlex.split(action.strip("`"))[-1:]
 
 
 def test_a_sweep_is_due_where_there_was_none_or_it_is_long_ago() -> None:

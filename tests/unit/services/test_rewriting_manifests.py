@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from expiry_lakes import ROWS, ExpiryLake
+from scripted_maintenance import ScriptedMaintenance
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.errors import (
     CommitConflictError,
     CommitUnknownError,
     ConfigurationError,
-    ForeignTableError,
     IncompleteError,
     TableError,
 )
@@ -28,50 +28,6 @@ from nessie_gc_core.services.manifests.service import RewriteManifestsService
 from nessie_gc_core.tables import Maintenance
 
 
-class Scripted(Maintenance):
-    """The tables of a catalog that PyIceberg has; what their commits do is said by a test."""
-
-    loses_row_ids = False
-
-    def __init__(self, lake: ExpiryLake) -> None:
-        self.lake = lake
-        self.more: tuple[TableName, ...] = ()
-        self.commits: list[Mapping[int, Set[str]]] = []
-        self.placed: Mapping[str, int] | None = None
-        self.answer: Callable[[CurrentTable], CurrentTable] = lambda table: table
-
-    def names(self) -> Iterator[TableName]:
-        yield from self.lake.catalog.list_tables("db")
-        yield from self.more
-
-    def current(self, name: TableName) -> CurrentTable | None:
-        if name in self.more:
-            raise ForeignTableError(f"{name[-1]} is no Iceberg table")
-        if not self.lake.catalog.table_exists(name):
-            return None
-        table = self.lake.catalog.load_table(name)
-        return CurrentTable(
-            name=name,
-            uuid=str(table.metadata.table_uuid),
-            metadata_location=table.metadata_location,
-            snapshot_id=table.metadata.current_snapshot_id,
-            format_version=table.metadata.format_version,
-        )
-
-    def rewrite_manifests(
-        self,
-        table: CurrentTable,
-        manifests: Mapping[int, Set[str]],
-        *,
-        target_bytes: int,
-        summary: Mapping[str, str],
-        placed: Mapping[str, int] | None = None,
-    ) -> CurrentTable:
-        self.commits.append(manifests)
-        self.placed = placed
-        return self.answer(table)
-
-
 @pytest.fixture
 def lake(expiry_lake: ExpiryLake) -> ExpiryLake:
     table = expiry_lake.catalog.create_table("db.t", ROWS.schema)
@@ -81,8 +37,8 @@ def lake(expiry_lake: ExpiryLake) -> ExpiryLake:
 
 
 @pytest.fixture
-def maintenance(lake: ExpiryLake) -> Scripted:
-    return Scripted(lake)
+def maintenance(lake: ExpiryLake) -> ScriptedMaintenance:
+    return ScriptedMaintenance(lake)
 
 
 def planned(lake: ExpiryLake, maintenance: Maintenance, **given: Any) -> list[PlannedTable]:
@@ -105,7 +61,7 @@ def raising(error: Exception) -> Callable[[CurrentTable], CurrentTable]:
 
 
 # ---- planning -----------------------------------------------------------------------------------------
-def test_it_reads_what_manifest_lists_say(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_it_reads_what_manifest_lists_say(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     (table,) = planned(lake, maintenance)
     lengths = [manifest.manifest_length for manifest in lake.load().current_snapshot().manifests(lake.load().io)]
     assert (4, sum(lengths), 4, 1) == (
@@ -116,14 +72,14 @@ def test_it_reads_what_manifest_lists_say(lake: ExpiryLake, maintenance: Scripte
     )
 
 
-def test_a_target_of_a_table_holds_where_none_is_given(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_a_target_of_a_table_holds_where_none_is_given(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     with lake.load().transaction() as transaction:
         transaction.set_properties({"commit.manifest.target-size-bytes": "65536"})
     assert [65536] == [table.report.target_bytes for table in planned(lake, maintenance)]
     assert [8 << 20] == [table.report.target_bytes for table in planned(lake, maintenance, target_manifest_size="8MB")]
 
 
-def test_a_target_that_is_no_number_is_said_of_its_table(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_a_target_that_is_no_number_is_said_of_its_table(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     with lake.load().transaction() as transaction:
         transaction.set_properties({"commit.manifest.target-size-bytes": "big"})
     (table,) = planned(lake, maintenance)
@@ -133,20 +89,20 @@ def test_a_target_that_is_no_number_is_said_of_its_table(lake: ExpiryLake, maint
     )
 
 
-def test_what_is_no_iceberg_table_is_left_alone(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_what_is_no_iceberg_table_is_left_alone(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     maintenance.more = (("db", "hive"),)
     found = {table.report.table: table.report.outcome for table in planned(lake, maintenance)}
     assert {"db.t": Reorganized.REWRITTEN, "db.hive": Reorganized.LEFT_ALONE} == found
 
 
-def test_tables_are_chosen_by_patterns(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_tables_are_chosen_by_patterns(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     lake.catalog.create_table("db.tt", ROWS.schema)
     assert ["db.t"] == [table.report.table for table in planned(lake, maintenance, include=["db[.]t"])]
     assert ["db.tt"] == [table.report.table for table in planned(lake, maintenance, exclude=["db[.]t"])]
 
 
 @pytest.fixture
-def of_version_3(maintenance: Scripted, monkeypatch: pytest.MonkeyPatch) -> Scripted:
+def of_version_3(maintenance: ScriptedMaintenance, monkeypatch: pytest.MonkeyPatch) -> ScriptedMaintenance:
     """Tables of format version 3, and an Iceberg that gives their rows new ids."""
     known = maintenance.current
 
@@ -154,13 +110,13 @@ def of_version_3(maintenance: Scripted, monkeypatch: pytest.MonkeyPatch) -> Scri
         found = known(name)
         return None if found is None else replace(found, format_version=3)
 
-    monkeypatch.setattr(Scripted, "loses_row_ids", True)
+    monkeypatch.setattr(ScriptedMaintenance, "loses_row_ids", True)
     monkeypatch.setattr(maintenance, "current", current)
     return maintenance
 
 
 def test_files_of_format_version_3_are_dealt_out_here_where_their_rows_would_get_new_ids(
-    lake: ExpiryLake, of_version_3: Scripted
+    lake: ExpiryLake, of_version_3: ScriptedMaintenance
 ) -> None:
     files = {task.file.file_path for task in lake.load().scan().plan_files()}
     assert Reorganized.REWRITTEN is applied(lake, of_version_3, planned(lake, of_version_3)).outcome
@@ -168,7 +124,7 @@ def test_files_of_format_version_3_are_dealt_out_here_where_their_rows_would_get
 
 
 def test_more_files_of_format_version_3_than_fit_are_left_alone(
-    lake: ExpiryLake, of_version_3: Scripted, monkeypatch: pytest.MonkeyPatch
+    lake: ExpiryLake, of_version_3: ScriptedMaintenance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(placing, "MOST_FILES", 3)
     (table,) = planned(lake, of_version_3)
@@ -176,13 +132,15 @@ def test_more_files_of_format_version_3_than_fit_are_left_alone(
 
 
 # ---- applying -----------------------------------------------------------------------------------------
-def test_a_conflict_is_tried_again_so_often(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_a_conflict_is_tried_again_so_often(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     maintenance.answer = raising(CommitConflictError("others were faster"))
     done = applied(lake, maintenance, planned(lake, maintenance))
     assert (Reorganized.CONFLICT, "others were faster", 3) == (done.outcome, done.reason, len(maintenance.commits))
 
 
-def test_after_a_conflict_no_more_is_rewritten_than_was_planned(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_after_a_conflict_no_more_is_rewritten_than_was_planned(
+    lake: ExpiryLake, maintenance: ScriptedMaintenance
+) -> None:
     tables = planned(lake, maintenance)
 
     def answer(table: CurrentTable) -> CurrentTable:
@@ -197,7 +155,7 @@ def test_after_a_conflict_no_more_is_rewritten_than_was_planned(lake: ExpiryLake
     assert [tables[0].paths, tables[0].paths] == maintenance.commits
 
 
-def test_a_table_that_vanished_or_was_replaced_is_gone(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_a_table_that_vanished_or_was_replaced_is_gone(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     maintenance.answer = raising(CommitConflictError("it is another"))
     tables = planned(lake, maintenance)
     lake.catalog.drop_table("db.t")
@@ -218,7 +176,7 @@ def test_a_table_that_vanished_or_was_replaced_is_gone(lake: ExpiryLake, mainten
     ],
 )
 def test_s19_what_fails_is_tried_once_and_fails_the_report(
-    lake: ExpiryLake, maintenance: Scripted, error: Exception, outcome: Reorganized
+    lake: ExpiryLake, maintenance: ScriptedMaintenance, error: Exception, outcome: Reorganized
 ) -> None:
     maintenance.answer = raising(error)
     files = lake.files()
@@ -230,7 +188,7 @@ def test_s19_what_fails_is_tried_once_and_fails_the_report(
         report.raise_for_status()
 
 
-def test_what_is_not_planned_is_not_touched(lake: ExpiryLake, maintenance: Scripted) -> None:
+def test_what_is_not_planned_is_not_touched(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     lake.catalog.drop_table("db.t")
     lake.catalog.create_table("db.empty", ROWS.schema)
     done = applied(lake, maintenance, planned(lake, maintenance))

@@ -31,7 +31,7 @@ _OF_FILES = (
     "content_offset",
     "content_size_in_bytes",
 )
-_WANTED = frozenset({"status", "sequence_number", *(f"data_file.{name}" for name in _OF_FILES)})
+_WANTED = frozenset({"status", "snapshot_id", "sequence_number", *(f"data_file.{name}" for name in _OF_FILES)})
 
 
 def live_entries(manifest: Manifest, data: bytes) -> Iterator[FileEntry]:
@@ -63,6 +63,7 @@ def live_entries(manifest: Manifest, data: bytes) -> Iterator[FileEntry]:
             spec_id=manifest.spec_id,
             partition=_partition(manifest.path, file.get("partition"), decimals),
             sequence_number=sequence_number if isinstance(sequence_number, int) else inherited,
+            snapshot_id=_optional_number(record.get("snapshot_id")) or manifest.snapshot_id,
             referenced_data_file=_optional_text(file.get("referenced_data_file")),
             content_offset=_optional_number(file.get("content_offset")),
             content_size=_optional_number(file.get("content_size_in_bytes")),

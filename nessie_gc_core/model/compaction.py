@@ -1,0 +1,101 @@
+"""What is rewritten of the data files and delete files of a table, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from nessie_gc_core.model.manifests import PartitionValue
+from nessie_gc_core.model.tables import CurrentTable
+
+
+class Strategy(StrEnum):
+    """How rows are dealt over new files."""
+
+    BINPACK = "binpack"
+    """As they come: files are put together until they have the target size."""
+    SORT = "sort"
+    """By a sort order: one that is given, or the table's own."""
+    ZORDER = "zorder"
+    """By several columns at once, along a Z-order curve."""
+
+
+class Partition(NamedTuple):
+    """One partition: files with one spec and one tuple of values are of the same."""
+
+    spec_id: int
+    """The partition spec."""
+    values: tuple[PartitionValue | None, ...] = ()
+    """The value of each field of the spec, in its order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SortField:
+    """One column of a sort order."""
+
+    column: str
+    """Its dotted name."""
+    ascending: bool = True
+    """The least value first."""
+    nulls_first: bool = True
+    """Null before all values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRewrite:
+    """How files are rewritten."""
+
+    target_bytes: int
+    """Size of new data files in bytes."""
+    small_bytes: int
+    """Data files of fewer bytes are rewritten."""
+    strategy: Strategy = Strategy.BINPACK
+    """How rows are dealt over new files."""
+    sort_order: Sequence[SortField] = ()
+    """Of the strategy ``sort``; empty: the table's own."""
+    zorder_columns: Sequence[str] = ()
+    """Of the strategy ``zorder``."""
+    partial_progress: bool = False
+    """Whether several commits are made, each with a part of the files."""
+    summary: Mapping[str, str] = field(default_factory=dict)
+    """What the summary of each new snapshot says beside Iceberg's own words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSet:
+    """Some partitions of one state of a table, which are rewritten together."""
+
+    partitions: Set[Partition]
+    """Which."""
+    is_all: bool
+    """Whether no other partition has files."""
+    with_deletes: bool
+    """Whether data files of any size are rewritten to which deletes apply, and delete files merged."""
+    largest_bytes: int
+    """Size of the largest of their data files in bytes: none is rewritten for being large."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewrittenFiles:
+    """What commits did, by the summaries of their snapshots."""
+
+    after: CurrentTable
+    """The state after the last of them."""
+    snapshot_ids: Sequence[int] = ()
+    """The snapshots that they made, in their order; none where there was nothing to do."""
+    removed_data_files: int = 0
+    """Data files that were replaced."""
+    added_data_files: int = 0
+    """Data files that replaced them."""
+    removed_delete_files: int = 0
+    """Delete files and deletion vectors that were taken out."""
+    added_delete_files: int = 0
+    """Delete files that they were merged into."""
+    removed_bytes: int = 0
+    """Size of all files that were taken out, in bytes."""
+    added_bytes: int = 0
+    """Size of all new files in bytes."""
+    failed: str | None = None
+    """Why not everything was committed."""

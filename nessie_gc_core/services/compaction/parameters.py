@@ -1,0 +1,161 @@
+"""The typed parameters of compaction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.compaction import FileRewrite, SortField, Strategy
+from nessie_gc_core.model.options import ConnectorOptions, option, options
+from nessie_gc_core.model.sizes import parse_size
+from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.services.compaction.planning import CompactionRules
+from nessie_gc_core.services.finding_parameters import TABLES, exclude_option, include_option
+
+COMPACTION = "Compaction"
+_SORT = re.compile(r"(?P<column>\S+)(\s+(?P<direction>asc|desc))?(\s+nulls\s+(?P<nulls>first|last))?", re.IGNORECASE)
+
+
+@options
+class CompactParameters(ConnectorOptions):
+    """What is due, and how it is rewritten."""
+
+    catalog: str | None = option(
+        None, section=TABLES, metavar="NAME", help="The catalog of the Spark session that has the tables (required)."
+    )
+    branch: str | None = option(
+        None,
+        section=TABLES,
+        metavar="NAME",
+        help="In Nessie, the branch to commit to (default: the one that the catalog is configured for).",
+    )
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
+    max_small_files: float = option(
+        10.0, section=COMPACTION, minimum=0, help="Most small data files of a partition for each large one."
+    )
+    max_delete_files: float = option(
+        10.0, section=COMPACTION, minimum=0, help="Most delete files of a partition for each data file."
+    )
+    small_file_size: str = option(
+        "100MB", section=COMPACTION, metavar="SIZE", help="Data files below this size are small, such as 100MB."
+    )
+    target_rewrite_size: str = option(
+        "256MB", section=COMPACTION, metavar="SIZE", help="Size of new data files, such as 256MB."
+    )
+    max_bytes: str | None = option(
+        None,
+        section=COMPACTION,
+        metavar="SIZE",
+        help="Rewrite at most so much in this run, such as 500GB; what gains most comes first (default: no limit).",
+    )
+    skip_newer_than: timedelta = option(
+        timedelta(hours=1),
+        section=COMPACTION,
+        minimum=0,
+        help="Leave partitions alone to which files were added so recently: somebody is writing to them.",
+    )
+    strategy: Strategy = option(Strategy.BINPACK, section=COMPACTION, help="How rows are dealt over new files.")
+    sort_order: Sequence[str] = option(
+        (),
+        section=COMPACTION,
+        metavar="COLUMN",
+        help="With strategy sort: a column, such as `id` or `ts desc nulls last`; may be given several times "
+        "(default: the sort order of the table).",
+    )
+    zorder_columns: Sequence[str] = option(
+        (), section=COMPACTION, metavar="COLUMN", help="With strategy zorder: a column; may be given several times."
+    )
+    partial_progress: bool = option(
+        False, section=COMPACTION, help="Commit each table in up to ten parts, so that one conflict does not undo all."
+    )
+    commit_retries: int = option(
+        4, section=COMPACTION, minimum=0, help="How often a table is planned and committed again that others changed."
+    )
+    dry_run: bool = option(False, section=COMPACTION, help="Say what would be compacted; write and commit nothing.")
+
+    @property
+    def patterns(self) -> TablePatterns:
+        """Which tables are meant."""
+        return TablePatterns.parse(self.include, self.exclude)
+
+    @property
+    def budget(self) -> int | None:
+        """How many bytes are rewritten at most; ``None``: any number.
+
+        Raises:
+            ConfigurationError: it is no size.
+        """
+        return None if self.max_bytes is None else parse_size(self.max_bytes, "max_bytes")
+
+    def rules(self, now: datetime) -> CompactionRules:
+        """What is due.
+
+        Args:
+            now: the time from which ages count.
+
+        Raises:
+            ConfigurationError: a size is none, or the small one is not below the target.
+        """
+        small = parse_size(self.small_file_size, "small_file_size")
+        target = parse_size(self.target_rewrite_size, "target_rewrite_size")
+        if not 0 < small < target:
+            raise ConfigurationError(
+                f"`small_file_size` {self.small_file_size!r} is not between nothing and `target_rewrite_size` "
+                f"{self.target_rewrite_size!r}: new files would be small at once"
+            )
+        newest = int((now - self.skip_newer_than).timestamp() * 1000) if self.skip_newer_than else None
+        return CompactionRules(
+            max_small_files=self.max_small_files,
+            max_delete_files=self.max_delete_files,
+            small_bytes=small,
+            target_bytes=target,
+            written_since_ms=newest,
+        )
+
+    def rewrite(self, service: str) -> FileRewrite:
+        """How files are rewritten.
+
+        Args:
+            service: the name of the service, for the summaries of snapshots.
+
+        Raises:
+            ConfigurationError: parameters do not go together.
+        """
+        if self.sort_order and self.strategy is not Strategy.SORT:
+            raise ConfigurationError("`sort_order` needs `strategy` sort")
+        if bool(self.zorder_columns) is not (self.strategy is Strategy.ZORDER):
+            raise ConfigurationError("`strategy` zorder and `zorder_columns` need each other: name at least one column")
+        return FileRewrite(
+            target_bytes=parse_size(self.target_rewrite_size, "target_rewrite_size"),
+            small_bytes=parse_size(self.small_file_size, "small_file_size"),
+            strategy=self.strategy,
+            sort_order=tuple(map(_sort_field, self.sort_order)),
+            zorder_columns=tuple(self.zorder_columns),
+            partial_progress=self.partial_progress,
+            summary={"nessie-gc.service": service},
+        )
+
+    def check(self, now: datetime) -> str:
+        """Refuses parameters that make no sense, before anything is opened; gives the name of the catalog.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        _ = self.patterns, self.budget, self.rules(now), self.rewrite("")
+        if not self.catalog:
+            raise ConfigurationError("`catalog` is missing: name the catalog of the Spark session that has the tables")
+        return self.catalog
+
+
+def _sort_field(text: str) -> SortField:
+    found = _SORT.fullmatch(text.strip())
+    if found is None:
+        raise ConfigurationError(
+            f"`sort_order` {text!r} is no column with a direction; write `id`, `id desc` or `id desc nulls last`"
+        )
+    ascending = (found["direction"] or "asc").lower() == "asc"
+    nulls_first = ascending if found["nulls"] is None else found["nulls"].lower() == "first"
+    return SortField(column=found["column"], ascending=ascending, nulls_first=nulls_first)

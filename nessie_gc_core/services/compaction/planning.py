@@ -1,0 +1,202 @@
+"""Decides which partitions of a table are compacted, from what its manifests say of their files and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nessie_gc_core.model.compaction import Partition
+from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.manifests import FileEntry
+from nessie_gc_core.services.compaction.separating import Specs, inseparable
+
+_OVER_BUDGET = "the byte budget of this run is used up"
+_INSEPARABLE = "Iceberg cannot tell its files from those of another partition spec, which are not due"
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """The live files of one partition, counted as they come."""
+
+    data_files: int = 0
+    bytes: int = 0
+    """Size of the data files."""
+    small: int = 0
+    """How many data files are small."""
+    small_bytes: int = 0
+    """Their size."""
+    largest: int = 0
+    """Size of the largest data file."""
+    delete_files: int = 0
+    """Delete files and deletion vectors of this partition."""
+    delete_bytes: int = 0
+    """Their size."""
+    equality_deletes: int = 0
+    """How many of the delete files have equality deletes, which apply to all partitions where there is none."""
+    added_ms: int | None = None
+    """When the newest of its files was added, in milliseconds since the epoch; ``None``: not known."""
+
+    def count(self, entry: FileEntry, small_bytes: int, added_ms: int | None) -> None:
+        """Counts a live file.
+
+        Args:
+            entry: the file.
+            small_bytes: below this, a data file is small.
+            added_ms: when it was added, in milliseconds since the epoch; ``None``: not known.
+        """
+        if added_ms is not None and (self.added_ms is None or added_ms > self.added_ms):
+            self.added_ms = added_ms
+        if entry.kind is not FileKind.DATA:
+            self.delete_files += 1
+            self.delete_bytes += entry.size if entry.content_size is None else entry.content_size
+            self.equality_deletes += entry.kind is FileKind.EQUALITY_DELETES
+            return
+        self.data_files += 1
+        self.bytes += entry.size
+        self.largest = max(self.largest, entry.size)
+        if entry.size < small_bytes:
+            self.small += 1
+            self.small_bytes += entry.size
+
+
+def tallied(entries: Iterable[FileEntry], *, small_bytes: int, added_ms: Mapping[int, int]) -> dict[Partition, Tally]:
+    """Counts live files by partition; keeps no file.
+
+    Args:
+        entries: all live files of a snapshot.
+        small_bytes: below this, a data file is small.
+        added_ms: ids of the snapshots that are known, with their time in milliseconds since the epoch.
+    """
+    found: dict[Partition, Tally] = {}
+    for entry in entries:
+        partition = Partition(entry.spec_id, entry.partition)
+        tally = found.get(partition)
+        if tally is None:
+            tally = found[partition] = Tally()
+        added = None if entry.snapshot_id is None else added_ms.get(entry.snapshot_id)
+        tally.count(entry, small_bytes, added)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionPlan:
+    """A partition that is due, and what would be rewritten of it."""
+
+    partition: Partition
+    tally: Tally
+    deletes_due: bool
+    """Whether it has too many delete files."""
+    small_due: bool
+    """Whether it has too many small files."""
+    input_files: int
+    """How many data files would be rewritten at most."""
+    input_bytes: int
+    """Their size."""
+    output_files: int
+    """How many they should become."""
+    reason: str | None = None
+    """Why it is left as it is; ``None``: it is compacted."""
+
+    @property
+    def gain(self) -> int:
+        """How many files less should remain."""
+        return self.input_files - self.output_files + (self.tally.delete_files if self.deletes_due else 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionRules:
+    """What is due, and what is left alone."""
+
+    max_small_files: float
+    """Most small data files for each large one."""
+    max_delete_files: float
+    """Most delete files for each data file."""
+    small_bytes: int
+    """Below this, a data file is small."""
+    target_bytes: int
+    """The size that new data files get."""
+    written_since_ms: int | None = None
+    """Partitions to which a file was added then or later are being written; ``None``: no matter."""
+
+    def due(self, tallies: Mapping[Partition, Tally], specs: Specs) -> list[PartitionPlan]:
+        """The partitions that are due, those with the most gain first.
+
+        Args:
+            tallies: all partitions of a table that have live files.
+            specs: the ids of its partition specs with their fields.
+        """
+        everywhere = sum(tally.equality_deletes for each, tally in tallies.items() if not each.values)
+        found = (
+            self._plan(partition, tally, tally.delete_files + (everywhere if partition.values else 0))
+            for partition, tally in tallies.items()
+        )
+        plans = [plan for plan in found if plan is not None]
+        return sorted(separated(plans, tallies, specs), key=_order)
+
+    def _plan(self, partition: Partition, tally: Tally, deletes: int) -> PartitionPlan | None:
+        output = math.ceil(tally.small_bytes / self.target_bytes)
+        large = tally.data_files - tally.small
+        small_due = tally.small - output > 0 and tally.small / max(large, 1) > self.max_small_files
+        deletes_due = deletes > 0 and deletes / max(tally.data_files, 1) > self.max_delete_files
+        if not small_due and not deletes_due:
+            return None
+        files, size = (tally.data_files, tally.bytes) if deletes_due else (tally.small, tally.small_bytes)
+        plan = PartitionPlan(
+            partition=partition,
+            tally=tally,
+            deletes_due=deletes_due,
+            small_due=small_due,
+            input_files=files,
+            input_bytes=size,
+            output_files=min(large + output if deletes_due else output, files),
+        )
+        since = self.written_since_ms
+        if since is not None and tally.added_ms is not None and tally.added_ms >= since:
+            return replace(plan, reason="it is being written: files were added to it a short time ago")
+        return plan
+
+
+def separated(
+    plans: Sequence[PartitionPlan],
+    tallies: Iterable[Partition],
+    specs: Specs,
+) -> list[PartitionPlan]:
+    """The same, without those that Iceberg would rewrite together with partitions that are not planned."""
+    mixed: set[Partition] = set()
+    for deletes_due in (False, True):  # Iceberg rewrites each with thresholds of its own
+        chosen = {plan.partition for plan in plans if plan.reason is None and plan.deletes_due is deletes_due}
+        mixed |= inseparable(chosen, tallies, specs)
+    return [replace(plan, reason=_INSEPARABLE) if plan.partition in mixed else plan for plan in plans]
+
+
+def within_budget(plans: Sequence[PartitionPlan], max_bytes: int) -> list[PartitionPlan]:
+    """The plans, of which those with the most gain use up a budget, and others wait for the next run.
+
+    Args:
+        plans: of any number of tables.
+        max_bytes: how many bytes of data files are rewritten at most.
+    """
+    kept: list[PartitionPlan] = []
+    left = max_bytes
+    for number in sorted(range(len(plans)), key=lambda number: _order(plans[number])):
+        plan = plans[number]
+        if plan.reason is None and plan.input_bytes <= left:
+            left -= plan.input_bytes
+            kept.append(plan)
+    taken = set(map(id, kept))
+    return [
+        plan if id(plan) in taken or plan.reason is not None else replace(plan, reason=_OVER_BUDGET) for plan in plans
+    ]
+
+
+def nothing_due(data_files: int | None, delete_files: int | None, rules: CompactionRules) -> bool:
+    """Whether so few files, as a table's own summary counts them, can have no partition that is due."""
+    if data_files is None or delete_files is None:
+        return False
+    few = data_files < 2 or data_files <= rules.max_small_files
+    return few and (delete_files == 0 or delete_files <= rules.max_delete_files)
+
+
+def _order(plan: PartitionPlan) -> tuple[int, int, str]:
+    return -plan.gain, plan.input_bytes, str(plan.partition)

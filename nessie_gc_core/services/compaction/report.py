@@ -1,0 +1,234 @@
+"""What a compaction did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from nessie_gc_core.errors import IncompleteError
+from nessie_gc_core.model.sizes import size_text
+from nessie_gc_core.services.shown import ShownAsText
+
+_SHOWN = 20
+"""So many tables a terminal shows."""
+
+
+class Compacted(StrEnum):
+    """What became of one table."""
+
+    REWRITTEN = "rewritten"
+    """Its files were rewritten; in a dry run they would be."""
+    PARTLY = "partly rewritten"
+    """Some of it was committed, and the rest failed."""
+    NOT_WORTH_IT = "not worth it"
+    """No partition is due, or those that are have a reason to wait."""
+    LEFT_ALONE = "left alone"
+    """Somebody else maintains it, or it is no Iceberg table."""
+    CONFLICT = "conflict"
+    """Others changed it each time; nothing was committed."""
+    UNKNOWN = "unknown"
+    """Nobody can tell whether the commit was made; nothing is cleaned up (S19)."""
+    REFUSED = "refused"
+    """The catalog or Spark refused it; nothing was committed."""
+    UNREADABLE = "unreadable"
+    """Its metadata or a manifest cannot be read."""
+    GONE = "gone"
+    """It was there when the catalog was listed, and no longer is."""
+
+
+_FAILED = (
+    Compacted.PARTLY,
+    Compacted.CONFLICT,
+    Compacted.UNKNOWN,
+    Compacted.REFUSED,
+    Compacted.UNREADABLE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFiles:
+    """Live files of a table, or of one of its partitions."""
+
+    partitions: int = 0
+    """How many partitions have files."""
+    data_files: int = 0
+    """Data files."""
+    bytes: int = 0
+    """Size of the data files."""
+    small_files: int = 0
+    """How many data files are small."""
+    delete_files: int = 0
+    """Delete files and deletion vectors."""
+    delete_bytes: int = 0
+    """Their size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedPartition:
+    """A partition that is due."""
+
+    spec_id: int
+    """The partition spec."""
+    partition: str
+    """Its values, such as ``region=eu/day=2026-01-31``; empty where the table is not partitioned."""
+    before: TableFiles
+    """Its files before."""
+    small_due: bool
+    """Whether it had too many small files."""
+    deletes_due: bool
+    """Whether it had too many delete files."""
+    rewritten: bool
+    """Whether it was rewritten, or would be."""
+    input_files: int
+    """How many data files that takes, at most."""
+    input_bytes: int
+    """Their size."""
+    output_files: int
+    """How many they were expected to become."""
+    reason: str | None
+    """Why it was not rewritten."""
+    after: TableFiles | None = None
+    """Its files afterwards; ``None``: nothing was committed, or it could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedTable:
+    """What became of one table."""
+
+    table: str
+    """Its dotted name."""
+    reference: str | None = None
+    """The branch of Nessie that was named; ``None``: the one that the catalog is configured for."""
+    outcome: Compacted
+    """What."""
+    reason: str | None = None
+    """Why not everything that is due was committed."""
+    format_version: int | None = None
+    """Version of Iceberg's table format."""
+    before: TableFiles | None = None
+    """Its files before; ``None`` where its manifests were not opened."""
+    after: TableFiles | None = None
+    """Its files afterwards, with what others committed meanwhile; ``None``: nothing was committed, or not read."""
+    snapshot_ids: Sequence[int] = ()
+    """The snapshots that the commits made."""
+    removed_data_files: int = 0
+    """Data files that were replaced."""
+    added_data_files: int = 0
+    """Data files that replaced them."""
+    removed_delete_files: int = 0
+    """Delete files that were taken out."""
+    added_delete_files: int = 0
+    """Delete files that replaced them."""
+    removed_bytes: int = 0
+    """Size of all that was taken out."""
+    added_bytes: int = 0
+    """Size of all that was written."""
+    partitions: Sequence[CompactedPartition] = ()
+    """Those that were due, with the most gain first."""
+
+    @property
+    def chosen(self) -> list[CompactedPartition]:
+        """The partitions that were rewritten, or would be."""
+        return [each for each in self.partitions if each.rewritten]
+
+    @property
+    def input_bytes(self) -> int:
+        """How many bytes of data files that takes at most."""
+        return sum(each.input_bytes for each in self.chosen)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {**asdict(self), "outcome": self.outcome.value, "input_bytes": self.input_bytes}
+
+    def __str__(self) -> str:
+        """One line."""
+        name = self.table if self.reference is None else f"{self.table} on {self.reference}"
+        if self.outcome in (Compacted.REWRITTEN, Compacted.PARTLY) and self.snapshot_ids:
+            said = f"{name}: {_change('data files', self.removed_data_files, self.added_data_files)}"
+            said += f", {_change('delete files', self.removed_delete_files, self.added_delete_files)}"
+            said += f", {size_text(self.removed_bytes)} became {size_text(self.added_bytes)}"
+            return said if self.reason is None else f"{said}; {self.outcome.value}: {self.reason}"
+        if self.outcome is Compacted.REWRITTEN and self.reason is None:
+            files, output = (
+                sum(each.input_files for each in self.chosen),
+                sum(each.output_files for each in self.chosen),
+            )
+            deletes = sum(each.before.delete_files for each in self.chosen if each.deletes_due)
+            said = f"{name}: {files:,} data files ({size_text(self.input_bytes)}) become about {output:,}"
+            said += f", {deletes:,} delete files are merged" if deletes else ""
+            return f"{said}; {len(self.chosen):,} of {self.before.partitions if self.before else 0:,} partitions"
+        return f"{name}: {self.outcome.value}: {self.reason}"
+
+
+def _change(what: str, removed: int, added: int) -> str:
+    return f"{removed:,} {what} became {added:,}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionReport(ShownAsText):
+    """Which files were rewritten, or would be, and of which tables none."""
+
+    catalog: str
+    """The catalog of the Spark session."""
+    dry_run: bool
+    """Whether nothing was written and nothing committed."""
+    tables: Sequence[CompactedTable]
+    """Every table that was meant."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def rewritten(self) -> int:
+        """Of how many tables files were rewritten, or would be."""
+        return sum(table.outcome in (Compacted.REWRITTEN, Compacted.PARTLY) for table in self.tables)
+
+    @property
+    def input_bytes(self) -> int:
+        """How many bytes of data files that takes at most."""
+        return sum(table.input_bytes for table in self.tables)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a table could not be read or a commit failed, else 0."""
+        return 1 if any(table.outcome in _FAILED for table in self.tables) else 0
+
+    def raise_for_status(self) -> None:
+        """Does nothing where everything that should be done is done.
+
+        Raises:
+            IncompleteError: a table could not be read, a commit failed, or nobody knows of it.
+        """
+        for table in self.tables:
+            if table.outcome in _FAILED:
+                raise IncompleteError(f"{table}; see the report, and run again")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as one JSON object."""
+        return {
+            "catalog": self.catalog,
+            "dry_run": self.dry_run,
+            "rewritten": self.rewritten,
+            "input_bytes": self.input_bytes,
+            "removed_bytes": sum(table.removed_bytes for table in self.tables),
+            "added_bytes": sum(table.added_bytes for table in self.tables),
+            "tables": [table.to_dict() for table in self.tables],
+            "seconds": round(self.seconds, 3),
+            "exit_code": self.exit_code,
+        }
+
+    def __str__(self) -> str:
+        """A page for a terminal: what was compacted and what failed; of the rest how many there are."""
+        would = "would be compacted" if self.dry_run else "compacted"
+        lines = [f"{would}: {self.rewritten:,} of {len(self.tables):,} tables; {self.seconds:.1f} s"]
+        quiet = (Compacted.NOT_WORTH_IT, Compacted.GONE)
+        shown = [table for table in self.tables if table.outcome not in quiet]
+        rest = [table for table in self.tables if table.outcome in quiet]
+        room = max(_SHOWN - len(shown), 0)
+        lines.extend(f"  {table}" for table in [*shown[:_SHOWN], *rest[:room]])
+        if len(shown) > _SHOWN:
+            lines.append(f"  and {len(shown) - _SHOWN:,} more tables; --json has them all")
+        if len(rest) > room:
+            lines.append(f"  and {len(rest) - room:,} tables of which nothing is rewritten")
+        return "\n".join(lines)

@@ -1,0 +1,106 @@
+"""The service that compacts data files and delete files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import Service
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.compaction.applying import Compactor
+from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
+from nessie_gc_core.services.compaction.parameters import CompactParameters
+from nessie_gc_core.services.compaction.planning import within_budget
+from nessie_gc_core.services.compaction.report import CompactedTable, CompactionReport
+from nessie_gc_core.services.current_tables import each_table
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.tables import Maintenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCompaction:
+    """What would be compacted."""
+
+    report: CompactionReport
+    """What a dry run says."""
+    tables: Sequence[PlannedTable] = field(repr=False)
+    """Every table that was meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactService(Service[Run]):
+    """Compact Iceberg tables: put small data files together, and merge delete files.
+
+    Which partitions are due is decided from metadata alone. Iceberg's own Spark actions do the rewriting; every query
+    gives the same rows, and no file is deleted.
+    """
+
+    name: ClassVar[str] = "compact"
+    Parameters: ClassVar[type[ConnectorOptions]] = CompactParameters
+    lasting_store: ClassVar[bool] = False
+
+    parameters: CompactParameters
+
+    def run(self, run: Run) -> CompactionReport:
+        """Plans, and rewrites what is planned.
+
+        Raises:
+            ConfigurationError: a parameter makes no sense, or the engine is not Spark.
+            NessieGcError: the catalog cannot be listed.
+        """
+        planned = self.plan(run)
+        return planned.report if self.parameters.dry_run else self.apply(run, planned)
+
+    def plan(self, run: Run) -> PlannedCompaction:
+        """Says what would be compacted; writes nothing."""
+        maintenance, started = self._maintenance(run), run.elapsed()  # a session that has to start first does not count
+        with OpenConnectors(run.choice) as connectors:
+            look = self._look(run, maintenance, connectors)
+            found = list(each_table(run, maintenance, self.parameters.patterns, look.looked))
+        tables = self._within_budget(sorted(found, key=lambda table: table.report.table))
+        reports = [table.report for table in tables]
+        return PlannedCompaction(
+            report=self._report(run, reports, run.elapsed() - started, dry_run=True), tables=tables
+        )
+
+    def apply(self, run: Run, planned: PlannedCompaction) -> CompactionReport:
+        """Compacts what was planned, as far as it is still due; never more."""
+        maintenance, started = self._maintenance(run), run.elapsed()
+        tables: list[CompactedTable] = []
+        with OpenConnectors(run.choice) as connectors:
+            compactor = Compactor(
+                maintenance=maintenance,
+                look=self._look(run, maintenance, connectors),
+                rewrite=self.parameters.rewrite(self.name),
+                commit_retries=self.parameters.commit_retries,
+            )
+            for number, table in enumerate(planned.tables, start=1):
+                tables.append(compactor.compacted(table))
+                run.tell("compact", number, len(planned.tables))
+        return self._report(run, tables, planned.report.seconds + run.elapsed() - started, dry_run=False)
+
+    def _within_budget(self, tables: Sequence[PlannedTable]) -> list[PlannedTable]:
+        """The same, of which the partitions with the most gain come first until the budget is used up."""
+        budget = self.parameters.budget
+        if budget is None:
+            return list(tables)
+        verdicts = iter(within_budget([plan for table in tables for plan in table.plans], budget))
+        return [table.with_plans([next(verdicts) for _ in table.plans]) if table.plans else table for table in tables]
+
+    def _look(self, run: Run, maintenance: Maintenance, connectors: OpenConnectors) -> TableLook:
+        rules = self.parameters.rules(run.clock())
+        return TableLook(maintenance=maintenance, connectors=connectors, rules=rules, branch=self.parameters.branch)
+
+    def _maintenance(self, run: Run) -> Maintenance:
+        catalog = self.parameters.check(run.clock())
+        run.choice.check_plugins()
+        if run.engine.name != "spark":
+            raise ConfigurationError(f"{self.name} rewrites on Spark; use `engine` spark, not {run.engine.name}")
+        return run.resources.tables(catalog, branch=self.parameters.branch).maintenance()
+
+    def _report(self, run: Run, tables: Sequence[CompactedTable], seconds: float, *, dry_run: bool) -> CompactionReport:
+        catalog = self.parameters.check(run.clock())
+        return CompactionReport(catalog=catalog, dry_run=dry_run, tables=tuple(tables), seconds=seconds)

@@ -1,0 +1,396 @@
+"""Tables are compacted on real Spark: on Nessie and in a plain catalog, and no query gives other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+import requests
+from versus.stage import Stage
+
+from nessie_gc_core import Collector
+from nessie_gc_core.api import CompactionReport, ServicePlan
+from nessie_gc_core.demo.references import References
+from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.engines.spark.compaction import FileRewriter
+from nessie_gc_core.engines.spark.java import IcebergClasses
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.services.compaction.report import Compacted, CompactedTable
+from nessie_gc_core.testing.servers import NessieServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.server]
+NOW = {"skip_newer_than": "PT0S", "max_small_files": 1.5}
+"""Everything here was written a moment ago, in small files."""
+
+Planner = Callable[..., ServicePlan[CompactionReport]]
+
+
+@pytest.fixture
+def collector(spark: SparkSession) -> Collector:
+    return Collector(spark=spark)
+
+
+@pytest.fixture
+def plain(spark: SparkSession, tmp_path: Path) -> Stage:
+    """A catalog in SQLite."""
+    return Stage(spark, tmp_path, f"plain_{uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def plan(collector: Collector, plain: Stage) -> Planner:
+    return lambda **parameters: collector.compact(plain.catalog, **{**NOW, **parameters})
+
+
+def only(plan_or_report: Any) -> CompactedTable:
+    (table,) = getattr(plan_or_report, "report", plan_or_report).tables
+    assert isinstance(table, CompactedTable)
+    return table
+
+
+def files(stage: Stage, where: str = "true") -> list[str]:
+    """The data files of some partitions."""
+    rows = stage.sql(f"SELECT file_path FROM {{t}}.data_files WHERE {where}").collect()
+    return sorted(row.file_path for row in rows)
+
+
+def write_deleted(run: Callable[[str], Any], table: str, version: int) -> None:
+    """Small files in two partitions, and deletes in one of them."""
+    mode = "copy-on-write" if version == 1 else "merge-on-read"
+    properties = f"'format-version' = '{version}', 'write.delete.mode' = '{mode}'"
+    run(f"CREATE TABLE {table} (id BIGINT, p INT) USING iceberg PARTITIONED BY (p) TBLPROPERTIES ({properties})")
+    for start in (0, 10, 20):
+        run(f"INSERT INTO {table} SELECT id, id % 2 FROM range({start}, {start + 10})")
+    for number in (2, 12):
+        run(f"DELETE FROM {table} WHERE id = {number}")
+
+
+# ---- Nessie -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("version", [1, 2])
+def test_every_branch_and_tag_of_nessie_gives_the_same_rows_as_before(
+    spark: SparkSession, nessie: NessieServer, collector: Collector, tmp_path: Path, version: int
+) -> None:
+    use_catalog(spark, nessie.uri, tmp_path / "warehouse", name="compacted")
+    references, name = References(nessie.uri), f"n{uuid4().hex[:8]}"
+    spark.sql(f"CREATE NAMESPACE compacted.{name}")
+    table = f"compacted.{name}.t"
+    write_deleted(spark.sql, table, version)
+    references.create_branch(f"{name}_branch")
+    references.create_tag(f"{name}_tag")
+    spark.sql(f"INSERT INTO compacted.{name}.`t@{name}_branch` VALUES (100, 1)")
+    shown = [f"compacted.{name}.`t@{reference}`" for reference in ("main", f"{name}_branch", f"{name}_tag")]
+    before = [sorted(spark.table(each).collect()) for each in shown]
+    commits = references.commits("main", limit=500)
+
+    planned = collector.compact("compacted", include=[f"{name}[.]t"], max_delete_files=0.5, **NOW)
+    assert commits == references.commits("main", limit=500)
+    done = only(planned.apply())
+
+    assert (Compacted.REWRITTEN, None) == (done.outcome, done.reason)
+    assert before == [sorted(spark.table(each).collect()) for each in shown]
+    assert done.after is not None
+    assert (2, 0) == (done.after.data_files, done.after.delete_files)
+    assert len(commits) + len(done.snapshot_ids) == len(references.commits("main", limit=500))
+    last = {row.snapshot_id: row for row in spark.table(f"{table}.snapshots").collect()}
+    assert {("replace", "compact")} == {
+        (last[each].operation, last[each].summary["nessie-gc.service"]) for each in done.snapshot_ids
+    }
+    again = only(collector.compact("compacted", include=[f"{name}[.]t"], **NOW))
+    assert Compacted.NOT_WORTH_IT is again.outcome
+
+
+def test_a_branch_of_nessie_is_chosen_and_no_other_changes(
+    spark: SparkSession, nessie: NessieServer, collector: Collector, tmp_path: Path
+) -> None:
+    use_catalog(spark, nessie.uri, tmp_path / "warehouse", name="compacting")
+    references, name = References(nessie.uri), f"n{uuid4().hex[:8]}"
+    spark.sql(f"CREATE NAMESPACE compacting.{name}")
+    spark.sql(f"CREATE TABLE compacting.{name}.t (id BIGINT) USING iceberg")
+    for number in range(3):
+        spark.sql(f"INSERT INTO compacting.{name}.t VALUES ({number})")
+    references.create_branch(name)
+    commits = references.commits("main", limit=500)
+
+    done = only(collector.compact("compacting", branch=name, include=[f"{name}[.]t"], **NOW).apply())
+
+    assert (Compacted.REWRITTEN, name, 3, 1) == (
+        done.outcome,
+        done.reference,
+        done.removed_data_files,
+        done.added_data_files,
+    )
+    assert commits == references.commits("main", limit=500)
+    assert 3 == spark.table(f"compacting.{name}.`t@{name}`").count()
+    references.delete(name)
+    with pytest.raises(NessieGcError, match=name):
+        collector.compact("compacting", branch=f"{name}_gone", **NOW)
+
+
+def test_a_branch_of_its_own_is_compacted_and_merged_back(
+    spark: SparkSession, nessie: NessieServer, collector: Collector, tmp_path: Path
+) -> None:
+    use_catalog(spark, nessie.uri, tmp_path / "warehouse", name="aside")
+    references, name = References(nessie.uri), f"n{uuid4().hex[:8]}"
+    spark.sql(f"CREATE NAMESPACE aside.{name}")
+    for table in ("t", "u"):
+        spark.sql(f"CREATE TABLE aside.{name}.{table} (id BIGINT) USING iceberg")
+        for number in range(3):
+            spark.sql(f"INSERT INTO aside.{name}.{table} VALUES ({number})")
+    references.create_branch(name)
+    done = only(collector.compact("aside", branch=name, include=[f"{name}[.]t"], **NOW).apply())
+    spark.sql(f"INSERT INTO aside.{name}.u VALUES (3)")  # main goes on meanwhile
+
+    merge(nessie.uri, name)
+
+    assert (Compacted.REWRITTEN, 1) == (done.outcome, done.added_data_files)
+    assert 1 == spark.table(f"aside.{name}.t.data_files").count()
+    assert [0, 1, 2] == sorted(row.id for row in spark.table(f"aside.{name}.t").collect())
+    assert 4 == spark.table(f"aside.{name}.u").count()
+
+
+def merge(uri: str, branch: str) -> None:
+    """Merges a branch into main, as ``MERGE BRANCH`` of Nessie's SQL extensions does."""
+    heads = {name: requests.get(f"{uri}/trees/{name}", timeout=30).json()["reference"] for name in ("main", branch)}
+    body = {"fromRefName": branch, "fromHash": heads[branch]["hash"]}
+    path = f"{uri}/trees/main@{heads['main']['hash']}/history/merge"
+    requests.post(path, json=body, timeout=30).raise_for_status()
+
+
+# ---- what is rewritten --------------------------------------------------------------------------------
+def test_only_partitions_that_are_due_are_rewritten_whatever_their_transforms(plain: Stage, plan: Planner) -> None:
+    columns = "id INT, ts TIMESTAMP, s STRING, d DECIMAL(9, 2), b BINARY"
+    plain.create(columns=columns, more="PARTITIONED BY (days(ts), bucket(4, id), truncate(2, s), d, b)")
+    row = "(1, TIMESTAMP '1970-01-01 00:00:09', 'abc', 1.50, X'01ff')"
+    others = [
+        row.replace("1970-01-01", "2026-01-31"),
+        row.replace("(1,", "(3,"),  # another bucket
+        row.replace("'abc'", "NULL"),
+        row.replace("1.50", "1.49"),
+        row.replace("X'01ff'", "NULL"),
+    ]
+    plain.append(row, row, *others)
+    rows, before = plain.sql("SELECT * FROM {t} ORDER BY ALL").collect(), files(plain)
+
+    done = only(plan().apply())
+
+    assert [("ts_day=1970-01-01/id_bucket=", 2, 1)] == [
+        (each.partition[:28], each.input_files, each.output_files) for each in done.partitions
+    ]
+    assert (2, 1) == (done.removed_data_files, done.added_data_files)
+    assert 5 == len(set(before) & set(files(plain)))
+    assert rows == plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+
+
+def test_files_of_another_spec_are_never_rewritten_along(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
+    plain.append("(1, 1)", "(2, 2)")
+    plain.sql("ALTER TABLE {t} ADD PARTITION FIELD bucket(2, id)")
+    plain.append("(1, 1)", "(1, 1)", "(1, 3)", "(1, 3)")
+    before = files(plain)
+
+    done = only(plan().apply())
+
+    said = {each.partition: each.reason for each in done.partitions}
+    assert {"p=1/id_bucket_2=0": "Iceberg cannot", "p=3/id_bucket_2=0": None} == {
+        name: reason and reason[:14] for name, reason in said.items()
+    }
+    assert 4 == len(set(before) & set(files(plain)))
+    assert [1, 1, 1, 1, 1, 2] == [row.id for row in plain.sql("SELECT id FROM {t} ORDER BY id").collect()]
+
+
+def test_rows_of_format_version_3_keep_their_ids_and_deletion_vectors_are_merged(plain: Stage, plan: Planner) -> None:
+    write_deleted(plain.sql, "{t}", 3)
+    plain.sql("UPDATE {t} SET p = p WHERE id = 4")
+    query = "SELECT id, p, _row_id, _last_updated_sequence_number FROM {t} ORDER BY id"
+    before = plain.sql(query).collect()
+
+    done = only(plan(max_delete_files=0.1).apply())
+
+    assert Compacted.REWRITTEN is done.outcome
+    assert before == plain.sql(query).collect()
+    assert done.before is not None
+    assert done.after is not None
+    assert done.before.delete_files > 0
+    assert (2, 0) == (done.after.data_files, done.after.delete_files)
+
+
+def test_equality_deletes_are_applied_and_taken_out(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id INT, p INT", more="PARTITIONED BY (p)")
+    plain.append("(1, 1), (2, 1)", "(3, 1), (4, 1)", "(2, 2)")
+    for id_ in (2, 3):
+        delete_by_equality(plain, id_, partition=1)
+    before = plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+    assert [1, 2, 4] == sorted(row.id for row in before)
+
+    done = only(plan(max_delete_files=0.9).apply())
+
+    assert before == plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+    assert (2, 2) == (done.removed_data_files, done.removed_delete_files)
+    assert done.after is not None
+    assert (2, 0) == (done.after.data_files, done.after.delete_files)
+
+
+def delete_by_equality(stage: Stage, id_: int, *, partition: int) -> None:
+    """One file with an equality delete, as Flink writes them."""
+    jvm: Any = stage.spark._jvm
+    iceberg, table = jvm.org.apache.iceberg, stage.java()
+    schema = table.schema().select(_array(jvm, "id"))
+    spec, ids = table.spec(), stage.spark.sparkContext._gateway.new_array(jvm.int, 1)  # type: ignore[union-attr]
+    ids[0] = table.schema().findField("id").fieldId()
+    values = iceberg.PartitionData(spec.partitionType())
+    values.set(0, partition)
+    output = table.io().newOutputFile(f"{table.location()}/data/equality-{uuid4().hex}.parquet")
+    writer = iceberg.data.GenericAppenderFactory(table.schema(), spec, ids, schema, None).newEqDeleteWriter(
+        iceberg.encryption.EncryptedFiles.encryptedOutput(output, iceberg.encryption.EncryptionKeyMetadata.EMPTY),
+        iceberg.FileFormat.PARQUET,
+        values,
+    )
+    record = iceberg.data.GenericRecord.create(schema)
+    record.setField("id", id_)
+    writer.write(record)
+    writer.close()
+    table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+
+
+def _array(jvm: Any, *names: str) -> Any:
+    return jvm.java.util.ArrayList(list(names))
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"strategy": "sort", "sort_order": ["id desc"]}, {"strategy": "zorder", "zorder_columns": ["id"]}]
+)
+def test_rows_are_sorted_where_a_strategy_says_so(plain: Stage, plan: Planner, parameters: dict[str, Any]) -> None:
+    plain.create()
+    plain.append("(2), (9)", "(5), (1)")
+    assert Compacted.REWRITTEN is only(plan(**parameters).apply()).outcome
+    found = [row.id for row in plain.sql("SELECT id FROM {t}").collect()]
+    assert found == sorted(found, reverse="sort_order" in parameters)
+
+
+def test_a_sort_without_any_order_is_refused(plain: Stage, plan: Planner) -> None:
+    plain.create()
+    plain.append("1", "2")
+    done = plan(strategy="sort").apply()
+    assert (Compacted.REFUSED, 1) == (only(done).outcome, done.exit_code)
+    assert "sort order" in str(only(done).reason)
+
+
+def test_partial_progress_makes_several_commits(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
+    plain.append("(1, 1), (2, 2)", "(3, 1), (4, 2)")
+    done = only(plan(partial_progress=True).apply())
+    assert (Compacted.REWRITTEN, 2, 4, 2) == (
+        done.outcome,
+        len(done.snapshot_ids),
+        done.removed_data_files,
+        done.added_data_files,
+    )
+
+
+def test_a_dry_run_writes_nothing_and_says_what_is_done_then(plain: Stage, plan: Planner) -> None:
+    plain.create()
+    plain.append("1", "2", "3")
+    before = {path for path in plain.warehouse.rglob("*") if path.is_file()}
+
+    planned = plan()
+
+    assert planned.report.dry_run
+    assert before == {path for path in plain.warehouse.rglob("*") if path.is_file()}
+    (partition,) = only(planned).partitions
+    assert ("", 3, 1, None) == (
+        partition.partition,
+        partition.input_files,
+        partition.output_files,
+        only(planned).after,
+    )
+    done = only(planned.apply())
+    assert (3, 1) == (done.removed_data_files, done.added_data_files)
+    assert before <= {path for path in plain.warehouse.rglob("*") if path.is_file()}
+
+
+# ---- what happens meanwhile ---------------------------------------------------------------------------
+def test_a_table_that_changed_since_the_plan_is_planned_again_and_never_more_of_it(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
+    plain.append("(1, 1)", "(2, 1)", "(3, 2)")
+    planned = plan()
+    plain.append("(4, 2)", "(5, 2)")
+    done = only(planned.apply())
+    assert (Compacted.REWRITTEN, 2, 1) == (done.outcome, done.removed_data_files, done.added_data_files)
+    assert 3 == len(files(plain, "partition.p = 2"))
+    assert [1, 2, 3, 4, 5] == [row.id for row in plain.sql("SELECT id FROM {t} ORDER BY id").collect()]
+
+
+def test_partitions_that_are_being_written_wait(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id BIGINT, p INT", more="PARTITIONED BY (p)")
+    plain.append("(1, 1)", "(2, 1)", "(3, 2)", "(4, 2)")
+    plain.date_back(3, 2, 1, 0)
+    done = only(plan(skip_newer_than="PT1H").apply())
+    said = {each.partition: each.reason for each in done.partitions}
+    assert {"p=1": None, "p=2": "it is being written: files were added to it a short time ago"} == said
+    assert 2 == len(files(plain, "partition.p = 2"))
+
+
+def test_tables_that_are_dropped_or_replaced_since_the_plan_are_not_touched(plain: Stage, plan: Planner) -> None:
+    for table in ("t", "u"):
+        plain.create(table)
+        plain.append("1", "2", table=table)
+    planned = plan()
+    plain.sql("DROP TABLE {t}", "DROP TABLE {u}")
+    plain.create("u")
+    plain.append("7", "8", table="u")
+    snapshots = plain.snapshots("u")
+    assert [Compacted.GONE, Compacted.GONE] == [table.outcome for table in planned.apply().tables]
+    assert snapshots == plain.snapshots("u")
+
+
+def test_s18_a_table_that_cannot_be_read_stops_no_other(plain: Stage, plan: Planner) -> None:
+    for table in ("t", "u"):
+        plain.create(table)
+        plain.append("1", "2", table=table)
+    for path in Path(plain.java("t").location().removeprefix("file:")).glob("metadata/*-m0.avro"):
+        path.unlink()
+    report = plan().apply()
+    assert {"db.t": Compacted.UNREADABLE, "db.u": Compacted.REWRITTEN} == {t.table: t.outcome for t in report.tables}
+    assert 1 == report.exit_code
+
+
+def test_s19_what_an_action_raises_is_known_only_where_iceberg_or_spark_says_so(plain: Stage) -> None:
+    plain.create()
+    jvm: Any = plain.spark._jvm
+    classes, errors = IcebergClasses(jvm, plain.java()), jvm.org.apache.iceberg.exceptions
+    runtime = jvm.java.lang.RuntimeException
+
+    class RaisedError(Exception):
+        def __init__(self, java: Any) -> None:
+            self.java_exception = java
+
+    cause = runtime("the connection broke")
+    failed = errors.CommitFailedException(cause, "others", None)
+    assert classes.action_committed_nothing(RaisedError(runtime("wrapped", failed)))
+    assert classes.action_committed_nothing(RaisedError(jvm.org.apache.spark.SparkException("a task failed")))
+    assert not classes.action_committed_nothing(RaisedError(errors.CommitStateUnknownException(failed)))
+    assert not classes.action_committed_nothing(RaisedError(cause))
+    assert not classes.action_committed_nothing(ConnectionError("the gateway is gone"))
+
+
+def test_s19_a_gateway_that_breaks_while_spark_works_leaves_the_outcome_unknown(
+    plain: Stage, plan: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.create()
+    plain.append("1", "2")
+    planned = plan()
+
+    class Broken:
+        def execute(self) -> None:
+            raise ConnectionError("the gateway is gone")
+
+    monkeypatch.setattr(FileRewriter, "actions", lambda self, table: [Broken()])
+    done = planned.apply()
+    assert (Compacted.UNKNOWN, 1) == (only(done).outcome, done.exit_code)
+    assert "the gateway is gone" in str(only(done).reason)
+    assert 2 == len(files(plain))

@@ -1,0 +1,238 @@
+"""What becomes of planned compactions, whatever the catalog answers; the tables are real, the commits are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from expiry_lakes import ROWS, ExpiryLake
+from scripted_maintenance import ScriptedMaintenance
+
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    ConfigurationError,
+    IncompleteError,
+    TableError,
+)
+from nessie_gc_core.model.compaction import Partition, RewrittenFiles, SortField, Strategy
+from nessie_gc_core.model.tables import CurrentTable
+from nessie_gc_core.services.compaction.applying import Compactor
+from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
+from nessie_gc_core.services.compaction.parameters import CompactParameters
+from nessie_gc_core.services.compaction.report import Compacted, CompactedTable, CompactionReport
+from nessie_gc_core.services.compaction.service import CompactService
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+EAGER = CompactParameters(max_small_files=1.0, skip_newer_than=timedelta(0), commit_retries=2)
+
+
+@pytest.fixture
+def lake(expiry_lake: ExpiryLake) -> ExpiryLake:
+    table = expiry_lake.catalog.create_table("db.t", ROWS.schema)
+    for _ in range(4):
+        table.append(ROWS)
+    return expiry_lake
+
+
+@pytest.fixture
+def maintenance(lake: ExpiryLake) -> ScriptedMaintenance:
+    return ScriptedMaintenance(lake)
+
+
+@pytest.fixture
+def look(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> Any:
+    with OpenConnectors(lake.run().choice) as connectors:
+        yield TableLook(maintenance=maintenance, connectors=connectors, rules=EAGER.rules(NOW), branch=None)
+
+
+def planned(look: TableLook) -> PlannedTable:
+    return look.looked(("db", "t"))
+
+
+def compacted(look: TableLook, table: PlannedTable) -> CompactedTable:
+    rewrite = EAGER.rewrite("compact")
+    compactor = Compactor(maintenance=look.maintenance, look=look, rewrite=rewrite, commit_retries=2)
+    return compactor.compacted(table)
+
+
+def raising(error: Exception) -> Callable[[CurrentTable], RewrittenFiles]:
+    def answer(table: CurrentTable) -> RewrittenFiles:
+        raise error
+
+    return answer
+
+
+# ---- planning -----------------------------------------------------------------------------------------
+def test_it_counts_what_manifests_name(lake: ExpiryLake, look: TableLook) -> None:
+    report = planned(look).report
+    sizes = [task.file.file_size_in_bytes for task in lake.load().scan().plan_files()]
+    assert report.before is not None
+    assert (Compacted.REWRITTEN, 4, sum(sizes), 4) == (
+        report.outcome,
+        report.before.data_files,
+        report.before.bytes,
+        report.before.small_files,
+    )
+
+
+def test_a_table_whose_summary_has_too_few_files_is_not_opened(lake: ExpiryLake, look: TableLook) -> None:
+    for path in lake.load().inspect.manifests()["path"].to_pylist():
+        (lake.folder / path.removeprefix("file://")).unlink()
+    default = replace(look, rules=CompactParameters().rules(NOW))
+    report = planned(default).report
+    assert (Compacted.NOT_WORTH_IT, "it has 4 data files and 0 delete files", None) == (
+        report.outcome,
+        report.reason,
+        report.before,
+    )
+    assert Compacted.UNREADABLE is planned(look).report.outcome
+
+
+# ---- applying -----------------------------------------------------------------------------------------
+def test_what_commits_did_is_in_the_report(look: TableLook, maintenance: ScriptedMaintenance) -> None:
+    maintenance.files = lambda table: RewrittenFiles(
+        after=table, snapshot_ids=(7,), removed_data_files=4, added_data_files=1, removed_bytes=9, added_bytes=5
+    )
+    done = compacted(look, planned(look))
+    assert (Compacted.REWRITTEN, (7,), 4, 1, 9, 5) == (
+        done.outcome,
+        done.snapshot_ids,
+        done.removed_data_files,
+        done.added_data_files,
+        done.removed_bytes,
+        done.added_bytes,
+    )
+    assert "4 data files became 1" in str(done)
+    assert [(frozenset({Partition(0)}), True)] == [(each.partitions, each.is_all) for each in maintenance.rewritten]
+
+
+def test_a_conflict_is_tried_again_so_often(look: TableLook, maintenance: ScriptedMaintenance) -> None:
+    maintenance.files = raising(CommitConflictError("others were faster"))
+    done = compacted(look, planned(look))
+    assert (Compacted.CONFLICT, "others were faster", 3) == (done.outcome, done.reason, len(maintenance.rewritten))
+
+
+def test_after_a_conflict_what_is_no_longer_due_is_left_alone(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    def answer(table: CurrentTable) -> RewrittenFiles:
+        lake.load().overwrite(ROWS)
+        raise CommitConflictError("others were faster")
+
+    maintenance.files = answer
+    done = compacted(look, planned(look))
+    assert (Compacted.NOT_WORTH_IT, 1) == (done.outcome, len(maintenance.rewritten))
+
+
+def test_a_table_that_vanished_or_was_replaced_is_gone(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    maintenance.files = raising(CommitConflictError("it is another"))
+    table = planned(look)
+    lake.catalog.drop_table("db.t")
+    assert Compacted.GONE is compacted(look, table).outcome
+    other = lake.catalog.create_table("db.t", ROWS.schema)
+    for _ in range(4):
+        other.append(ROWS)
+    done = compacted(look, table)
+    assert (Compacted.GONE, "it is another table of the same name by now") == (done.outcome, done.reason)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (CommitUnknownError("nobody knows"), Compacted.UNKNOWN),
+        (TableError("the catalog says no"), Compacted.REFUSED),
+        (ConnectionError("the gateway is gone"), Compacted.REFUSED),
+    ],
+)
+def test_s19_what_fails_is_tried_once_and_fails_the_report(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance, error: Exception, outcome: Compacted
+) -> None:
+    maintenance.files = raising(error)
+    files = lake.files()
+    done = compacted(look, planned(look))
+    assert (outcome, str(error), 1, files) == (done.outcome, done.reason, len(maintenance.rewritten), lake.files())
+    report = CompactionReport(catalog="c", dry_run=False, tables=[done])
+    assert 1 == report.exit_code
+    with pytest.raises(IncompleteError, match=str(error)):
+        report.raise_for_status()
+
+
+def test_what_was_committed_before_something_failed_is_in_the_report(
+    look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    maintenance.files = lambda table: RewrittenFiles(
+        after=table, snapshot_ids=(7,), removed_data_files=2, failed="2 of 4 data files are as they were"
+    )
+    done = compacted(look, planned(look))
+    assert (Compacted.PARTLY, 2, "2 of 4 data files are as they were") == (
+        done.outcome,
+        done.removed_data_files,
+        done.reason,
+    )
+    assert 1 == CompactionReport(catalog="c", dry_run=False, tables=[done]).exit_code
+
+
+def test_what_is_not_planned_is_not_touched(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    lake.catalog.create_table("db.empty", ROWS.schema)
+    done = compacted(look, look.looked(("db", "empty")))
+    assert (Compacted.NOT_WORTH_IT, "it has no snapshot", []) == (done.outcome, done.reason, maintenance.rewritten)
+
+
+# ---- parameters ---------------------------------------------------------------------------------------
+def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
+    with pytest.raises(ConfigurationError, match="compact rewrites on Spark; use `engine` spark, not local"):
+        CompactService(CompactParameters(catalog="c")).run(lake.run())
+
+
+def test_the_defaults_are_those_of_the_original_service_and_sizes_are_binary() -> None:
+    rules = CompactParameters().rules(NOW)
+    assert (10.0, 10.0, 100 << 20, 256 << 20) == (
+        rules.max_small_files,
+        rules.max_delete_files,
+        rules.small_bytes,
+        rules.target_bytes,
+    )
+
+
+def test_a_sort_order_is_read_as_sql_has_it() -> None:
+    given = ["id", "ts desc", "a.b ASC NULLS LAST"]
+    assert (
+        SortField(column="id"),
+        SortField(column="ts", ascending=False, nulls_first=False),
+        SortField(column="a.b", nulls_first=False),
+    ) == CompactParameters(strategy=Strategy.SORT, sort_order=given).rewrite("s").sort_order
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "`catalog` is missing"),
+        ({"small_file_size": "100"}, "has no unit"),
+        ({"target_rewrite_size": "big"}, "is no size"),
+        ({"max_bytes": "5"}, "has no unit"),
+        ({"small_file_size": "256MB"}, "is not between nothing and"),
+        ({"small_file_size": "0B"}, "is not between nothing and"),
+        ({"sort_order": ["id"]}, "`sort_order` needs `strategy` sort"),
+        ({"strategy": Strategy.SORT, "sort_order": ["id down"]}, "is no column with a direction"),
+        ({"strategy": Strategy.ZORDER}, "need each other"),
+        ({"zorder_columns": ["id"]}, "need each other"),
+        ({"include": ["("]}, "no regular expression"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        CompactParameters(**given).check(NOW)
+
+
+def test_a_strategy_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="strategy"):
+        CompactParameters.from_mapping({"strategy": "shuffle"})

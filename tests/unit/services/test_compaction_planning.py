@@ -1,0 +1,241 @@
+"""Which partitions are due, by their files alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nessie_gc_core.model.compaction import Partition
+from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.manifests import FileEntry
+from nessie_gc_core.model.table_metadata import PartitionField
+from nessie_gc_core.services.compaction.planning import (
+    CompactionRules,
+    PartitionPlan,
+    Tally,
+    nothing_due,
+    tallied,
+    within_budget,
+)
+from nessie_gc_core.services.compaction.separating import inseparable, name_of
+
+MB = 1 << 20
+SMALL, LARGE = 1 * MB, 200 * MB
+RULES = CompactionRules(max_small_files=10.0, max_delete_files=10.0, small_bytes=100 * MB, target_bytes=256 * MB)
+REGION = PartitionField(name="region", transform="identity", source_id=2)
+BUCKET = PartitionField(name="id_bucket", transform="bucket[4]", source_id=1)
+DAY = PartitionField(name="ts_day", transform="day", source_id=3)
+SPECS: Mapping[int, Sequence[PartitionField]] = {0: (), 1: (REGION,), 2: (REGION, BUCKET), 3: (BUCKET,)}
+EU, US = Partition(1, ("eu",)), Partition(1, ("us",))
+
+
+def file(size: int = SMALL, partition: Partition = EU, kind: FileKind = FileKind.DATA, **more: Any) -> FileEntry:
+    return FileEntry(
+        path="p",
+        kind=kind,
+        file_format="PARQUET",
+        size=size,
+        records=1,
+        spec_id=partition.spec_id,
+        partition=partition.values,
+        **more,
+    )
+
+
+def deletes(number: int, partition: Partition = EU, kind: FileKind = FileKind.POSITION_DELETES) -> list[FileEntry]:
+    return [file(partition=partition, kind=kind)] * number
+
+
+def due(entries: Sequence[FileEntry], rules: CompactionRules = RULES, **times: int) -> list[PartitionPlan]:
+    added = {int(name.removeprefix("s")): time for name, time in times.items()}
+    return rules.due(tallied(entries, small_bytes=rules.small_bytes, added_ms=added), SPECS)
+
+
+# ---- what is due --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("small", "large", "is_due"), [(10, 0, False), (11, 0, True), (20, 2, False), (21, 2, True)])
+def test_small_files_are_counted_for_each_large_one_and_no_large_one_counts_as_one(
+    small: int, large: int, is_due: bool
+) -> None:
+    assert is_due is bool(due([file()] * small + [file(LARGE)] * large))
+
+
+def test_only_small_files_are_rewritten_where_deletes_are_not_due() -> None:
+    (plan,) = due([file()] * 21 + [file(LARGE)] * 2 + deletes(3))
+    assert (21, 21 * SMALL, 1, False) == (plan.input_files, plan.input_bytes, plan.output_files, plan.deletes_due)
+
+
+@pytest.mark.parametrize(("number", "is_due"), [(20, False), (21, True)])
+def test_delete_files_are_counted_for_each_data_file(number: int, is_due: bool) -> None:
+    assert is_due is bool(due([file(LARGE)] * 2 + deletes(number)))
+
+
+def test_all_data_files_may_be_rewritten_where_deletes_are_due() -> None:
+    (plan,) = due([file(LARGE)] * 2 + [file()] + deletes(31))
+    assert (3, 2 * LARGE + SMALL, 3, True) == (plan.input_files, plan.input_bytes, plan.output_files, plan.deletes_due)
+
+
+def test_delete_files_without_any_data_file_are_due() -> None:
+    (plan,) = due(deletes(11))
+    assert (0, 0, True, 11) == (plan.input_files, plan.output_files, plan.deletes_due, plan.gain)
+
+
+def test_files_that_would_not_become_fewer_are_not_due() -> None:
+    rules = replace(RULES, max_small_files=0.0, target_bytes=100 * MB)
+    assert [] == due([file(99 * MB)] * 2, rules)
+    assert [] == due([file()], rules)
+
+
+def test_each_partition_is_due_by_itself() -> None:
+    plans = due([file()] * 11 + [file(partition=US)] * 10)
+    assert [EU] == [plan.partition for plan in plans]
+
+
+def test_equality_deletes_of_no_partition_count_in_all() -> None:
+    everywhere = deletes(11, Partition(0), FileKind.EQUALITY_DELETES)
+    plans = due([file(LARGE), *everywhere])
+    assert {EU, Partition(0)} == {plan.partition for plan in plans}
+    of_positions = deletes(11, Partition(0))
+    assert {Partition(0)} == {plan.partition for plan in due([file(LARGE), *of_positions])}
+
+
+def test_a_deletion_vector_has_the_size_that_its_entry_says() -> None:
+    entry = file(5 * MB, kind=FileKind.DELETION_VECTOR, content_size=40)
+    (tally,) = tallied([entry, entry], small_bytes=SMALL, added_ms={}).values()
+    assert (2, 80, 0) == (tally.delete_files, tally.delete_bytes, tally.data_files)
+
+
+@pytest.mark.parametrize(("added", "reason"), [(999, None), (1000, "it is being written")])
+def test_partitions_that_are_being_written_wait(added: int, reason: str | None) -> None:
+    entries = [file(snapshot_id=1)] * 11 + [file(snapshot_id=2)]
+    (plan,) = due(entries, replace(RULES, written_since_ms=1000), s1=5, s2=added)
+    assert reason == (None if plan.reason is None else plan.reason.partition(":")[0])
+
+
+def test_files_of_snapshots_that_expired_are_old() -> None:
+    (plan,) = due([file(snapshot_id=7)] * 11, replace(RULES, written_since_ms=0))
+    assert plan.reason is None
+
+
+@pytest.mark.parametrize(
+    ("data_files", "delete_files", "is_nothing"),
+    [(1, 0, True), (10, 10, True), (11, 0, False), (2, 11, False), (None, 0, False), (1, None, False)],
+)
+def test_so_few_files_are_never_due(data_files: int | None, delete_files: int | None, is_nothing: bool) -> None:
+    assert is_nothing is nothing_due(data_files, delete_files, RULES)
+
+
+_FILES = st.lists(
+    st.builds(
+        file,
+        size=st.sampled_from([SMALL, LARGE]),
+        partition=st.sampled_from([EU, US, Partition(0)]),
+        kind=st.sampled_from([FileKind.DATA, FileKind.DATA, FileKind.POSITION_DELETES, FileKind.EQUALITY_DELETES]),
+    ),
+    max_size=30,
+)
+_RATIOS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 10.0])
+
+
+@given(entries=_FILES, small=_RATIOS, delete=_RATIOS)
+def test_what_a_summary_rules_out_is_never_due(entries: list[FileEntry], small: float, delete: float) -> None:
+    rules = replace(RULES, max_small_files=small, max_delete_files=delete)
+    data_files = sum(entry.kind is FileKind.DATA for entry in entries)
+    plans = due(entries, rules)
+    assert plans == [] or not nothing_due(data_files, len(entries) - data_files, rules)
+    assert all(plan.output_files <= plan.input_files <= plan.tally.data_files for plan in plans)
+    assert all(plan.gain >= 0 for plan in plans)
+
+
+# ---- the budget ---------------------------------------------------------------------------------------
+def _plan(name: str, files: int, size: int) -> PartitionPlan:
+    return PartitionPlan(
+        partition=Partition(1, (name,)),
+        tally=Tally(),
+        deletes_due=False,
+        small_due=True,
+        input_files=files,
+        input_bytes=size,
+        output_files=1,
+    )
+
+
+def test_the_budget_goes_to_what_gains_most() -> None:
+    plans = [_plan("a", 20, 50), _plan("b", 90, 60), _plan("c", 10, 40)]
+    chosen = [plan.partition.values for plan in within_budget(plans, 100) if plan.reason is None]
+    assert [("b",), ("c",)] == chosen
+
+
+@given(sizes=st.lists(st.integers(0, 50), max_size=12), budget=st.integers(0, 200))
+def test_no_more_than_the_budget_is_rewritten_and_nothing_that_fits_waits(sizes: list[int], budget: int) -> None:
+    plans = within_budget([_plan(str(n), n + 2, size) for n, size in enumerate(sizes)], budget)
+    used = sum(plan.input_bytes for plan in plans if plan.reason is None)
+    assert used <= budget
+    assert all(plan.input_bytes > budget - used for plan in plans if plan.reason is not None)
+
+
+# ---- what Iceberg can tell apart ----------------------------------------------------------------------
+def test_partitions_of_one_spec_are_told_apart() -> None:
+    assert set() == inseparable({EU}, [EU, US], SPECS)
+
+
+def test_a_filter_takes_in_what_it_matches_of_another_spec() -> None:
+    evolved, other = Partition(2, ("eu", 1)), Partition(2, ("us", 1))
+    assert {EU} == inseparable({EU}, [EU, evolved], SPECS)
+    assert set() == inseparable({EU}, [EU, other], SPECS)
+    assert set() == inseparable({EU, evolved}, [EU, evolved, other], SPECS)
+    assert {evolved} == inseparable({evolved}, [evolved, Partition(3, (1,))], SPECS)
+    assert set() == inseparable({evolved}, [evolved, Partition(3, (2,))], SPECS)
+
+
+def test_a_filter_takes_in_all_of_a_spec_that_has_no_field_in_common() -> None:
+    assert {EU} == inseparable({EU}, [EU, Partition(3, (1,))], SPECS)
+    assert {EU} == inseparable({EU}, [EU, Partition(0)], SPECS)
+
+
+def test_what_is_left_out_is_not_taken_in_by_others() -> None:
+    evolved = Partition(2, ("eu", 1))
+    assert {EU, evolved} == inseparable({EU, evolved}, [EU, evolved, Partition(3, (1,))], SPECS)
+
+
+def test_partitions_that_cannot_be_told_apart_wait() -> None:
+    (plan,) = due([file()] * 11 + [file(partition=Partition(0))])
+    assert (EU, True) == (plan.partition, "cannot tell" in str(plan.reason))
+    assert plan.reason is not None
+
+
+@pytest.mark.parametrize("value", [None, "eu", math.nan])
+def test_null_and_nan_are_values_like_others(value: Any) -> None:
+    assert {Partition(1, (value,))} == inseparable({Partition(1, (value,))}, [Partition(2, (value, 1))], SPECS)
+    assert set() == inseparable({Partition(1, (value,))}, [Partition(2, ("other", 1))], SPECS)
+
+
+# ---- names --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("transform", "value", "shown"),
+    [
+        ("identity", "eu", "eu"),
+        ("identity", None, "null"),
+        ("identity", 5, "5"),
+        ("identity", True, "True"),
+        ("identity", b"\x01\xff", "01ff"),
+        ("bucket[4]", 3, "3"),
+        ("year", 56, "2026"),
+        ("month", 56 * 12 + 1, "2026-02"),
+        ("day", 20484, "2026-01-31"),
+        ("hour", 24, "1970-01-02-00"),
+        ("day", 10**9, "1000000000"),
+    ],
+)
+def test_partitions_have_names_that_people_read(transform: str, value: Any, shown: str) -> None:
+    field = PartitionField(name="f", transform=transform, source_id=1)
+    assert f"f={shown}" == name_of(Partition(5, (value,)), {5: (field,)})
+
+
+def test_fields_that_are_not_known_have_no_name() -> None:
+    assert ("?=1", "") == (name_of(Partition(9, (1,)), {}), name_of(Partition(0), SPECS))
