@@ -55,6 +55,7 @@ from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganize
 from nessie_gc_core.services.report import NamedFile, Tally
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.what_if import EndedState, EndedStates
+from nessie_gc_core.services.work_branch import Merged, MergeReport
 
 CLASSES = (
     Collector,
@@ -75,6 +76,8 @@ CLASSES = (
     Finding,
     FindingName,
     ServicePlan,
+    MergeReport,
+    Merged,
     AutotagReport,
     TagResult,
     TagOutcome,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-import requests
+from nessie_gc_nessie import NessieConnector
 from versus.stage import Stage
 
 from nessie_gc_core import Collector
@@ -17,8 +17,9 @@ from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
 from nessie_gc_core.engines.spark.compaction import FileRewriter
 from nessie_gc_core.engines.spark.java import IcebergClasses
-from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.services.compaction.report import Compacted, CompactedTable
+from nessie_gc_core.services.work_branch import Merged
 from nessie_gc_core.testing.servers import NessieServer
 
 if TYPE_CHECKING:
@@ -131,34 +132,91 @@ def test_a_branch_of_nessie_is_chosen_and_no_other_changes(
         collector.compact("compacting", branch=f"{name}_gone", **NOW)
 
 
-def test_a_branch_of_its_own_is_compacted_and_merged_back(
-    spark: SparkSession, nessie: NessieServer, collector: Collector, tmp_path: Path
-) -> None:
+@pytest.fixture
+def aside(spark: SparkSession, nessie: NessieServer, tmp_path: Path) -> Iterator[tuple[Callable[..., Any], str]]:
+    """How two tables of a namespace of Nessie are compacted on a branch of its own, and the namespace."""
     use_catalog(spark, nessie.uri, tmp_path / "warehouse", name="aside")
-    references, name = References(nessie.uri), f"n{uuid4().hex[:8]}"
+    name = f"n{uuid4().hex[:8]}"
     spark.sql(f"CREATE NAMESPACE aside.{name}")
     for table in ("t", "u"):
         spark.sql(f"CREATE TABLE aside.{name}.{table} (id BIGINT) USING iceberg")
         for number in range(3):
             spark.sql(f"INSERT INTO aside.{name}.{table} VALUES ({number})")
-    references.create_branch(name)
-    done = only(collector.compact("aside", branch=name, include=[f"{name}[.]t"], **NOW).apply())
+    with Collector(spark=spark, uri=nessie.uri) as collector:
+        given = {"branch": "main", "work_branch": f"{name}_aside", **NOW}
+        yield lambda **more: collector.compact("aside", include=[f"{name}[.]t"], **{**given, **more}), name
+
+
+def heads(nessie: NessieServer) -> set[str]:
+    return set(References(nessie.uri).names())
+
+
+def test_a_branch_of_its_own_is_compacted_and_merged_back_when_asked(
+    spark: SparkSession, nessie: NessieServer, aside: tuple[Callable[..., Any], str]
+) -> None:
+    plan, name = aside
+    planned = plan(merge=True)
+    assert f"{name}_aside" not in heads(nessie)
     spark.sql(f"INSERT INTO aside.{name}.u VALUES (3)")  # main goes on meanwhile
 
-    merge(nessie.uri, name)
+    report = planned.apply()
 
-    assert (Compacted.REWRITTEN, 1) == (done.outcome, done.added_data_files)
+    assert (0, Merged.MERGED, None) == (report.exit_code, report.work_branch.outcome, report.work_branch.reason)
+    assert f"{name}_aside" not in heads(nessie)
     assert 1 == spark.table(f"aside.{name}.t.data_files").count()
     assert [0, 1, 2] == sorted(row.id for row in spark.table(f"aside.{name}.t").collect())
     assert 4 == spark.table(f"aside.{name}.u").count()
+    assert Compacted.NOT_WORTH_IT is only(plan(merge=True).apply()).outcome  # nothing is due, and no branch is made
+    assert f"{name}_aside" not in heads(nessie)
 
 
-def merge(uri: str, branch: str) -> None:
-    """Merges a branch into main, as ``MERGE BRANCH`` of Nessie's SQL extensions does."""
-    heads = {name: requests.get(f"{uri}/trees/{name}", timeout=30).json()["reference"] for name in ("main", branch)}
-    body = {"fromRefName": branch, "fromHash": heads[branch]["hash"]}
-    path = f"{uri}/trees/main@{heads['main']['hash']}/history/merge"
-    requests.post(path, json=body, timeout=30).raise_for_status()
+def test_a_branch_of_its_own_is_left_to_be_looked_at_and_its_name_is_taken_then(
+    spark: SparkSession, nessie: NessieServer, aside: tuple[Callable[..., Any], str]
+) -> None:
+    plan, name = aside
+    report = plan().apply()
+    assert (0, Merged.LEFT) == (report.exit_code, report.work_branch.outcome)
+    assert 3 == spark.table(f"aside.{name}.t.data_files").count()
+    with pytest.raises(ConfigurationError, match=f"'{name}_aside' is there already"):
+        plan().apply()
+    References(nessie.uri).delete(f"{name}_aside")
+
+
+def test_a_table_that_changed_on_both_branches_is_not_merged(
+    spark: SparkSession,
+    nessie: NessieServer,
+    aside: tuple[Callable[..., Any], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, name = aside
+    merge = NessieConnector.merge_branch
+
+    def late(*arguments: Any, **more: Any) -> None:
+        spark.sql(f"INSERT INTO aside.{name}.t VALUES (9)")
+        merge(*arguments, **more)
+
+    monkeypatch.setattr(NessieConnector, "merge_branch", late)
+    report = plan(merge=True).apply()
+    assert (1, Merged.CONFLICT) == (report.exit_code, report.work_branch.outcome)
+    assert [0, 1, 2, 9] == sorted(row.id for row in spark.table(f"aside.{name}.t").collect())
+    assert f"{name}_aside" in heads(nessie)
+    References(nessie.uri).delete(f"{name}_aside")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"branch": None}, "`work_branch` needs `branch`"),
+        ({"work_branch": None, "merge": True}, "`merge` needs `work_branch`"),
+        ({"branch": "nowhere"}, "nowhere"),
+    ],
+)
+def test_branches_that_make_no_sense_are_refused(
+    aside: tuple[Callable[..., Any], str], parameters: dict[str, Any], said: str
+) -> None:
+    plan, _ = aside
+    with pytest.raises(NessieGcError, match=said):
+        plan(**parameters).apply()
 
 
 # ---- what is rewritten --------------------------------------------------------------------------------

@@ -31,6 +31,15 @@ class CompactParameters(ConnectorOptions):
         metavar="NAME",
         help="In Nessie, the branch to commit to (default: the one that the catalog is configured for).",
     )
+    work_branch: str | None = option(
+        None,
+        section=TABLES,
+        metavar="NAME",
+        help="In Nessie, work on a new branch of this name, made from the one above, which has to be given then.",
+    )
+    merge: bool = option(
+        False, section=TABLES, help="Merge the work branch back and delete it, if everything could be done."
+    )
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
     max_small_files: float = option(
@@ -145,6 +154,10 @@ class CompactParameters(ConnectorOptions):
             ConfigurationError: the message names the parameter.
         """
         _ = self.patterns, self.budget, self.rules(now), self.rewrite("")
+        if self.work_branch is not None and self.branch is None:
+            raise ConfigurationError("`work_branch` needs `branch`: name the branch that it is made from")
+        if self.merge and self.work_branch is None:
+            raise ConfigurationError("`merge` needs `work_branch`: name the branch to work on")
         if not self.catalog:
             raise ConfigurationError("`catalog` is missing: name the catalog of the Spark session that has the tables")
         return self.catalog

@@ -10,7 +10,9 @@ from typing import Any
 from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.work_branch import Merged, MergeReport
 
+_UNMERGED = (Merged.CONFLICT, Merged.REFUSED, Merged.UNKNOWN)
 _SHOWN = 20
 """So many tables a terminal shows."""
 
@@ -176,6 +178,8 @@ class CompactionReport(ShownAsText):
     """Whether nothing was written and nothing committed."""
     tables: Sequence[CompactedTable]
     """Every table that was meant."""
+    work_branch: MergeReport | None = None
+    """The branch that was made for the work, and what became of it."""
     seconds: float = 0.0
     """How long it took."""
 
@@ -191,8 +195,13 @@ class CompactionReport(ShownAsText):
 
     @property
     def exit_code(self) -> int:
-        """1 where a table could not be read or a commit failed, else 0."""
-        return 1 if any(table.outcome in _FAILED for table in self.tables) else 0
+        """1 where a table could not be read, or a commit or a merge failed, else 0."""
+        return 1 if self._failed_merge or any(table.outcome in _FAILED for table in self.tables) else 0
+
+    @property
+    def _failed_merge(self) -> MergeReport | None:
+        found = self.work_branch
+        return found if found is not None and found.outcome in _UNMERGED else None
 
     def raise_for_status(self) -> None:
         """Does nothing where everything that should be done is done.
@@ -203,6 +212,8 @@ class CompactionReport(ShownAsText):
         for table in self.tables:
             if table.outcome in _FAILED:
                 raise IncompleteError(f"{table}; see the report, and run again")
+        if self._failed_merge is not None:
+            raise IncompleteError(f"{self._failed_merge}; see the report")
 
     def to_dict(self) -> dict[str, Any]:
         """The report as one JSON object."""
@@ -214,6 +225,7 @@ class CompactionReport(ShownAsText):
             "removed_bytes": sum(table.removed_bytes for table in self.tables),
             "added_bytes": sum(table.added_bytes for table in self.tables),
             "tables": [table.to_dict() for table in self.tables],
+            "work_branch": None if self.work_branch is None else self.work_branch.to_dict(),
             "seconds": round(self.seconds, 3),
             "exit_code": self.exit_code,
         }
@@ -222,6 +234,7 @@ class CompactionReport(ShownAsText):
         """A page for a terminal: what was compacted and what failed; of the rest how many there are."""
         would = "would be compacted" if self.dry_run else "compacted"
         lines = [f"{would}: {self.rewritten:,} of {len(self.tables):,} tables; {self.seconds:.1f} s"]
+        lines.extend([] if self.work_branch is None else [str(self.work_branch)])
         quiet = (Compacted.NOT_WORTH_IT, Compacted.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]
         rest = [table for table in self.tables if table.outcome in quiet]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from nessie_gc_core.config.connectors import OpenConnectors
@@ -17,6 +17,7 @@ from nessie_gc_core.services.compaction.planning import within_budget
 from nessie_gc_core.services.compaction.report import CompactedTable, CompactionReport
 from nessie_gc_core.services.current_tables import each_table
 from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.work_branch import WorkBranch
 from nessie_gc_core.tables import Maintenance
 
 
@@ -56,7 +57,8 @@ class CompactService(Service[Run]):
 
     def plan(self, run: Run) -> PlannedCompaction:
         """Says what would be compacted; writes nothing."""
-        maintenance, started = self._maintenance(run), run.elapsed()  # a session that has to start first does not count
+        maintenance = self._maintenance(run, self.parameters.branch)
+        started = run.elapsed()  # a session that has to start first does not count
         with OpenConnectors(run.choice) as connectors:
             look = self._look(run, maintenance, connectors)
             found = list(each_table(run, maintenance, self.parameters.patterns, look.looked))
@@ -67,8 +69,24 @@ class CompactService(Service[Run]):
         )
 
     def apply(self, run: Run, planned: PlannedCompaction) -> CompactionReport:
-        """Compacts what was planned, as far as it is still due; never more."""
-        maintenance, started = self._maintenance(run), run.elapsed()
+        """Compacts what was planned, as far as it is still due; never more.
+
+        Raises:
+            ConfigurationError: the branch to work on is there already, or the repository has none.
+            NessieGcError: it could not be made.
+        """
+        name, base = self.parameters.work_branch, self.parameters.branch
+        if name is None or base is None or not planned.report.rewritten:
+            return self._applied(run, planned, base)
+        with WorkBranch.made(run.repository, name, base) as work:
+            report = self._applied(run, planned, name)
+        problem = "not every table could be compacted" if report.exit_code else None
+        message = f"nessie-gc {self.name}: files of {report.rewritten} tables"
+        merge = work.ended(merge=self.parameters.merge, problem=problem, message=message)
+        return replace(report, work_branch=merge)
+
+    def _applied(self, run: Run, planned: PlannedCompaction, branch: str | None) -> CompactionReport:
+        maintenance, started = self._maintenance(run, branch), run.elapsed()
         tables: list[CompactedTable] = []
         with OpenConnectors(run.choice) as connectors:
             compactor = Compactor(
@@ -94,12 +112,12 @@ class CompactService(Service[Run]):
         rules = self.parameters.rules(run.clock())
         return TableLook(maintenance=maintenance, connectors=connectors, rules=rules, branch=self.parameters.branch)
 
-    def _maintenance(self, run: Run) -> Maintenance:
+    def _maintenance(self, run: Run, branch: str | None) -> Maintenance:
         catalog = self.parameters.check(run.clock())
         run.choice.check_plugins()
         if run.engine.name != "spark":
             raise ConfigurationError(f"{self.name} rewrites on Spark; use `engine` spark, not {run.engine.name}")
-        return run.resources.tables(catalog, branch=self.parameters.branch).maintenance()
+        return run.resources.tables(catalog, branch=branch).maintenance()
 
     def _report(self, run: Run, tables: Sequence[CompactedTable], seconds: float, *, dry_run: bool) -> CompactionReport:
         catalog = self.parameters.check(run.clock())
