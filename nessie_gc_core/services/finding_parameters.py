@@ -141,6 +141,23 @@ def exclude_option() -> Sequence[str]:
     )
 
 
+def session_catalog_option() -> str | None:
+    """Declares the catalog of a Spark session."""
+    return option(
+        None, section=TABLES, metavar="NAME", help="The catalog of the Spark session that has the tables (required)."
+    )
+
+
+def session_branch_option() -> str | None:
+    """Declares the branch of such a catalog."""
+    return option(
+        None,
+        section=TABLES,
+        metavar="NAME",
+        help="In Nessie, the branch to commit to (default: the one that the catalog is configured for).",
+    )
+
+
 def max_delete_percent_option() -> float | None:
     """Declares which share of a location's files may go."""
     return option(

@@ -12,7 +12,12 @@ from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.sizes import parse_size
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.compaction.planning import CompactionRules
-from nessie_gc_core.services.finding_parameters import TABLES, exclude_option, include_option
+from nessie_gc_core.services.finding_parameters import (
+    exclude_option,
+    include_option,
+    session_branch_option,
+    session_catalog_option,
+)
 
 COMPACTION = "Compaction"
 _SORT = re.compile(r"(?P<column>\S+)(\s+(?P<direction>asc|desc))?(\s+nulls\s+(?P<nulls>first|last))?", re.IGNORECASE)
@@ -22,15 +27,8 @@ _SORT = re.compile(r"(?P<column>\S+)(\s+(?P<direction>asc|desc))?(\s+nulls\s+(?P
 class CompactParameters(ConnectorOptions):
     """What is due, and how it is rewritten."""
 
-    catalog: str | None = option(
-        None, section=TABLES, metavar="NAME", help="The catalog of the Spark session that has the tables (required)."
-    )
-    branch: str | None = option(
-        None,
-        section=TABLES,
-        metavar="NAME",
-        help="In Nessie, the branch to commit to (default: the one that the catalog is configured for).",
-    )
+    catalog: str | None = session_catalog_option()
+    branch: str | None = session_branch_option()
     work_branch: str | None = option(
         None,
         section=TABLES,

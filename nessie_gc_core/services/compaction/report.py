@@ -7,14 +7,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 from nessie_gc_core.services.work_branch import Merged, MergeReport
 
 _UNMERGED = (Merged.CONFLICT, Merged.REFUSED, Merged.UNKNOWN)
-_SHOWN = 20
-"""So many tables a terminal shows."""
 
 
 class Compacted(StrEnum):
@@ -209,11 +207,8 @@ class CompactionReport(ShownAsText):
         Raises:
             IncompleteError: a table could not be read, a commit failed, or nobody knows of it.
         """
-        for table in self.tables:
-            if table.outcome in _FAILED:
-                raise IncompleteError(f"{table}; see the report, and run again")
-        if self._failed_merge is not None:
-            raise IncompleteError(f"{self._failed_merge}; see the report")
+        raise_for_first(table for table in self.tables if table.outcome in _FAILED)
+        raise_for_first([] if self._failed_merge is None else [self._failed_merge])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as one JSON object."""
@@ -237,11 +232,4 @@ class CompactionReport(ShownAsText):
         lines.extend([] if self.work_branch is None else [str(self.work_branch)])
         quiet = (Compacted.NOT_WORTH_IT, Compacted.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]
-        rest = [table for table in self.tables if table.outcome in quiet]
-        room = max(_SHOWN - len(shown), 0)
-        lines.extend(f"  {table}" for table in [*shown[:_SHOWN], *rest[:room]])
-        if len(shown) > _SHOWN:
-            lines.append(f"  and {len(shown) - _SHOWN:,} more tables; --json has them all")
-        if len(rest) > room:
-            lines.append(f"  and {len(rest) - room:,} tables of which nothing is rewritten")
-        return "\n".join(lines)
+        return "\n".join([*lines, *table_lines(shown, [table for table in self.tables if table.outcome in quiet])])

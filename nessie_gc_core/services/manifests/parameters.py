@@ -10,7 +10,12 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.sizes import parse_size
 from nessie_gc_core.model.table_patterns import TablePatterns
-from nessie_gc_core.services.finding_parameters import TABLES, exclude_option, include_option
+from nessie_gc_core.services.finding_parameters import (
+    exclude_option,
+    include_option,
+    session_branch_option,
+    session_catalog_option,
+)
 
 MANIFESTS = "Manifests"
 _LEAST_TARGET = 1024
@@ -80,15 +85,8 @@ OVERLAPS: Mapping[PartitionPriority, float | None] = {
 class RewriteManifestsParameters(ConnectorOptions):
     """Which manifests are rewritten, of which tables."""
 
-    catalog: str | None = option(
-        None, section=TABLES, metavar="NAME", help="The catalog of the Spark session that has the tables (required)."
-    )
-    branch: str | None = option(
-        None,
-        section=TABLES,
-        metavar="NAME",
-        help="In Nessie, the branch to commit to (default: the one that the catalog is configured for).",
-    )
+    catalog: str | None = session_catalog_option()
+    branch: str | None = session_branch_option()
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
     effort: Effort = option(Effort.MEDIUM, section=MANIFESTS, help="How much may be rewritten to reach the goals.")

@@ -7,13 +7,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.manifests import ManifestContent
 from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.services.shown import ShownAsText
-
-_SHOWN = 20
-"""So many tables a terminal shows."""
+from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 
 
 class Reorganized(StrEnum):
@@ -158,9 +155,7 @@ class ManifestsReport(ShownAsText):
         Raises:
             IncompleteError: a table could not be read, a commit failed, or nobody knows of it.
         """
-        for table in self.tables:
-            if table.outcome in _FAILED:
-                raise IncompleteError(f"{table}; see the report, and run again")
+        raise_for_first(table for table in self.tables if table.outcome in _FAILED)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as one JSON object."""
@@ -179,11 +174,4 @@ class ManifestsReport(ShownAsText):
         lines = [f"{would}: manifests of {self.rewritten:,} of {len(self.tables):,} tables; {self.seconds:.1f} s"]
         quiet = (Reorganized.NOT_WORTH_IT, Reorganized.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]
-        lines.extend(f"  {table}" for table in shown[:_SHOWN])
-        if len(shown) > _SHOWN:
-            lines.append(f"  and {len(shown) - _SHOWN:,} more tables; --json has them all")
-        rest = [table for table in self.tables if table.outcome in quiet]
-        lines.extend(f"  {table}" for table in rest[: _SHOWN - len(shown)])
-        if len(rest) > max(_SHOWN - len(shown), 0):
-            lines.append(f"  and {len(rest) - max(_SHOWN - len(shown), 0):,} tables of which nothing is rewritten")
-        return "\n".join(lines)
+        return "\n".join([*lines, *table_lines(shown, [table for table in self.tables if table.outcome in quiet])])

@@ -211,11 +211,12 @@ def entry(status: int = 1, *, partition: tuple[Any, Any, Any] = (1, b"\x01", 1.0
     more = {"file_size_in_bytes": 9, "partition": named, "key_metadata": b"?", "content_offset": None}
     sequence_number = file.pop("sequence_number", None)
     data_file = {**found, **more, "referenced_data_file": None, **file}
-    return {"status": status, "snapshot_id": 1, "sequence_number": sequence_number, "data_file": data_file}
+    snapshot_id = data_file.pop("snapshot_id", 1)
+    return {"status": status, "snapshot_id": snapshot_id, "sequence_number": sequence_number, "data_file": data_file}
 
 
 def entries(*given: Mapping[str, Any], sequence_number: int = 8) -> list[Any]:
-    described_by = Manifest(path="m", length=0, spec_id=5, sequence_number=sequence_number)
+    described_by = Manifest(path="m", length=0, spec_id=5, sequence_number=sequence_number, snapshot_id=11)
     return list(live_entries(described_by, manifest(*given)))
 
 
@@ -240,6 +241,10 @@ def test_an_entry_has_what_compaction_asks_for() -> None:
 
 def test_added_files_inherit_the_sequence_number_of_their_manifest() -> None:
     assert [8, 7] == [found.sequence_number for found in entries(entry(), entry(sequence_number=7))]
+
+
+def test_added_files_inherit_the_snapshot_of_their_manifest() -> None:
+    assert [1, 11] == [found.snapshot_id for found in entries(entry(), entry(snapshot_id=None))]
 
 
 def test_deleted_files_are_left_out() -> None:

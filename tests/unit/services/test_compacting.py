@@ -187,6 +187,19 @@ def test_what_is_not_planned_is_not_touched(
     assert (Compacted.NOT_WORTH_IT, "it has no snapshot", []) == (done.outcome, done.reason, maintenance.rewritten)
 
 
+def test_a_terminal_shows_the_first_tables_and_says_how_many_there_are() -> None:
+    failed = [CompactedTable(table=f"f{n}", outcome=Compacted.REFUSED, reason="no") for n in range(25)]
+    quiet = [CompactedTable(table=f"q{n}", outcome=Compacted.NOT_WORTH_IT, reason="few") for n in range(3)]
+    lines = str(CompactionReport(catalog="c", dry_run=False, tables=[*failed, *quiet])).splitlines()
+    assert [
+        "compacted: 0 of 28 tables; 0.0 s",
+        "  f0: refused: no",
+        "  and 5 more tables; --json has them all",
+        "  and 3 tables of which nothing is rewritten",
+    ] == [*lines[:2], *lines[-2:]]
+    assert 1 + 20 + 2 == len(lines)
+
+
 # ---- parameters ---------------------------------------------------------------------------------------
 def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
     with pytest.raises(ConfigurationError, match="compact rewrites on Spark; use `engine` spark, not local"):

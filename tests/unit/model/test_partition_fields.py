@@ -1,0 +1,27 @@
+"""Partition specs as metadata of every age lists them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nessie_gc_core.model.table_metadata import PartitionField, TableMetadata
+
+DAY = {"name": "ts_day", "transform": "day", "source-id": 3, "field-id": 1000}
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"partition-specs": [{"spec-id": 4, "fields": [DAY]}, {"spec-id": 5, "fields": []}]}, {4, 5}),
+        ({"partition-spec": [DAY]}, {0}),
+        ({}, set()),
+    ],
+)
+def test_every_spec_has_its_fields(fields: dict[str, Any], found: set[int]) -> None:
+    names = ("metadata_location", "reference", "commit_id", "content_key", "content_id")
+    parsed = TableMetadata.parse({"location": "l", "format-version": 1, **fields}, **dict.fromkeys(names, ""))
+    assert found == parsed.spec_fields.keys()
+    day = PartitionField(name="ts_day", transform="day", source_id=3)
+    assert all(list(each) in ([day], []) for each in parsed.spec_fields.values())
