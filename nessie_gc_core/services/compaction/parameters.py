@@ -13,6 +13,7 @@ from nessie_gc_core.model.sizes import parse_size
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.compaction.planning import CompactionRules
 from nessie_gc_core.services.finding_parameters import (
+    TABLES,
     exclude_option,
     include_option,
     session_branch_option,
