@@ -34,6 +34,24 @@ class Left:
     format_version: int | None = None
 
 
+def maintenance_of(run: Run, service: str, catalog: str, branch: str | None) -> Maintenance:
+    """A catalog of the Spark session, as services see it that rewrite its tables.
+
+    Args:
+        run: the run.
+        service: the name of the service, for errors.
+        catalog: the name of the catalog.
+        branch: of a Nessie catalog the branch; ``None``: the one that it is configured for.
+
+    Raises:
+        ConfigurationError: the engine is not Spark, or there is no such catalog or branch.
+    """
+    run.choice.check_plugins()
+    if run.engine.name != "spark":
+        raise ConfigurationError(f"{service} rewrites on Spark; use `engine` spark, not {run.engine.name}")
+    return run.resources.tables(catalog, branch=branch).maintenance()
+
+
 def each_table(
     run: Run, maintenance: Maintenance, patterns: TablePatterns, look: Callable[[TableName], T]
 ) -> Iterator[T]:

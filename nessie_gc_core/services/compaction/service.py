@@ -8,14 +8,13 @@ from typing import ClassVar
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service
-from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services.compaction.applying import Compactor
 from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
 from nessie_gc_core.services.compaction.parameters import CompactParameters
 from nessie_gc_core.services.compaction.planning import within_budget
 from nessie_gc_core.services.compaction.report import CompactedTable, CompactionReport
-from nessie_gc_core.services.current_tables import each_table
+from nessie_gc_core.services.current_tables import each_table, maintenance_of
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.work_branch import WorkBranch
 from nessie_gc_core.tables import Maintenance
@@ -113,11 +112,7 @@ class CompactService(Service[Run]):
         return TableLook(maintenance=maintenance, connectors=connectors, rules=rules, branch=self.parameters.branch)
 
     def _maintenance(self, run: Run, branch: str | None) -> Maintenance:
-        catalog = self.parameters.check(run.clock())
-        run.choice.check_plugins()
-        if run.engine.name != "spark":
-            raise ConfigurationError(f"{self.name} rewrites on Spark; use `engine` spark, not {run.engine.name}")
-        return run.resources.tables(catalog, branch=branch).maintenance()
+        return maintenance_of(run, self.name, self.parameters.check(run.clock()), branch)
 
     def _report(self, run: Run, tables: Sequence[CompactedTable], seconds: float, *, dry_run: bool) -> CompactionReport:
         catalog = self.parameters.check(run.clock())

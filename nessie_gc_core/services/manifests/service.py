@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service
-from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.current_tables import maintenance_of
 from nessie_gc_core.services.manifests.applying import ManifestRewriter
 from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, planned_tables
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
@@ -72,11 +72,7 @@ class RewriteManifestsService(Service[Run]):
         return self._report(tables, planned.report.seconds + run.elapsed() - started, dry_run=False)
 
     def _maintenance(self, run: Run) -> Maintenance:
-        catalog = self.parameters.check()
-        run.choice.check_plugins()
-        if run.engine.name != "spark":
-            raise ConfigurationError(f"{self.name} rewrites on Spark; use `engine` spark, not {run.engine.name}")
-        return run.resources.tables(catalog, branch=self.parameters.branch).maintenance()
+        return maintenance_of(run, self.name, self.parameters.check(), self.parameters.branch)
 
     def _report(self, tables: Sequence[ReorganizedTable], seconds: float, *, dry_run: bool) -> ManifestsReport:
         return ManifestsReport(catalog=self.parameters.check(), dry_run=dry_run, tables=tuple(tables), seconds=seconds)
