@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from nessie_gc_core.connectors import RepositoryConnector, SupportsWorkBranches
 from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, ConfigurationError, NessieGcError
 from nessie_gc_core.model.repository import Reference, ReferenceKind
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.heads import contents_at
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ class Merged(StrEnum):
     MERGED = "merged"
     """It was made; the branch of its own is gone."""
     NOTHING = "nothing to merge"
-    """Nothing was committed to the branch of its own, and it is gone."""
+    """Nothing was committed to the branch of its own."""
     LEFT = "left"
     """Nobody asked for it, or not everything was done; the branch is there to look at."""
     CONFLICT = "conflict"
@@ -75,13 +76,10 @@ class WorkBranch:
             ConfigurationError: the repository has no branches to work on, the base is not there, or the name is taken.
             NessieGcError: it could not be made.
         """
-        if not isinstance(repository, SupportsWorkBranches):
-            raise ConfigurationError(f"`work_branch`: the repository {repository.name!r} has no branches to work on")
-        found = _branch(repository, base)
-        if found is None:
-            raise ConfigurationError(f"`branch`: there is no branch {base!r}")
+        found = check_work_branch(repository, name, base)
+        assert isinstance(repository, SupportsWorkBranches)
         if not repository.copy_branch(name, found):
-            raise ConfigurationError(f"`work_branch`: {name!r} is there already; give another name, or delete it")
+            raise _taken(name)
         work = cls(repository=repository, connector=repository, base=found, name=name)
         try:
             yield work
@@ -89,30 +87,48 @@ class WorkBranch:
             work.drop_unused()
             raise
 
-    def drop_unused(self) -> None:
-        """Deletes it unless something was committed to it."""
-        unused = Reference(name=self.name, kind=ReferenceKind.BRANCH, commit_id=self.base.commit_id)
-        try:
-            self.repository.drop_branch(unused)
-        except NessieGcError as error:
-            log.warning("the branch %s is left: %s", self.name, error)
+    def check_catalog(self, locations: Mapping[str, str]) -> None:
+        """Refuses to work where the catalog is of another repository than the one in which the branch was made.
 
-    def ended(self, *, merge: bool, problem: str | None, message: str) -> MergeReport:
+        Args:
+            locations: dotted names of tables with their metadata files, as the catalog has them on the branch.
+
+        Raises:
+            ConfigurationError: they are others here.
+        """
+        at = replace(self.base, name=self.name)
+        here = {version.content_key: version.metadata_location for version in contents_at(self.connector, at)}
+        for table, location in locations.items():
+            if here.get(table) != location:
+                raise ConfigurationError(
+                    f"`work_branch`: {table} is at {location} in the catalog and at {here.get(table)} in "
+                    f"{self.connector.address()}; give the repository that the catalog uses"
+                )
+
+    def drop_unused(self) -> str | None:
+        """Deletes it unless something was committed to it; why it is still there, where it is."""
+        unused = Reference(name=self.name, kind=ReferenceKind.BRANCH, commit_id=self.base.commit_id)
+        return self._dropped(unused)
+
+    def ended(self, *, merge: bool, committed: bool, problem: str | None, message: str) -> MergeReport:
         """Merges it back and deletes it, where that was asked for and nothing went wrong.
 
         Args:
             merge: whether it is merged.
+            committed: whether something was committed to it.
             problem: why it is left to be looked at; ``None``: everything was done.
             message: what the history says of the merge.
         """
         try:
             now = _branch(self.connector, self.name)
-            if now is not None and now.commit_id == self.base.commit_id and problem is None:
-                self.drop_unused()
-                return self._report(Merged.NOTHING)
-            if now is None or not merge or problem is not None:
-                gone = "it is gone" if now is None else None
-                return self._report(Merged.LEFT, gone or problem)
+            if now is None:
+                return self._report(Merged.REFUSED if merge else Merged.LEFT, "it is gone")
+            if now.commit_id == self.base.commit_id:
+                if committed:
+                    return self._report(Merged.REFUSED, "the commits are not on it; the catalog is of another server")
+                return self._report(Merged.NOTHING, self.drop_unused())
+            if not merge or problem is not None:
+                return self._report(Merged.LEFT, problem)
             self.repository.merge_branch(now, self.base, message=message)
         except CommitConflictError as error:
             return self._report(Merged.CONFLICT, one_line(error))
@@ -123,14 +139,35 @@ class WorkBranch:
         return self._report(Merged.MERGED, self._dropped(now))
 
     def _dropped(self, now: Reference) -> str | None:
-        """Why the branch is still there after the merge; ``None``: it is gone."""
+        """Deletes it; why it is still there, where it is."""
         try:
             return None if self.repository.drop_branch(now) else "somebody moved the branch, and it stays"
         except NessieGcError as error:
+            log.warning("the branch %s stays: %s", self.name, error)
             return f"the branch stays: {one_line(error)}"
 
     def _report(self, outcome: Merged, reason: str | None = None) -> MergeReport:
         return MergeReport(branch=self.name, into=self.base.name, outcome=outcome, reason=reason)
+
+
+def check_work_branch(repository: RepositoryConnector, name: str, base: str) -> Reference:
+    """The branch that another one can be made of, to work on.
+
+    Raises:
+        ConfigurationError: the repository has no branches to work on, the base is not there, or the name is taken.
+    """
+    if not isinstance(repository, SupportsWorkBranches):
+        raise ConfigurationError(f"`work_branch`: the repository {repository.name!r} has no branches to work on")
+    found = _branch(repository, base)
+    if found is None:
+        raise ConfigurationError(f"`branch`: there is no branch {base!r}")
+    if any(reference.name == name for reference in repository.references()):
+        raise _taken(name)
+    return found
+
+
+def _taken(name: str) -> ConfigurationError:
+    return ConfigurationError(f"`work_branch`: {name!r} is there already; give another name, or delete it")
 
 
 def _branch(repository: RepositoryConnector, name: str) -> Reference | None:

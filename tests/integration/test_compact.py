@@ -20,7 +20,7 @@ from nessie_gc_core.engines.spark.java import IcebergClasses
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.services.compaction.report import Compacted, CompactedTable
 from nessie_gc_core.services.work_branch import Merged
-from nessie_gc_core.testing.servers import NessieServer
+from nessie_gc_core.testing.servers import NessieServer, running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -177,8 +177,9 @@ def test_a_branch_of_its_own_is_left_to_be_looked_at_and_its_name_is_taken_then(
     report = plan().apply()
     assert (0, Merged.LEFT) == (report.exit_code, report.work_branch.outcome)
     assert 3 == spark.table(f"aside.{name}.t.data_files").count()
+    assert {f"{name}_aside"} == {table.reference for table in report.tables}
     with pytest.raises(ConfigurationError, match=f"'{name}_aside' is there already"):
-        plan().apply()
+        plan()
     References(nessie.uri).delete(f"{name}_aside")
 
 
@@ -201,6 +202,18 @@ def test_a_table_that_changed_on_both_branches_is_not_merged(
     assert [0, 1, 2, 9] == sorted(row.id for row in spark.table(f"aside.{name}.t").collect())
     assert f"{name}_aside" in heads(nessie)
     References(nessie.uri).delete(f"{name}_aside")
+
+
+def test_a_catalog_of_another_nessie_is_refused_before_anything_is_committed(
+    spark: SparkSession, aside: tuple[Callable[..., Any], str]
+) -> None:
+    _, name = aside
+    with running(NessieServer) as other, Collector(spark=spark, uri=other.uri) as collector:
+        given = {"branch": "main", "work_branch": f"{name}_aside", "include": [f"{name}[.]t"], **NOW}
+        with pytest.raises(NessieGcError):
+            collector.compact("aside", **given).apply()
+        assert f"{name}_aside" not in References(other.uri).names()
+    assert 3 == spark.table(f"aside.{name}.t.data_files").count()
 
 
 @pytest.mark.parametrize(

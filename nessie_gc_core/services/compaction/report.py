@@ -138,6 +138,11 @@ class CompactedTable:
         """How many bytes of data files that takes at most."""
         return sum(each.input_bytes for each in self.chosen)
 
+    @property
+    def is_failed(self) -> bool:
+        """Whether it could not be read, or a commit failed, or nobody knows of it."""
+        return self.outcome in _FAILED
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""
         return {**asdict(self), "outcome": self.outcome.value, "input_bytes": self.input_bytes}
@@ -194,7 +199,7 @@ class CompactionReport(ShownAsText):
     @property
     def exit_code(self) -> int:
         """1 where a table could not be read, or a commit or a merge failed, else 0."""
-        return 1 if self._failed_merge or any(table.outcome in _FAILED for table in self.tables) else 0
+        return 1 if self._failed_merge or any(table.is_failed for table in self.tables) else 0
 
     @property
     def _failed_merge(self) -> MergeReport | None:
@@ -207,7 +212,7 @@ class CompactionReport(ShownAsText):
         Raises:
             IncompleteError: a table could not be read, a commit failed, or nobody knows of it.
         """
-        raise_for_first(table for table in self.tables if table.outcome in _FAILED)
+        raise_for_first(table for table in self.tables if table.is_failed)
         raise_for_first([] if self._failed_merge is None else [self._failed_merge])
 
     def to_dict(self) -> dict[str, Any]:

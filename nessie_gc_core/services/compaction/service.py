@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.tables import CurrentTable
 from nessie_gc_core.services.compaction.applying import Compactor
 from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
 from nessie_gc_core.services.compaction.parameters import CompactParameters
 from nessie_gc_core.services.compaction.planning import within_budget
-from nessie_gc_core.services.compaction.report import CompactedTable, CompactionReport
+from nessie_gc_core.services.compaction.report import Compacted, CompactedTable, CompactionReport
 from nessie_gc_core.services.current_tables import each_table, maintenance_of
 from nessie_gc_core.services.run import Run
-from nessie_gc_core.services.work_branch import WorkBranch
+from nessie_gc_core.services.work_branch import WorkBranch, check_work_branch
 from nessie_gc_core.tables import Maintenance
 
 
@@ -56,7 +57,10 @@ class CompactService(Service[Run]):
 
     def plan(self, run: Run) -> PlannedCompaction:
         """Says what would be compacted; writes nothing."""
-        maintenance = self._maintenance(run, self.parameters.branch)
+        name, base = self.parameters.work_branch, self.parameters.branch
+        maintenance = self._maintenance(run, base)
+        if name is not None and base is not None:
+            check_work_branch(run.repository, name, base)
         started = run.elapsed()  # a session that has to start first does not count
         with OpenConnectors(run.choice) as connectors:
             look = self._look(run, maintenance, connectors)
@@ -76,16 +80,23 @@ class CompactService(Service[Run]):
         """
         name, base = self.parameters.work_branch, self.parameters.branch
         if name is None or base is None or not planned.report.rewritten:
-            return self._applied(run, planned, base)
+            return self._applied(run, planned, self._maintenance(run, base))
         with WorkBranch.made(run.repository, name, base) as work:
-            report = self._applied(run, planned, name)
-        problem = "not every table could be compacted" if report.exit_code else None
-        message = f"nessie-gc {self.name}: files of {report.rewritten} tables"
-        merge = work.ended(merge=self.parameters.merge, problem=problem, message=message)
-        return replace(report, work_branch=merge)
+            maintenance = self._maintenance(run, name)
+            work.check_catalog(_locations(planned, maintenance))
+            report = self._applied(run, planned, maintenance)
+        done = [table for table in report.tables if _is_meant(table, planned)]
+        rows = [replace(table, reference=name) if table.snapshot_ids else table for table in report.tables]
+        merge = work.ended(
+            merge=self.parameters.merge,
+            committed=any(table.snapshot_ids for table in done),
+            problem="not every table could be compacted" if any(table.is_failed for table in done) else None,
+            message=f"nessie-gc {self.name}: files of {report.rewritten} tables",
+        )
+        return replace(report, tables=rows, work_branch=merge)
 
-    def _applied(self, run: Run, planned: PlannedCompaction, branch: str | None) -> CompactionReport:
-        maintenance, started = self._maintenance(run, branch), run.elapsed()
+    def _applied(self, run: Run, planned: PlannedCompaction, maintenance: Maintenance) -> CompactionReport:
+        started = run.elapsed()
         tables: list[CompactedTable] = []
         with OpenConnectors(run.choice) as connectors:
             compactor = Compactor(
@@ -117,3 +128,21 @@ class CompactService(Service[Run]):
     def _report(self, run: Run, tables: Sequence[CompactedTable], seconds: float, *, dry_run: bool) -> CompactionReport:
         catalog = self.parameters.check(run.clock())
         return CompactionReport(catalog=catalog, dry_run=dry_run, tables=tuple(tables), seconds=seconds)
+
+
+def _planned_tables(planned: PlannedCompaction) -> Iterator[CurrentTable]:
+    """The tables of which something is rewritten."""
+    for table in planned.tables:
+        if table.current is not None and table.report.outcome is Compacted.REWRITTEN:
+            yield table.current
+
+
+def _locations(planned: PlannedCompaction, maintenance: Maintenance) -> dict[str, str]:
+    """Their names and metadata files, as the catalog has them now; those that are gone are left out."""
+    found = (maintenance.current(table.name) for table in _planned_tables(planned))
+    return {".".join(table.name): table.metadata_location for table in found if table is not None}
+
+
+def _is_meant(table: CompactedTable, planned: PlannedCompaction) -> bool:
+    """Whether something of a table was to be rewritten."""
+    return table.table in {".".join(each.name) for each in _planned_tables(planned)}
