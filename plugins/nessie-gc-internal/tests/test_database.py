@@ -301,13 +301,19 @@ def test_a_repository_that_does_not_exist_is_refused_with_those_that_do(written:
         InternalGc(nessie_jdbc_url=url, nessie_repository_id="nessie").plan()
 
 
+def _role(url: str, rights: str = "SELECT", statement: str = "") -> str:
+    """The URL with a new role that may read, and has more rights on the records."""
+    name = f"reader_{url.rpartition('/')[2]}"
+    _do(url, f"CREATE ROLE {name} LOGIN PASSWORD 'p@ss/word'; GRANT SELECT ON refs2, objs2 TO {name}")
+    _do(url, f"GRANT {rights} ON objs2 TO {name}; {statement.format(name)}")
+    return f"postgresql://{name}:p%40ss%2Fword@{url.rpartition('@')[2]}"
+
+
 @pytest.fixture
 def reader(written: Write) -> tuple[str, str]:
     """A database, and the same with the URL of a user that may only read."""
     url = written(_repository()[0])
-    name = f"reader_{url.rpartition('/')[2]}"
-    _do(url, f"CREATE ROLE {name} LOGIN PASSWORD 'p@ss/word'; GRANT SELECT ON refs2, objs2 TO {name}")
-    return url, f"postgresql://{name}:p%40ss%2Fword@{url.rpartition('@')[2]}"
+    return url, _role(url)
 
 
 def test_reading_rights_suffice_for_a_dry_run_and_no_purge_begins_without_the_right_to_delete(
@@ -320,6 +326,16 @@ def test_reading_rights_suffice_for_a_dry_run_and_no_purge_begins_without_the_ri
         plan.apply()
     _do(url, f"GRANT DELETE ON objs2 TO {readers_url[13:].partition(':')[0]}")
     assert 3 == plan.apply().total("purged").records
+
+
+def test_s21_postgresql_keeps_a_dry_run_from_writing_by_its_transactions_alone(written: Write) -> None:
+    store = PostgresqlStore(
+        InternalGcParameters(nessie_jdbc_url=written(_repository()[0])).connection(), read_only=True
+    )
+    with store:
+        with store._using("work") as connection, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("DELETE FROM objs2")
+        assert ("off",) == connection.execute("SHOW default_transaction_read_only").fetchone()
 
 
 def test_without_reading_rights_the_right_is_named(reader: tuple[str, str]) -> None:
@@ -367,6 +383,23 @@ def test_a_writer_between_its_two_statements_is_waited_for(written: Write) -> No
         writer.commit()
         purge.join()
     assert {"commits": 1} == _counts(outcome[0], "referenced_again")
+    assert dead in {row[1] for row in _rows(url)}
+
+
+def test_s09_a_reference_that_moves_during_the_wait_for_the_lock_is_seen_despite_the_role(written: Write) -> None:
+    records, dead = _repository()
+    url = written(records)
+    role_url = _role(url, "DELETE", "ALTER ROLE {} SET default_transaction_isolation = 'repeatable read'")
+    plan, outcome = InternalGc(nessie_jdbc_url=role_url).plan(), []
+    with psycopg.connect(url) as writer:
+        writer.execute("LOCK TABLE objs2 IN ROW EXCLUSIVE MODE")
+        purge = threading.Thread(target=lambda: outcome.append(plan.apply()))
+        purge.start()
+        purge.join(0.5)
+        writer.execute("INSERT INTO refs2 (repo, ref_name, pointer) VALUES ('', 'refs/heads/back', %s)", (dead,))
+        writer.commit()
+        purge.join()
+    assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(outcome[0], "referenced_again")
     assert dead in {row[1] for row in _rows(url)}
 
 
