@@ -125,6 +125,24 @@ def test_where_a_reference_pointed_stays_for_the_grace_period_only(written: Writ
     assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(_apply(url), "purged")
 
 
+def test_s08_where_a_deleted_reference_pointed_stays_for_the_grace_period_only(written: Write) -> None:
+    records, dead = _repository()
+    records.drop_reference("refs/heads/dead", dead, OLD)
+    gone = records.commit({"c": records.value("s3://gone")})
+    records.drop_reference("refs/heads/gone", gone, NOW)
+    records.drop_reference("refs/heads/older", NO_COMMIT, OLD)  # of a server whose clock went back
+    url = written(records)
+    report = _apply(url)
+    assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(report, "purged") == _counts(report, "too_young")
+    assert gone in {row[1] for row in _rows(url)}
+
+
+def test_s08_a_deletion_without_a_time_counts_as_one_of_now(written: Write) -> None:
+    records, dead = _repository()
+    records.drop_reference("refs/heads/dead", dead, OLD, **{"timestamp.millis": ""})
+    assert {} == _counts(_apply(written(records)), "purged")
+
+
 def test_s08_records_without_a_stamp_go_on_request_only(written: Write) -> None:
     records, _ = _repository()
     url = written(records)
@@ -220,6 +238,10 @@ def _broken_import(records: Records) -> None:
     records.reference("refs/heads/odd", records.commit(more=[(10, 1)]))
 
 
+def _broken_deletion(records: Records) -> None:
+    records.drop_reference("refs/heads/odd", NO_COMMIT, OLD, head="elsewhere")
+
+
 def _broken_previous(records: Records) -> None:
     head = records.commit()
     records.reference("refs/heads/odd", head)
@@ -235,6 +257,7 @@ def _broken_previous(records: Records) -> None:
         (_broken_index, "version 3"),
         (_broken_commit, "field 12"),
         (_broken_import, "finish the import"),
+        (_broken_deletion, "notes the deletion of the reference 'refs/heads/odd' in a form"),
         (_broken_previous, "'refs/heads/odd' cannot be understood"),
     ],
 )

@@ -14,12 +14,17 @@ https://github.com/projectnessie/nessie/tree/main/versioned/storage/cleanup):
   period allows, or changes before the deletion, which names the stamp that it saw.
 - The exception is a client that points a reference at an old commit that nothing reached, or that merges from one: it
   writes no old record again. So the references are read again within every deletion, and heads that were not seen are
-  walked first (S9). Only that client's request itself, between its look at the commit and the move of the reference,
-  can still lose the race.
+  walked first (S9). That client's request itself can still lose the race, between its look at the commit and the move
+  of the reference.
+- That look may be long ago: a server answers from its cache for records that are purged, without an end, and with
+  ``reference-cache-ttl`` for references that another server deleted. It then makes a reference that points at nothing,
+  or merges what is no more. Nothing here can see that, so users are told never to name a commit that no reference
+  reaches after a purge, unless all servers were restarted.
 
-A record that is too young keeps what it names, as long as it is too young. Nessie's tool does not: it would leave a
-branch that was deleted yesterday with its newest commits and without their parents. And where a reference pointed
-within the grace period stays as well.
+So that no client still knows, in good faith, what goes: where references pointed within the grace period stays, those
+that were deleted in it included. The commits of ``int/refs`` note each deletion, with the time and the commit; they are
+all read, for they are live. And a record that is too young keeps what it names, as long as it is too young. Nessie's
+tool does neither: it would leave a branch that was deleted yesterday with its newest commits and without their parents.
 """
 
 from __future__ import annotations
@@ -63,7 +68,7 @@ class Mark:
         self._tell = tell
         self._has_related = bool(RELATED & set(kinds))
         self._in_creation: tuple[object, Roots] = (None, {})
-        self._welcome: Roots = {}
+        self._wanted: Roots = {}
         self.live: set[bytes] = set(SINGLETONS) | {NO_COMMIT}
         """What references reach."""
         self.kept: set[bytes] = set()
@@ -118,9 +123,9 @@ class Mark:
                 self._read(each, pending, live=live)
             self.records_read += len(found)
             self._tell(self.records_read)
-        if live and self._welcome:
-            welcome, self._welcome = self._welcome, {}
-            self._follow(welcome, live=False)
+        if live and self._wanted:
+            wanted, self._wanted = self._wanted, {}
+            self._follow(wanted, live=False)
 
     def _read(self, record: StoredObject, pending: Roots, *, live: bool) -> None:
         try:
@@ -131,7 +136,13 @@ class Mark:
             what = f"the record {record.id.hex()} of kind {record.kind!r}"
             raise RepositoryError(f"{what} is not understood, so nothing more is purged: {error}") from error
         self._add(pending, named.needed, record.id, live=live)
-        self._add(self._welcome if live else pending, named.welcome, record.id, live=False)
+        wanted: Roots = dict.fromkeys(named.welcome, record.id)
+        if named.dropped is not None and named.dropped.time > self._cutoff:
+            wanted[named.dropped.pointer] = f"the deleted reference {named.dropped.name!r}"
+        if live:
+            self._wanted.update(wanted)
+        else:
+            self._add(pending, wanted, record.id, live=False)
         if named.content is not None:
             if live:
                 self.contents.add(named.content.content_id)

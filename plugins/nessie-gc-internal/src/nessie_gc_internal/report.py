@@ -47,7 +47,8 @@ class KindTally:
     live: RecordTally = field(default_factory=RecordTally)
     """Those that references reach."""
     too_young: RecordTally = field(default_factory=RecordTally)
-    """Those that nothing reaches but that are younger than the grace period, or named by such a one."""
+    """Those that nothing reaches, but that are younger than the grace period, named by such a one, or reached by a
+    reference within it."""
     unstamped: RecordTally = field(default_factory=RecordTally)
     """Those that nothing reaches and whose age nobody knows; they stay, unless `purge_unstamped` says otherwise."""
     unknown: RecordTally = field(default_factory=RecordTally)
