@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -14,7 +15,7 @@ from nessie_gc_internal.kinds import LAKEHOUSE_CONFIG, SIGNER_KEYS
 from nessie_gc_internal.objects import content_of
 from nessie_gc_internal.postgresql import PostgresqlStore
 from nessie_gc_internal.service import clean_store
-from nessie_gc_internal.store import ObjectRow
+from nessie_gc_internal.store import Deletion, ObjectRow
 from records import NO_COMMIT, OLD, TABLES, Records, message
 
 from nessie_gc_core.errors import (
@@ -296,6 +297,42 @@ def test_s15_a_purge_that_ends_early_says_what_is_done(written: Write) -> None:
     assert (1, 2) == (report.exit_code, report.total("purged").records)
     with pytest.raises(IncompleteError, match=r"records were purged, then: .*disk full"):
         report.raise_for_status()
+
+
+@pytest.mark.parametrize(("lost_at", "purged"), [(1, 0), (2, 1)])
+def test_s15_a_deletion_that_the_database_does_not_confirm_is_reported_as_uncertain(
+    written: Write, lost_at: int, purged: int
+) -> None:
+    class Lossy(PostgresqlStore):
+        deletions = 0
+
+        @contextmanager
+        def deletion(self) -> Iterator[Deletion]:
+            with super().deletion() as deletion:
+                yield deletion
+            self.deletions += 1
+            if self.deletions == lost_at:
+                raise ServiceUnavailableError("the connection is lost")
+
+    records, _ = _repository()
+    url = written(records)
+    parameters = InternalGcParameters(nessie_jdbc_url=url, purge_batch_size=1)
+    with Lossy(parameters.connection()) as store:
+        report = clean_store(store, parameters, tell=lambda *_: None).report
+    assert (purged, 1) == (report.total("purged").records, report.total("uncertain").records)
+    assert purged + 1 == len(records.rows) - len(_rows(url))
+    assert (1, "the connection is lost") == (report.exit_code, report.failed)
+
+
+def test_s15_a_first_deletion_that_fails_is_reported(written: Write) -> None:
+    url = written(_repository()[0])
+    _do(
+        url,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$; "
+        "CREATE TRIGGER refuse BEFORE DELETE ON objs2 FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
+    report = _apply(url)
+    assert (0, 0, 1) == (report.total("purged").records, report.total("uncertain").records, report.exit_code)
 
 
 # ---- databases ----------------------------------------------------------------------------------------
