@@ -354,6 +354,19 @@ def test_a_database_of_another_form_is_refused(empty_database: str, statement: s
         InternalGc(nessie_jdbc_url=empty_database).plan()
 
 
+def test_a_database_of_the_encoding_sql_ascii_is_read(empty_database: str) -> None:
+    name = f"ascii_{empty_database.rpartition('/')[2]}"
+    with psycopg.connect(empty_database, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+    records, _ = _repository()
+    records.finish()
+    url = f"{empty_database.rpartition('/')[0]}/{name}"
+    records.write(url)
+    assert 3 == InternalGc(nessie_jdbc_url=url).plan().would_purge.records
+
+
 def test_a_repository_that_does_not_exist_is_refused_with_those_that_do(written: Write) -> None:
     url = written(_repository()[0])
     _repository()[0].write(url, repository="unfinished", tables=False)
