@@ -50,6 +50,9 @@ class MemoryStore(ObjectStore, Deletion):
     def references(self) -> list[StoredReference]:
         return self._references
 
+    def pointers(self) -> Mapping[str, bytes]:
+        return {each.name: each.pointer for each in self._references}
+
     def fetch(self, ids: Sequence[bytes]) -> list[StoredObject]:
         return [StoredObject(id=id_, kind=self.rows[id_][0], data=self.rows[id_][2]) for id_ in ids if id_ in self.rows]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from nessie_gc_internal.kinds import LAKEHOUSE_CONFIG, SIGNER_KEYS
 from nessie_gc_internal.objects import content_of
 from nessie_gc_internal.postgresql import PostgresqlStore
 from nessie_gc_internal.service import clean_store
-from nessie_gc_internal.store import Deletion, ObjectRow
+from nessie_gc_internal.store import Deleted, Deletion, ObjectRow
 from records import NO_COMMIT, OLD, TABLES, Records, message
 
 from nessie_gc_core.errors import (
@@ -513,6 +513,37 @@ def test_s09_what_a_moved_reference_reaches_by_then_stays(written: Write) -> Non
     report = _apply_meddled(url, f"UPDATE refs2 SET pointer = '\\x{dead.hex()}' WHERE ref_name = 'refs/heads/main'")
     assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(report, "referenced_again")
     assert {} == _counts(report, "purged")
+
+
+def test_references_that_move_without_a_pause_stop_the_purge(written: Write) -> None:
+    records, _ = _repository()
+    heads = [records.commit({f"m{number}": records.value(f"s3://m{number}")}) for number in range(9)]
+    url = written(records)
+
+    class Moving(PostgresqlStore):
+        @contextmanager
+        def deletion(self) -> Iterator[Deletion]:
+            with super().deletion() as deletion:
+                yield MovingDeletion(deletion)
+
+    class MovingDeletion(Deletion):
+        def __init__(self, inner: Deletion) -> None:
+            self._inner = inner
+
+        def pointers(self) -> Mapping[str, bytes]:
+            _do(url, f"UPDATE refs2 SET pointer = '\\x{heads.pop().hex()}' WHERE ref_name = 'refs/heads/main'")
+            return self._inner.pointers()
+
+        def delete(self, rows: Sequence[ObjectRow]) -> Deleted:
+            return self._inner.delete(rows)
+
+    rows, parameters = _rows(url), InternalGcParameters(nessie_jdbc_url=url)
+    with (
+        Moving(parameters.connection()) as store,
+        pytest.raises(ServiceUnavailableError, match="move without a pause; run again later"),
+    ):
+        clean_store(store, parameters, tell=lambda *_: None)
+    assert (5, rows) == (len(heads), _rows(url))
 
 
 def test_a_moved_reference_to_what_is_missing_stops_the_purge(written: Write) -> None:

@@ -30,7 +30,7 @@ tool does neither: it would leave a branch that was deleted yesterday with its n
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import closing
 
 from nessie_gc_core.errors import RepositoryError
@@ -67,7 +67,7 @@ class Mark:
         self._cutoff = cutoff
         self._tell = tell
         self._has_related = bool(RELATED & set(kinds))
-        self._in_creation: tuple[object, Roots] = (None, {})
+        self._in_creation: tuple[bytes, Set[str], Roots] = (b"", frozenset(), {})
         self._wanted: Roots = {}
         self.live: set[bytes] = set(SINGLETONS) | {NO_COMMIT}
         """What references reach."""
@@ -89,7 +89,7 @@ class Mark:
         """
         references = list(references)
         self._follow({each.pointer: f"the reference {each.name!r}" for each in references if not each.deleted})
-        self._follow({**self._past(references), **self._created(references)}, live=False)
+        self._follow({**self._past(references), **self._created(_pointers(references))}, live=False)
 
     def from_young(self) -> None:
         """Marks all that records reach which are too young to go."""
@@ -97,11 +97,13 @@ class Mark:
             while some := list(itertools.islice(young, YOUNG_AT_ONCE)):
                 self._follow({id_: "a young record" for id_ in some if not self.keeps(id_)}, live=False)
 
-    def unseen(self, references: Iterable[StoredReference]) -> list[StoredReference]:
-        """The references, where one of them points to what was not marked; else none."""
-        references = list(references)
-        pointers = itertools.chain((each.pointer for each in references), self._created(references))
-        return [] if all(map(self.keeps, pointers)) else references
+    def unseen(self, pointers: Mapping[str, bytes]) -> bool:
+        """Whether a reference points to what was not marked.
+
+        Args:
+            pointers: the commit of each reference, by the reference's name.
+        """
+        return bool({*pointers.values(), *self._created(pointers)} - self.live - self.kept)
 
     # ---- the walk -------------------------------------------------------------------------------------
     def _follow(self, roots: Roots, *, live: bool = True) -> None:
@@ -171,14 +173,12 @@ class Mark:
                 found[each.extended_info] = name
         return found
 
-    def _created(self, references: Iterable[StoredReference]) -> Roots:
+    def _created(self, pointers: Mapping[str, bytes]) -> Roots:
         """The commits of references that are being created: their names are known, and they point nowhere yet."""
-        pointers = {each.name: each.pointer for each in references}
         head = pointers.get(_REFERENCE_NAMES)
         if head is None:
             raise RepositoryError(f"there is no reference {_REFERENCE_NAMES!r}, so the others are unknown")
-        asked = (head, frozenset(pointers))
-        if self._in_creation[0] != asked:
+        if self._in_creation[0] != head or self._in_creation[1] != pointers.keys():
             known = {name.encode("utf-8", "surrogateescape") for name in pointers}
             ids = [value for key, value in self._keys_at(head).items() if value is not None and key not in known]
             try:
@@ -186,8 +186,8 @@ class Mark:
             except FormatError as error:
                 raise RepositoryError(f"a reference that is being created is not understood: {error}") from error
             roots: Roots = {each.initial_pointer: f"the new reference {each.name!r}" for each in created}
-            self._in_creation = (asked, roots)
-        return self._in_creation[1]
+            self._in_creation = (head, frozenset(pointers), roots)
+        return self._in_creation[2]
 
     def _keys_at(self, commit_id: bytes) -> Mapping[bytes, bytes | None]:
         """The keys that are there at a commit."""
@@ -209,6 +209,10 @@ class Mark:
                 yield from self._store.fetch(index_segments(record.data))
             else:
                 yield record
+
+
+def _pointers(references: Iterable[StoredReference]) -> Mapping[str, bytes]:
+    return {each.name: each.pointer for each in references}
 
 
 def _missing(batch: Mapping[bytes, bytes | str], found: Iterable[StoredObject]) -> RepositoryError:

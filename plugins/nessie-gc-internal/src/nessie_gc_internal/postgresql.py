@@ -31,6 +31,7 @@ Writers wait behind us as long, so none is longer. After a second, PostgreSQL en
 """
 _NOW = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
 _REFERENCES = f"SELECT ref_name, pointer, deleted, ext_info, prev_ptr FROM {REFERENCES} WHERE repo = %s"
+_POINTERS = f"SELECT ref_name, pointer FROM {REFERENCES} WHERE repo = %s"
 _COUNTS = f"SELECT obj_type, count(*) FROM {OBJECTS} WHERE repo = %s GROUP BY obj_type"
 _FETCH = f"SELECT obj_id, obj_type, obj_value FROM {OBJECTS} WHERE repo = %s AND obj_id = ANY(%s)"
 _WRITTEN_AFTER = f"SELECT obj_id FROM {OBJECTS} WHERE repo = %s AND obj_ref > %s"
@@ -169,9 +170,9 @@ class _PostgresqlDeletion(Deletion):
         self._connection = connection
         self._repository_id = repository_id
 
-    def references(self) -> list[StoredReference]:
-        """All references as they are now."""
-        return _references(self._connection, self._repository_id)
+    def pointers(self) -> Mapping[str, bytes]:
+        """The commit to which each reference points now, by the reference's name."""
+        return dict(self._connection.execute(_POINTERS, (self._repository_id,), binary=True).fetchall())
 
     def delete(self, rows: Sequence[ObjectRow]) -> Deleted:
         """Deletes each record that is still exactly what its row says, its stamp included."""
