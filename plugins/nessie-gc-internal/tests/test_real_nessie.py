@@ -165,6 +165,13 @@ def test_s08_a_server_that_answers_from_its_cache_finds_all_of_what_was_deleted_
             restarted.commit("back", {"later": table("later")})
 
 
+def test_a_server_without_a_cache_refuses_a_hash_that_was_purged(repository: Repository, nessie: Nessie) -> None:
+    head = nessie.delete(_branch_with_tables(nessie, 2))
+    repository.gc().plan().apply()
+    with pytest.raises(AssertionError, match="NOT_FOUND"):
+        nessie.create_at("back", head)
+
+
 def _deleted_with_all_reads(nessie: Nessie) -> str:
     """The head of a branch that was deleted after all of it was read."""
     branch = _branch_with_tables(nessie, 3)

@@ -19,7 +19,7 @@ https://github.com/projectnessie/nessie/tree/main/versioned/storage/cleanup):
 - That look may be long ago: a server answers from its cache for records that are purged, without an end, and with
   ``reference-cache-ttl`` for references that another server deleted. It then makes a reference that points at nothing,
   or merges what is no more. Nothing here can see that, so users are told never to name a commit that no reference
-  reaches after a purge, unless all servers were restarted.
+  reaches after a purge, at least until all servers were restarted.
 
 So that no client still knows, in good faith, what goes: where references pointed within the grace period stays, those
 that were deleted in it included. The commits of ``int/refs`` note each deletion, with the time and the commit; they are
