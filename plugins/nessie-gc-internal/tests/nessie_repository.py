@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +23,7 @@ SMALL_INDEXES = {
 class Repository:
     """A Nessie over PostgreSQL, and the records in its database."""
 
-    def __init__(self, postgres: PostgresServer) -> None:
+    def __init__(self, postgres: PostgresServer, settings: Mapping[str, str] = SMALL_INDEXES) -> None:
         database = postgres.create_database(f"d{uuid4().hex}")
         self.url = postgres.uri(database)
         store = "nessie.version.store"
@@ -34,7 +35,7 @@ class Repository:
                 f"{source}.jdbc.url": postgres.jdbc_url(database),
                 f"{source}.username": postgres.user,
                 f"{source}.password": postgres.password,
-                **{f"{store}.persist.{name}": value for name, value in SMALL_INDEXES.items()},
+                **{f"{store}.persist.{name}": value for name, value in settings.items()},
             }
         )
 

@@ -73,6 +73,7 @@ class Records:
     rows: dict[bytes, tuple[str, str | None, bytes, int | None]] = field(default_factory=dict)
     references: dict[str, tuple[bytes, bool, bytes | None]] = field(default_factory=dict)
     created: dict[bytes, bytes] = field(default_factory=dict)
+    dropped: list[bytes] = field(default_factory=list)
     stamp: int | None = OLD
 
     def add(self, kind: str, data: bytes, *, id_: bytes | None = None, version: str | None = None) -> bytes:
@@ -135,11 +136,23 @@ class Records:
         record = self.add("r", message((3, message((1, name), (2, pointer), (3, OLD)))))
         self.created[name.encode()] = record
 
+    def drop_reference(self, name: str, pointer: bytes, time: int, **headers: str) -> None:
+        """Notes the deletion of a reference."""
+        written = {
+            "operation": "delete",
+            "name": name,
+            "head": pointer.hex(),
+            "timestamp.millis": str(time // 1000),
+            **headers,
+        }
+        entries = [(5, message((1, key), (2, value))) for key, value in written.items() if value]
+        self.dropped.append(self.commit(parents=[*self.dropped[-1:], NO_COMMIT], more=[(11, 2), *entries]))
+
     def finish(self) -> None:
         """Adds the internal references."""
         known = self.add("r", message((3, message((1, "refs/heads/main"), (2, NO_COMMIT), (3, OLD)))))
         names = [(name, "A", record) for name, record in {b"refs/heads/main": known, **self.created}.items()]
-        self.reference("int/refs", self.commit(elements=names))
+        self.reference("int/refs", self.commit(elements=names, parents=[*self.dropped[-1:], NO_COMMIT]))
         text = self.add("s", message((7, message((1, "application/json"), (2, 1), (54, "{}")))))
         self.reference("int/repo", self.commit({"repo\0description": text}))
 

@@ -20,6 +20,7 @@ from records import NO_COMMIT, OLD, Records, message
 DAY = 86_400_000_000
 NOW = OLD + 10 * DAY
 YOUNG = NOW - 1
+_WAYS = ("branch", "deleted", "new", "earlier", "long ago", "dropped", "dropped long ago")
 KNOWN = ("c", "v", "r", "i", "I", "s", "t", "u", "c-e", "c-s")
 
 
@@ -48,6 +49,9 @@ class MemoryStore(ObjectStore, Deletion):
 
     def references(self) -> list[StoredReference]:
         return self._references
+
+    def pointers(self) -> Mapping[str, bytes]:
+        return {each.name: each.pointer for each in self._references}
 
     def fetch(self, ids: Sequence[bytes]) -> list[StoredObject]:
         return [StoredObject(id=id_, kind=self.rows[id_][0], data=self.rows[id_][2]) for id_ in ids if id_ in self.rows]
@@ -135,15 +139,19 @@ class World:
             return
         count = len(self.records.references) + len(self.records.created)
         pointer, name = self.draw(st.sampled_from(self.commits)), f"refs/heads/{count}"
-        how = self.draw(st.sampled_from(("branch", "deleted", "new", "earlier", "long ago")))
+        how = self.draw(st.sampled_from(_WAYS))
         if how == "new":
             self.records.new_reference(name, pointer)
         elif how in ("earlier", "long ago"):
             changed = YOUNG if how == "earlier" else OLD
             self.records.reference(name, NO_COMMIT, previous=[(pointer, changed)])
+        elif how in ("dropped", "dropped long ago"):
+            dropped = self.draw(st.sampled_from((pointer, b"\7" * 32)))  # the commit may be missing
+            self.records.drop_reference(name, dropped, YOUNG if how == "dropped" else OLD)
+            pointer = dropped
         else:
             self.records.reference(name, pointer, deleted=how == "deleted")
-        if how != "long ago":
+        if how not in ("long ago", "dropped long ago"):
             self.heads.add(pointer)
 
     def add_stranger(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -14,7 +15,7 @@ from nessie_gc_internal.kinds import LAKEHOUSE_CONFIG, SIGNER_KEYS
 from nessie_gc_internal.objects import content_of
 from nessie_gc_internal.postgresql import PostgresqlStore
 from nessie_gc_internal.service import clean_store
-from nessie_gc_internal.store import ObjectRow
+from nessie_gc_internal.store import Deleted, Deletion, ObjectRow
 from records import NO_COMMIT, OLD, TABLES, Records, message
 
 from nessie_gc_core.errors import (
@@ -125,6 +126,24 @@ def test_where_a_reference_pointed_stays_for_the_grace_period_only(written: Writ
     assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(_apply(url), "purged")
 
 
+def test_s08_where_a_deleted_reference_pointed_stays_for_the_grace_period_only(written: Write) -> None:
+    records, dead = _repository()
+    records.drop_reference("refs/heads/dead", dead, OLD)
+    gone = records.commit({"c": records.value("s3://gone")})
+    records.drop_reference("refs/heads/gone", gone, NOW)
+    records.drop_reference("refs/heads/older", NO_COMMIT, OLD)  # of a server whose clock went back
+    url = written(records)
+    report = _apply(url)
+    assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(report, "purged") == _counts(report, "too_young")
+    assert gone in {row[1] for row in _rows(url)}
+
+
+def test_s08_a_deletion_without_a_time_counts_as_one_of_now(written: Write) -> None:
+    records, dead = _repository()
+    records.drop_reference("refs/heads/dead", dead, OLD, **{"timestamp.millis": ""})
+    assert {} == _counts(_apply(written(records)), "purged")
+
+
 def test_s08_records_without_a_stamp_go_on_request_only(written: Write) -> None:
     records, _ = _repository()
     url = written(records)
@@ -220,6 +239,10 @@ def _broken_import(records: Records) -> None:
     records.reference("refs/heads/odd", records.commit(more=[(10, 1)]))
 
 
+def _broken_deletion(records: Records) -> None:
+    records.drop_reference("refs/heads/odd", NO_COMMIT, OLD, head="elsewhere")
+
+
 def _broken_previous(records: Records) -> None:
     head = records.commit()
     records.reference("refs/heads/odd", head)
@@ -235,6 +258,7 @@ def _broken_previous(records: Records) -> None:
         (_broken_index, "version 3"),
         (_broken_commit, "field 12"),
         (_broken_import, "finish the import"),
+        (_broken_deletion, "notes the deletion of the reference 'refs/heads/odd' in a form"),
         (_broken_previous, "'refs/heads/odd' cannot be understood"),
     ],
 )
@@ -275,6 +299,42 @@ def test_s15_a_purge_that_ends_early_says_what_is_done(written: Write) -> None:
         report.raise_for_status()
 
 
+@pytest.mark.parametrize(("lost_at", "purged"), [(1, 0), (2, 1)])
+def test_s15_a_deletion_that_the_database_does_not_confirm_is_reported_as_uncertain(
+    written: Write, lost_at: int, purged: int
+) -> None:
+    class Lossy(PostgresqlStore):
+        deletions = 0
+
+        @contextmanager
+        def deletion(self) -> Iterator[Deletion]:
+            with super().deletion() as deletion:
+                yield deletion
+            self.deletions += 1
+            if self.deletions == lost_at:
+                raise ServiceUnavailableError("the connection is lost")
+
+    records, _ = _repository()
+    url = written(records)
+    parameters = InternalGcParameters(nessie_jdbc_url=url, purge_batch_size=1)
+    with Lossy(parameters.connection()) as store:
+        report = clean_store(store, parameters, tell=lambda *_: None).report
+    assert (purged, 1) == (report.total("purged").records, report.total("uncertain").records)
+    assert purged + 1 == len(records.rows) - len(_rows(url))
+    assert (1, "the connection is lost") == (report.exit_code, report.failed)
+
+
+def test_s15_a_first_deletion_that_fails_is_reported(written: Write) -> None:
+    url = written(_repository()[0])
+    _do(
+        url,
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$; "
+        "CREATE TRIGGER refuse BEFORE DELETE ON objs2 FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
+    report = _apply(url)
+    assert (0, 0, 1) == (report.total("purged").records, report.total("uncertain").records, report.exit_code)
+
+
 # ---- databases ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("statement", "said"),
@@ -294,6 +354,19 @@ def test_a_database_of_another_form_is_refused(empty_database: str, statement: s
         InternalGc(nessie_jdbc_url=empty_database).plan()
 
 
+def test_a_database_of_the_encoding_sql_ascii_is_read(empty_database: str) -> None:
+    name = f"ascii_{empty_database.rpartition('/')[2]}"
+    with psycopg.connect(empty_database, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+    records, _ = _repository()
+    records.finish()
+    url = f"{empty_database.rpartition('/')[0]}/{name}"
+    records.write(url)
+    assert 3 == InternalGc(nessie_jdbc_url=url).plan().would_purge.records
+
+
 def test_a_repository_that_does_not_exist_is_refused_with_those_that_do(written: Write) -> None:
     url = written(_repository()[0])
     _repository()[0].write(url, repository="unfinished", tables=False)
@@ -301,13 +374,19 @@ def test_a_repository_that_does_not_exist_is_refused_with_those_that_do(written:
         InternalGc(nessie_jdbc_url=url, nessie_repository_id="nessie").plan()
 
 
+def _role(url: str, rights: str = "SELECT", statement: str = "") -> str:
+    """The URL with a new role that may read, and has more rights on the records."""
+    name = f"reader_{url.rpartition('/')[2]}"
+    _do(url, f"CREATE ROLE {name} LOGIN PASSWORD 'p@ss/word'; GRANT SELECT ON refs2, objs2 TO {name}")
+    _do(url, f"GRANT {rights} ON objs2 TO {name}; {statement.format(name)}")
+    return f"postgresql://{name}:p%40ss%2Fword@{url.rpartition('@')[2]}"
+
+
 @pytest.fixture
 def reader(written: Write) -> tuple[str, str]:
     """A database, and the same with the URL of a user that may only read."""
     url = written(_repository()[0])
-    name = f"reader_{url.rpartition('/')[2]}"
-    _do(url, f"CREATE ROLE {name} LOGIN PASSWORD 'p@ss/word'; GRANT SELECT ON refs2, objs2 TO {name}")
-    return url, f"postgresql://{name}:p%40ss%2Fword@{url.rpartition('@')[2]}"
+    return url, _role(url)
 
 
 def test_reading_rights_suffice_for_a_dry_run_and_no_purge_begins_without_the_right_to_delete(
@@ -320,6 +399,16 @@ def test_reading_rights_suffice_for_a_dry_run_and_no_purge_begins_without_the_ri
         plan.apply()
     _do(url, f"GRANT DELETE ON objs2 TO {readers_url[13:].partition(':')[0]}")
     assert 3 == plan.apply().total("purged").records
+
+
+def test_s21_postgresql_keeps_a_dry_run_from_writing_by_its_transactions_alone(written: Write) -> None:
+    store = PostgresqlStore(
+        InternalGcParameters(nessie_jdbc_url=written(_repository()[0])).connection(), read_only=True
+    )
+    with store:
+        with store._using("work") as connection, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("DELETE FROM objs2")
+        assert ("off",) == connection.execute("SHOW default_transaction_read_only").fetchone()
 
 
 def test_without_reading_rights_the_right_is_named(reader: tuple[str, str]) -> None:
@@ -370,6 +459,23 @@ def test_a_writer_between_its_two_statements_is_waited_for(written: Write) -> No
     assert dead in {row[1] for row in _rows(url)}
 
 
+def test_s09_a_reference_that_moves_during_the_wait_for_the_lock_is_seen_despite_the_role(written: Write) -> None:
+    records, dead = _repository()
+    url = written(records)
+    role_url = _role(url, "DELETE", "ALTER ROLE {} SET default_transaction_isolation = 'repeatable read'")
+    plan, outcome = InternalGc(nessie_jdbc_url=role_url).plan(), []
+    with psycopg.connect(url) as writer:
+        writer.execute("LOCK TABLE objs2 IN ROW EXCLUSIVE MODE")
+        purge = threading.Thread(target=lambda: outcome.append(plan.apply()))
+        purge.start()
+        purge.join(0.5)
+        writer.execute("INSERT INTO refs2 (repo, ref_name, pointer) VALUES ('', 'refs/heads/back', %s)", (dead,))
+        writer.commit()
+        purge.join()
+    assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(outcome[0], "referenced_again")
+    assert dead in {row[1] for row in _rows(url)}
+
+
 def test_a_table_that_is_never_free_is_told(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nessie_gc_internal.postgresql._LOCK_TIMEOUTS_SECONDS", (0.01, 0.02))
     url = written(_repository()[0])
@@ -407,6 +513,37 @@ def test_s09_what_a_moved_reference_reaches_by_then_stays(written: Write) -> Non
     report = _apply_meddled(url, f"UPDATE refs2 SET pointer = '\\x{dead.hex()}' WHERE ref_name = 'refs/heads/main'")
     assert {"commits": 1, "contents": 1, "unique ids": 1} == _counts(report, "referenced_again")
     assert {} == _counts(report, "purged")
+
+
+def test_references_that_move_without_a_pause_stop_the_purge(written: Write) -> None:
+    records, _ = _repository()
+    heads = [records.commit({f"m{number}": records.value(f"s3://m{number}")}) for number in range(9)]
+    url = written(records)
+
+    class Moving(PostgresqlStore):
+        @contextmanager
+        def deletion(self) -> Iterator[Deletion]:
+            with super().deletion() as deletion:
+                yield MovingDeletion(deletion)
+
+    class MovingDeletion(Deletion):
+        def __init__(self, inner: Deletion) -> None:
+            self._inner = inner
+
+        def pointers(self) -> Mapping[str, bytes]:
+            _do(url, f"UPDATE refs2 SET pointer = '\\x{heads.pop().hex()}' WHERE ref_name = 'refs/heads/main'")
+            return self._inner.pointers()
+
+        def delete(self, rows: Sequence[ObjectRow]) -> Deleted:
+            return self._inner.delete(rows)
+
+    rows, parameters = _rows(url), InternalGcParameters(nessie_jdbc_url=url)
+    with (
+        Moving(parameters.connection()) as store,
+        pytest.raises(ServiceUnavailableError, match="move without a pause; run again later"),
+    ):
+        clean_store(store, parameters, tell=lambda *_: None)
+    assert (5, rows) == (len(heads), _rows(url))
 
 
 def test_a_moved_reference_to_what_is_missing_stops_the_purge(written: Write) -> None:

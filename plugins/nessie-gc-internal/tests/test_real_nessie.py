@@ -20,6 +20,8 @@ from nessie_gc_internal.service import Tell
 from nessie_history import Nessie, random_history, table
 from nessie_repository import Repository
 
+from nessie_gc_core.testing.servers import PostgresServer, running
+
 pytestmark = pytest.mark.server
 _NORMAL, _INTERNAL = b"\x58\x01", b"\x58\x02"
 """The field of a commit that says whether it is one of Nessie's own."""
@@ -130,6 +132,52 @@ def test_a_reset_branch_keeps_where_it_pointed_within_the_grace_period(repositor
     assert 0 == _purged(repository.gc(referenced_grace="PT12H").plan().apply())
     nessie.reset(branch, head)
     assert 3 == len(nessie.entries(branch))
+
+
+def test_s08_a_branch_that_was_deleted_within_the_grace_period_stays_whole_however_old_it_is(
+    repository: Repository, nessie: Nessie
+) -> None:
+    branch = _branch_with_tables(nessie, 5)
+    head = nessie.delete(branch)
+    repository.sql("UPDATE objs2 SET obj_ref = obj_ref - 86400000000")
+    assert 0 == _purged(repository.gc(referenced_grace="PT12H").plan().apply())
+    nessie.create_at(branch, head)
+    assert 5 == len(nessie.entries(branch))
+    nessie.delete(branch)
+    assert 15 == _purged(repository.gc(referenced_grace="PT0S").plan().apply())
+
+
+def test_s08_a_server_that_answers_from_its_cache_finds_all_of_what_was_deleted_within_the_grace_period(
+    postgres: PostgresServer,
+) -> None:
+    cached = Repository(postgres, settings={})
+    with running(lambda: cached.server), closing(Nessie(cached.server.uri)) as nessie:
+        nessie.commit("main", {"first": table("first")})
+        head = _deleted_with_all_reads(nessie)
+        cached.sql("UPDATE objs2 SET obj_ref = obj_ref - 86400000000")
+        assert 0 == _purged(cached.gc(referenced_grace="PT12H").plan().apply())
+        nessie.create_at("back", head)
+        before = nessie.everything()
+        cached.server.stop()
+        cached.server.start()
+        with closing(Nessie(cached.server.uri)) as restarted:
+            assert before == restarted.everything()
+            restarted.commit("back", {"later": table("later")})
+
+
+def test_a_server_without_a_cache_refuses_a_hash_that_was_purged(repository: Repository, nessie: Nessie) -> None:
+    head = nessie.delete(_branch_with_tables(nessie, 2))
+    repository.gc().plan().apply()
+    with pytest.raises(AssertionError, match="NOT_FOUND"):
+        nessie.create_at("back", head)
+
+
+def _deleted_with_all_reads(nessie: Nessie) -> str:
+    """The head of a branch that was deleted after all of it was read."""
+    branch = _branch_with_tables(nessie, 3)
+    nessie.history(nessie.reference(branch))
+    nessie.entries(branch)
+    return nessie.delete(branch)
 
 
 def test_everything_answers_while_another_client_writes(repository: Repository, nessie: Nessie) -> None:

@@ -53,6 +53,12 @@ def test_a_dry_run_says_so() -> None:
     assert "nothing was deleted: this was a dry run" in _shown(_report(dry_run=True))
 
 
+def test_a_deletion_that_was_not_confirmed_is_shown() -> None:
+    report = _report()
+    report.tally("commits").uncertain.add(1)
+    assert "1 record gone or still there: the database did not confirm" in _shown(report)
+
+
 def test_contents_are_named_up_to_twenty() -> None:
     report = _report(dry_run=True)
     content = UnseenContent(content_id="id", content_type="ICEBERG_TABLE", metadata_location="s3://a\x1b[31m")

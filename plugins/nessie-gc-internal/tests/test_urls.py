@@ -11,7 +11,7 @@ from nessie_gc_core.errors import ConfigurationError
 
 def _read(url: str | None, user: str | None = None, password: str | None = None) -> dict[str, str]:
     found = connection_parameters(url, user=user, password=password, properties={})
-    defaults = {"connect_timeout": "15", "application_name": "nessie-gc internal-gc"}
+    defaults = {"connect_timeout": "15", "application_name": "nessie-gc internal-gc", "client_encoding": "utf8"}
     return {name: value for name, value in found.items() if defaults.get(name) != value}
 
 
@@ -30,6 +30,14 @@ HERE = {"host": "db", "port": "5433", "dbname": "nessie"}
         ("jdbc:postgresql://db:5433/nessie?ssl=false", {**HERE, "sslmode": "prefer"}),
         ("jdbc:postgresql://db:5433/nessie?currentSchema=n", {**HERE, "options": "-csearch_path=n"}),
         ("jdbc:postgresql://db:5433/nessie?ApplicationName=gc", {**HERE, "application_name": "gc"}),
+        ("jdbc:postgresql://db:5433/nessie?reWriteBatchedInserts=true&tcpKeepAlive=true", HERE),
+        ("jdbc:postgresql://db:5433/nessie?targetServerType=any", HERE),
+        (
+            "jdbc:postgresql://db:5433/nessie?targetServerType=primary",
+            {**HERE, "target_session_attrs": "primary"},
+        ),
+        ("jdbc:postgresql://db:5433/nessie?channelBinding=require", {**HERE, "channel_binding": "require"}),
+        ("postgresql://db:5433/nessie?client_encoding=latin1", HERE),
         ("jdbc:postgresql:nessie", {"host": "localhost", "dbname": "nessie"}),
     ],
 )
@@ -53,6 +61,11 @@ def test_user_and_password_of_their_own_come_before_those_in_the_url() -> None:
         ("s3cret/word:x", "that URL is not served"),
         ("postgresql://gc:se@cret/x?a@db/nessie", "can be read in two ways"),
         ("postgresql://db:secret/nessie", "names no host, port and database"),
+        ("jdbc:postgresql://db/nessie;password=secret", "names no host, port and database"),
+        ("jdbc:postgresql://db/nessie%3Bpassword%3Dsecret", "names no host, port and database"),
+        ("postgresql://db/nessie password=secret", "names no host, port and database"),
+        ("postgresql:host=db password=secret", "names no host, port and database"),
+        ("postgresql://db/nessie?socketFactory=secret", "knows no parameter 'socketFactory'"),
         ("postgresql://db/nessie?nosuch=secret", "knows no parameter 'nosuch'"),
     ],
 )
@@ -69,6 +82,25 @@ def test_a_url_is_shown_without_its_password() -> None:
 @pytest.mark.parametrize("text", ["failed: p@ss/w", "failed: p%40ss%2Fw", "failed: p%40ss/w"])
 def test_s28_a_password_is_taken_out_of_messages_in_every_form(text: str) -> None:
     assert "failed: ***" == redacted(text, {"password": "p@ss/w"})
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ('invalid sslmode value: "secret"', {"sslmode": "secret"}),
+        ("bad value for connect_timeout: 'secret'", {"connect_timeout": "secret"}),
+        ('cannot set parameter "secret"', {"options": "-c x=1 -csecret=2"}),
+        ("no such file: /secret/key", {"sslkey": "/secret/key"}),
+        ("cannot use the key: secret1", {"sslpassword": "secret"}),
+    ],
+)
+def test_s28_values_of_parameters_are_taken_out_of_messages(text: str, parameters: dict[str, str]) -> None:
+    assert "secret" not in redacted(text, parameters)
+
+
+def test_a_message_keeps_the_place() -> None:
+    message = 'connection to server at "db", port 5433 failed: database "nessie" does not exist'
+    assert message == redacted(message, {**HERE, "connect_timeout": "15", "sslmode": "prefer"})
 
 
 def test_s08_a_grace_period_below_its_floor_needs_a_word() -> None:

@@ -14,18 +14,23 @@ https://github.com/projectnessie/nessie/tree/main/versioned/storage/cleanup):
   period allows, or changes before the deletion, which names the stamp that it saw.
 - The exception is a client that points a reference at an old commit that nothing reached, or that merges from one: it
   writes no old record again. So the references are read again within every deletion, and heads that were not seen are
-  walked first (S9). Only that client's request itself, between its look at the commit and the move of the reference,
-  can still lose the race.
+  walked first (S9). That client's request itself can still lose the race, between its look at the commit and the move
+  of the reference.
+- That look may be long ago: a server answers from its cache for records that are purged, without an end, and with
+  ``reference-cache-ttl`` for references that another server deleted. It then makes a reference that points at nothing,
+  or merges what is no more. Nothing here can see that, so users are told never to name a commit that no reference
+  reaches after a purge, at least until all servers were restarted.
 
-A record that is too young keeps what it names, as long as it is too young. Nessie's tool does not: it would leave a
-branch that was deleted yesterday with its newest commits and without their parents. And where a reference pointed
-within the grace period stays as well.
+So that no client still knows, in good faith, what goes: where references pointed within the grace period stays, those
+that were deleted in it included. The commits of ``int/refs`` note each deletion, with the time and the commit; they are
+all read, for they are live. And a record that is too young keeps what it names, as long as it is too young. Nessie's
+tool does neither: it would leave a branch that was deleted yesterday with its newest commits and without their parents.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import closing
 
 from nessie_gc_core.errors import RepositoryError
@@ -62,8 +67,8 @@ class Mark:
         self._cutoff = cutoff
         self._tell = tell
         self._has_related = bool(RELATED & set(kinds))
-        self._in_creation: tuple[object, Roots] = (None, {})
-        self._welcome: Roots = {}
+        self._in_creation: tuple[bytes, Set[str], Roots] = (b"", frozenset(), {})
+        self._wanted: Roots = {}
         self.live: set[bytes] = set(SINGLETONS) | {NO_COMMIT}
         """What references reach."""
         self.kept: set[bytes] = set()
@@ -84,7 +89,7 @@ class Mark:
         """
         references = list(references)
         self._follow({each.pointer: f"the reference {each.name!r}" for each in references if not each.deleted})
-        self._follow({**self._past(references), **self._created(references)}, live=False)
+        self._follow({**self._past(references), **self._created(_pointers(references))}, live=False)
 
     def from_young(self) -> None:
         """Marks all that records reach which are too young to go."""
@@ -92,11 +97,13 @@ class Mark:
             while some := list(itertools.islice(young, YOUNG_AT_ONCE)):
                 self._follow({id_: "a young record" for id_ in some if not self.keeps(id_)}, live=False)
 
-    def unseen(self, references: Iterable[StoredReference]) -> list[StoredReference]:
-        """The references, where one of them points to what was not marked; else none."""
-        references = list(references)
-        pointers = itertools.chain((each.pointer for each in references), self._created(references))
-        return [] if all(map(self.keeps, pointers)) else references
+    def unseen(self, pointers: Mapping[str, bytes]) -> bool:
+        """Whether a reference points to what was not marked.
+
+        Args:
+            pointers: the commit of each reference, by the reference's name.
+        """
+        return bool({*pointers.values(), *self._created(pointers)} - self.live - self.kept)
 
     # ---- the walk -------------------------------------------------------------------------------------
     def _follow(self, roots: Roots, *, live: bool = True) -> None:
@@ -118,9 +125,9 @@ class Mark:
                 self._read(each, pending, live=live)
             self.records_read += len(found)
             self._tell(self.records_read)
-        if live and self._welcome:
-            welcome, self._welcome = self._welcome, {}
-            self._follow(welcome, live=False)
+        if live and self._wanted:
+            wanted, self._wanted = self._wanted, {}
+            self._follow(wanted, live=False)
 
     def _read(self, record: StoredObject, pending: Roots, *, live: bool) -> None:
         try:
@@ -131,7 +138,13 @@ class Mark:
             what = f"the record {record.id.hex()} of kind {record.kind!r}"
             raise RepositoryError(f"{what} is not understood, so nothing more is purged: {error}") from error
         self._add(pending, named.needed, record.id, live=live)
-        self._add(self._welcome if live else pending, named.welcome, record.id, live=False)
+        wanted: Roots = dict.fromkeys(named.welcome, record.id)
+        if named.dropped is not None and named.dropped.time > self._cutoff:
+            wanted[named.dropped.pointer] = f"the deleted reference {named.dropped.name!r}"
+        if live:
+            self._wanted.update(wanted)
+        else:
+            self._add(pending, wanted, record.id, live=False)
         if named.content is not None:
             if live:
                 self.contents.add(named.content.content_id)
@@ -160,14 +173,12 @@ class Mark:
                 found[each.extended_info] = name
         return found
 
-    def _created(self, references: Iterable[StoredReference]) -> Roots:
+    def _created(self, pointers: Mapping[str, bytes]) -> Roots:
         """The commits of references that are being created: their names are known, and they point nowhere yet."""
-        pointers = {each.name: each.pointer for each in references}
         head = pointers.get(_REFERENCE_NAMES)
         if head is None:
             raise RepositoryError(f"there is no reference {_REFERENCE_NAMES!r}, so the others are unknown")
-        asked = (head, frozenset(pointers))
-        if self._in_creation[0] != asked:
+        if self._in_creation[0] != head or self._in_creation[1] != pointers.keys():
             known = {name.encode("utf-8", "surrogateescape") for name in pointers}
             ids = [value for key, value in self._keys_at(head).items() if value is not None and key not in known]
             try:
@@ -175,8 +186,8 @@ class Mark:
             except FormatError as error:
                 raise RepositoryError(f"a reference that is being created is not understood: {error}") from error
             roots: Roots = {each.initial_pointer: f"the new reference {each.name!r}" for each in created}
-            self._in_creation = (asked, roots)
-        return self._in_creation[1]
+            self._in_creation = (head, frozenset(pointers), roots)
+        return self._in_creation[2]
 
     def _keys_at(self, commit_id: bytes) -> Mapping[bytes, bytes | None]:
         """The keys that are there at a commit."""
@@ -198,6 +209,10 @@ class Mark:
                 yield from self._store.fetch(index_segments(record.data))
             else:
                 yield record
+
+
+def _pointers(references: Iterable[StoredReference]) -> Mapping[str, bytes]:
+    return {each.name: each.pointer for each in references}
 
 
 def _missing(batch: Mapping[bytes, bytes | str], found: Iterable[StoredObject]) -> RepositoryError:

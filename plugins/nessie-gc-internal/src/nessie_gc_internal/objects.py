@@ -26,12 +26,28 @@ _COMMIT = {
     10: NUMBER,
     11: NUMBER,
 }
-_TAIL, _SECONDARY_PARENTS, _REFERENCE_INDEX, _STRIPES, _INCREMENTAL_INDEX, _INCOMPLETE = 3, 4, 7, 8, 9, 10
+_CREATED, _TAIL, _SECONDARY_PARENTS, _HEADERS, _REFERENCE_INDEX, _STRIPES = 1, 3, 4, 5, 7, 8
+_INCREMENTAL_INDEX, _INCOMPLETE, _TYPE = 9, 10, 11
+_INTERNAL = 2
+"""The type of commits of Nessie's own references."""
+_HEADER = {1: BYTES, 2: BYTES}
 _STRIPE = {1: BYTES, 2: BYTES, 3: BYTES}
 _REFERENCE = {1: BYTES, 2: BYTES, 3: NUMBER, 4: BYTES}
 _VALUE = {1: BYTES, 2: NUMBER, 3: BYTES}
 _STRING = {1: BYTES, 2: NUMBER, 3: BYTES, 4: BYTES, 54: BYTES}
 _PREVIOUS = {1: BYTES, 2: NUMBER}
+_END_OF_TIME = 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedReference:
+    """A reference that was deleted."""
+
+    name: str
+    pointer: bytes
+    """The commit to which it pointed."""
+    time: int
+    """When it was deleted, in microseconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +60,8 @@ class Named:
     """Ids of records that are kept where they exist."""
     content: StoredContent | None = None
     """The content that it is a state of."""
+    dropped: DroppedReference | None = None
+    """The reference whose deletion it notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +174,27 @@ def _of_commit(data: bytes) -> Named:
     pointer = commit.one(_REFERENCE_INDEX)
     parents = (*commit.all(_TAIL), *commit.all(_SECONDARY_PARENTS))
     indexes = (*([pointer] if pointer is not None else []), *_segments(commit.all(_STRIPES)))
-    return Named(needed=(*parents, *indexes, *value_ids(commit.one(_INCREMENTAL_INDEX) or b"")))
+    return Named(
+        needed=(*parents, *indexes, *value_ids(commit.one(_INCREMENTAL_INDEX) or b"")),
+        dropped=_dropped(commit) if commit.number(_TYPE) == _INTERNAL else None,
+    )
+
+
+def _dropped(commit: Message) -> DroppedReference | None:
+    """The reference whose deletion an internal commit notes in its headers, as Nessie's ``ReferenceLogicImpl`` does.
+
+    The time is the later one of those of the headers and of the commit; where the headers have none, it is now.
+    """
+    entries = [Message(entry, _HEADER, "a header") for entry in commit.all(_HEADERS)]
+    headers = {entry.text(1) or "": entry.text(2) or "" for entry in entries}
+    if headers.get("operation") != "delete":
+        return None
+    name = headers.get("name", "")
+    try:
+        pointer, millis = bytes.fromhex(headers["head"]), int(headers.get("timestamp.millis", _END_OF_TIME))
+    except (KeyError, ValueError):
+        raise FormatError(f"it notes the deletion of the reference {name!r} in a form that is not known") from None
+    return DroppedReference(name=name, pointer=pointer, time=max(millis * 1000, commit.number(_CREATED)))
 
 
 def _of_reference(data: bytes) -> Named:

@@ -40,7 +40,8 @@ class InternalGcParameters(ConnectorOptions):
         timedelta(days=1),
         section=_RECORDS,
         minimum=0,
-        help="Keep unreferenced records that Nessie wrote, or wrote again, within this time.",
+        help="Keep unreferenced records that Nessie wrote, or whose reference it deleted, within this time; longer "
+        "than any server's reference-cache-ttl and the error of its clock.",
     )
     no_age_floor: bool = option(
         False, section=_RECORDS, help="Allow a grace period below one hour; only if nobody writes to Nessie."

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from psycopg import Connection, errors
+from psycopg import Connection, IsolationLevel, errors
 
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_internal.objects import previous_pointers
@@ -31,6 +31,7 @@ Writers wait behind us as long, so none is longer. After a second, PostgreSQL en
 """
 _NOW = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
 _REFERENCES = f"SELECT ref_name, pointer, deleted, ext_info, prev_ptr FROM {REFERENCES} WHERE repo = %s"
+_POINTERS = f"SELECT ref_name, pointer FROM {REFERENCES} WHERE repo = %s"
 _COUNTS = f"SELECT obj_type, count(*) FROM {OBJECTS} WHERE repo = %s GROUP BY obj_type"
 _FETCH = f"SELECT obj_id, obj_type, obj_value FROM {OBJECTS} WHERE repo = %s AND obj_id = ANY(%s)"
 _WRITTEN_AFTER = f"SELECT obj_id FROM {OBJECTS} WHERE repo = %s AND obj_ref > %s"
@@ -119,7 +120,7 @@ class PostgresqlStore(ObjectStore):
         row that is gone changes nothing. The lock waits until no such transaction is under way, and keeps new ones
         waiting for the milliseconds that the deletion takes; readers go on.
         """
-        with self._using("work") as connection, connection.transaction():
+        with self._using("work") as connection:
             _lock(connection)
             yield _PostgresqlDeletion(connection, self._repository_id)
 
@@ -132,7 +133,6 @@ class PostgresqlStore(ObjectStore):
         """The rows of a query, some at a time, by a cursor of the server."""
         with (
             self._using("scan") as connection,
-            connection.transaction(),
             connection.cursor("nessie_gc_internal", binary=True) as cursor,
         ):
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # deletions come between rows
@@ -142,15 +142,27 @@ class PostgresqlStore(ObjectStore):
 
     @contextmanager
     def _using(self, name: str) -> Iterator[Connection[Any]]:
-        """A connection of its own for each name; one that broke is opened again by the next use."""
+        """A transaction on a connection of its own for each name; one that broke is opened again by the next use."""
         try:
             if name not in self._open or self._open[name].closed:
-                self._open[name] = psycopg.connect(**self._parameters, autocommit=True)  # type: ignore[arg-type]
-                if self._read_only:
-                    self._open[name].execute("SET default_transaction_read_only = on")
-            yield self._open[name]
+                self._open[name] = self._connect()
+            with self._open[name].transaction():
+                yield self._open[name]
         except psycopg.Error as error:
             raise database_error(error, self._parameters) from error
+
+    def _connect(self) -> Connection[Any]:
+        """A connection whose every transaction says how it is isolated and whether it writes.
+
+        What a role, a database or a pooler has as its default does not count, and nothing is set for the session. Each
+        statement of a transaction has to see what was committed before it: references are read after the wait for the
+        lock.
+        """
+        parameters: Any = self._parameters
+        connection: Connection[Any] = psycopg.connect(**parameters, autocommit=True, prepare_threshold=None)
+        connection.isolation_level = IsolationLevel.READ_COMMITTED
+        connection.read_only = self._read_only
+        return connection
 
 
 class _PostgresqlDeletion(Deletion):
@@ -158,9 +170,9 @@ class _PostgresqlDeletion(Deletion):
         self._connection = connection
         self._repository_id = repository_id
 
-    def references(self) -> list[StoredReference]:
-        """All references as they are now."""
-        return _references(self._connection, self._repository_id)
+    def pointers(self) -> Mapping[str, bytes]:
+        """The commit to which each reference points now, by the reference's name."""
+        return dict(self._connection.execute(_POINTERS, (self._repository_id,), binary=True).fetchall())
 
     def delete(self, rows: Sequence[ObjectRow]) -> Deleted:
         """Deletes each record that is still exactly what its row says, its stamp included."""

@@ -21,7 +21,8 @@ def database_error(error: psycopg.Error, parameters: Parameters) -> NessieGcErro
         return AccessDeniedError(f"{place} refuses: {reason}; grant SELECT on refs2 and objs2, and DELETE on objs2")
     if isinstance(error, errors.LockNotAvailable):
         return ServiceUnavailableError(
-            f"{place}: the table objs2 is in use without a pause, such as by a vacuum or a backup; run again later"
+            f"{place}: the table objs2 is in use without a pause, such as by a vacuum, the making of an index or "
+            "a transaction that stays open; run again later"
         )
     if isinstance(error, errors.QueryCanceled):
         return ServiceUnavailableError(f"{place} ended a statement: {reason}; raise its statement_timeout")

@@ -7,15 +7,18 @@ from collections.abc import Callable, Generator, Sequence, Set
 from contextlib import closing
 from dataclasses import dataclass
 
+from nessie_gc_core.errors import ServiceUnavailableError
 from nessie_gc_internal.kinds import CONTENT_ID_SPACE, NAMES, UNIQUE_ID, VALUE, kind_name
 from nessie_gc_internal.mark import Mark
 from nessie_gc_internal.objects import unique_id_space
 from nessie_gc_internal.report import InternalGcReport
-from nessie_gc_internal.store import Deleted, ObjectRow, ObjectStore
+from nessie_gc_internal.store import Deleted, Deletion, ObjectRow, ObjectStore
 from nessie_gc_internal.unseen import UnseenContents
 from nessie_gc_internal.wire import FormatError
 
 VALUES_AT_ONCE = 1000
+LOOKS_UNDER_THE_LOCK = 3
+"""So often references are read under one lock; each time that one moved, what it reaches is walked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,8 @@ class Purge:
         self._report = report
         self._unseen = unseen
         self._values: list[ObjectRow] = []
+        self.sent = False
+        """Whether any deletion was sent to the database."""
         self.found: set[bytes] = set()
         """In a dry run, the ids that would be deleted."""
 
@@ -115,7 +120,15 @@ class Purge:
             self.found.update(row.id for row in rows)
             return
         begun = time.monotonic()
-        self._count(rows, self._delete(rows))
+        outcome: list[Deleted] = []
+        try:
+            self._delete(rows, outcome)
+        except BaseException:
+            for row in rows:
+                if outcome and row.id in outcome[-1].deleted:
+                    self._report.tally(kind_name(row.kind)).uncertain.add(row.size)
+            raise
+        self._count(rows, outcome[-1])
         if self._settings.rate is not None:
             time.sleep(max(0.0, len(rows) / self._settings.rate - (time.monotonic() - begun)))
 
@@ -147,20 +160,38 @@ class Purge:
                 self._report.tally(kind_name(row.kind)).not_planned.add(row.size)
         return [row for row in rows if row.id in only]
 
-    def _delete(self, rows: Sequence[ObjectRow]) -> Deleted:
+    def _delete(self, rows: Sequence[ObjectRow], outcome: list[Deleted]) -> None:
         """Deletes what is not reached from references as they are now (S9).
 
-        References that moved are walked without the lock first, for that may take long, and under it the second time,
-        so that a busy writer cannot put the deletion off for ever.
+        References that moved are walked without the lock first, for that may take long, and under it afterwards, for
+        few writers can still move one by then. Those who do are not waited for without an end.
+
+        Args:
+            rows: what to delete.
+            outcome: gets what became of them, which holds if this ends without an error: nobody knows before whether
+                the transaction was committed.
+
+        Raises:
+            ServiceUnavailableError: references move again and again.
         """
         with self._store.deletion() as deletion:
-            if not (moved := self._mark.unseen(deletion.references())):
-                return deletion.delete(rows)
-        self._mark.from_references(moved)
+            if not self._mark.unseen(deletion.pointers()):
+                self._send(deletion, rows, outcome)
+                return
+        self._mark.from_references(self._store.references())
         with self._store.deletion() as deletion:
-            while moved := self._mark.unseen(deletion.references()):
-                self._mark.from_references(moved)
-            return deletion.delete([row for row in rows if not self._mark.keeps(row.id)])
+            for _ in range(LOOKS_UNDER_THE_LOCK):
+                if not self._mark.unseen(deletion.pointers()):
+                    self._send(deletion, [row for row in rows if not self._mark.keeps(row.id)], outcome)
+                    return
+                self._mark.from_references(self._store.references())
+        raise ServiceUnavailableError(
+            f"the references of Nessie's database {self._store.address} move without a pause; run again later"
+        )
+
+    def _send(self, deletion: Deletion, rows: Sequence[ObjectRow], outcome: list[Deleted]) -> None:
+        self.sent = True
+        outcome.append(deletion.delete(rows))
 
     def _count(self, rows: Sequence[ObjectRow], outcome: Deleted) -> None:
         for row in rows:

@@ -47,7 +47,8 @@ class KindTally:
     live: RecordTally = field(default_factory=RecordTally)
     """Those that references reach."""
     too_young: RecordTally = field(default_factory=RecordTally)
-    """Those that nothing reaches but that are younger than the grace period, or named by such a one."""
+    """Those that nothing reaches, but that are younger than the grace period, named by such a one, or reached by a
+    reference within it."""
     unstamped: RecordTally = field(default_factory=RecordTally)
     """Those that nothing reaches and whose age nobody knows; they stay, unless `purge_unstamped` says otherwise."""
     unknown: RecordTally = field(default_factory=RecordTally)
@@ -62,6 +63,8 @@ class KindTally:
     """Those of them that stay, for they were written or reached again while this ran."""
     already_gone: RecordTally = field(default_factory=RecordTally)
     """Those of them that somebody else had deleted."""
+    uncertain: RecordTally = field(default_factory=RecordTally)
+    """Those of them whose deletion the database did not confirm, so that they are gone or still there."""
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """As JSON shows it."""
@@ -207,6 +210,7 @@ _REMARKS = {
     "not_planned": "kept: unreferenced only since the plan was made",
     "referenced_again": "kept: written or reached again while this ran",
     "already_gone": "already deleted by somebody else",
+    "uncertain": "gone or still there: the database did not confirm the deletion; run again",
 }
 
 

@@ -119,11 +119,11 @@ def clean_store(
 
 
 def _run(purge: Purge, report: InternalGcReport, tell: Callable[[int], None]) -> None:
-    """Purges; where that ends early after something was deleted, the report says so."""
+    """Purges; where that ends early after a deletion was sent, the report says so."""
     try:
         purge.run(tell=tell)
     except NessieGcError as error:
-        if not report.total("purged").records:
+        if not purge.sent:
             raise
         report.failed = str(error)
 

@@ -65,8 +65,8 @@ class Deletion(ABC):
     """A short transaction during which nobody else writes records."""
 
     @abstractmethod
-    def references(self) -> list[StoredReference]:
-        """All references as they are now."""
+    def pointers(self) -> Mapping[str, bytes]:
+        """The commit to which each reference points now, by the reference's name."""
 
     @abstractmethod
     def delete(self, rows: Sequence[ObjectRow]) -> Deleted:

@@ -15,9 +15,34 @@ from nessie_gc_core.model.urls import TWO_READINGS, split_credentials
 _EXAMPLE = "jdbc:postgresql://HOST:PORT/DATABASE"
 _POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg", "postgresql+psycopg2")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9+]{0,30}")
-_JDBC_NAMES = {"ApplicationName": "application_name", "connectTimeout": "connect_timeout", "loginTimeout": ""}
-"""Parameters of the JDBC driver by the names that they have here; the last has none."""
+_JDBC_NAMES = {
+    "ApplicationName": "application_name",
+    "channelBinding": "channel_binding",
+    "connectTimeout": "connect_timeout",
+    "gssEncMode": "gssencmode",
+    "sslNegotiation": "sslnegotiation",
+}
+"""Parameters of the JDBC driver by the names that they have here."""
+_JDBC_ONLY_NAMES = """
+    adaptiveFetch adaptiveFetchMaximum adaptiveFetchMinimum assumeMinServerVersion autosave binaryTransfer
+    binaryTransferDisable binaryTransferEnable cancelSignalTimeout cleanupSavepoints databaseMetadataCacheFields
+    databaseMetadataCacheFieldsMiB defaultRowFetchSize disableColumnSanitiser escapeSyntaxCallMode
+    hideUnprivilegedObjects hostRecheckSeconds loadBalanceHosts logServerErrorDetail logUnclosedConnections loggerFile
+    loggerLevel loginTimeout maxResultBuffer maxSendBufferSize preferQueryMode prepareThreshold
+    preparedStatementCacheQueries preparedStatementCacheSizeMiB quoteReturningIdentifiers reWriteBatchedInserts
+    receiveBufferSize sendBufferSize socketTimeout stringtype targetServerType tcpKeepAlive tcpNoDelay unknownLength
+    xmlFactoryFactory
+"""
+_JDBC_ONLY = frozenset(_JDBC_ONLY_NAMES.split())
+"""Parameters of the JDBC driver that say nothing about which database it is, or who may see what is sent."""
 CONNECT_TIMEOUT_SECONDS = 15
+_DEFAULTS = {"connect_timeout": str(CONNECT_TIMEOUT_SECONDS), "application_name": "nessie-gc internal-gc"}
+_FORCED = {"client_encoding": "utf8"}
+"""What holds whatever somebody gives; a database of the encoding SQL_ASCII would answer with bytes."""
+_SHOWN = frozenset(("host", "hostaddr", "port", "dbname", "user", *_FORCED))
+"""Parameters whose values messages may show."""
+_SEPARATORS = re.compile(r"[\s=;,&]+-*c?|^-+c?")
+_NOT_IN_PLACES = re.compile(r"[\s;=]")
 
 Parameters = dict[str, str]
 """Parameters of a connection by the names of libpq."""
@@ -47,8 +72,7 @@ def connection_parameters(
         found["user"] = user
     if password is not None:
         found["password"] = password
-    defaults = {"connect_timeout": str(CONNECT_TIMEOUT_SECONDS), "application_name": "nessie-gc internal-gc"}
-    return _checked({**defaults, **found})
+    return _checked({**_DEFAULTS, **found, **_FORCED})
 
 
 def shown(parameters: Parameters) -> str:
@@ -59,11 +83,15 @@ def shown(parameters: Parameters) -> str:
 
 
 def redacted(message: str, parameters: Parameters) -> str:
-    """A message without the password, as it is and as it stands in a URL."""
-    password = parameters.get("password") or ""
-    forms = {password, quote(password), quote(password, safe=""), quote_plus(password)} - {""}
+    """A message without passwords, as they are and as they stand in a URL, and without values of other parameters."""
+    passwords = [value for name, value in parameters.items() if "password" in name and value]
+    forms = {form for each in passwords for form in (each, quote(each), quote(each, safe=""), quote_plus(each))}
     for form in sorted(forms, key=len, reverse=True):
         message = message.replace(form, "***")
+    values = [value for name, value in parameters.items() if name not in _SHOWN and _DEFAULTS.get(name) != value]
+    pieces = {piece for value in values for piece in (value, *_SEPARATORS.split(value))} - {""}
+    for piece in sorted(pieces, key=len, reverse=True):
+        message = re.sub(rf"(?<!\w){re.escape(piece)}(?!\w)", "***", message)
     return message
 
 
@@ -80,7 +108,8 @@ def _from_url(url: str) -> Parameters:
         found = {name: str(value) for name, value in conninfo_to_dict(f"{prefix}{place}").items()}
     except ProgrammingError:
         found = {"port": "none"}
-    if not re.fullmatch(r"[\d,]*", found.get("port", "")):
+    odd = any(_NOT_IN_PLACES.search(found.get(name, "")) for name in ("host", "dbname"))
+    if odd or not re.fullmatch(r"[\d,]*", found.get("port", "")):
         raise ConfigurationError(f"`nessie_jdbc_url` names no host, port and database; give {_EXAMPLE}") from None
     name, colon, password = (user_info or "").partition(":")
     credentials = {"user": unquote(name), "password": unquote(password) if colon else ""}
@@ -90,8 +119,10 @@ def _from_url(url: str) -> Parameters:
             found["options"] = f"-csearch_path={value}"
         elif name == "ssl":
             found.setdefault("sslmode", "verify-full" if value.lower() in ("", "true") else "prefer")
-        elif key := _JDBC_NAMES.get(name, name):
-            found[key] = value
+        elif name not in _JDBC_ONLY:
+            found[_JDBC_NAMES.get(name, name)] = value
+        elif name == "targetServerType" and value in ("primary", "master"):
+            found["target_session_attrs"] = "primary"
     return found
 
 
