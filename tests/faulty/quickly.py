@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from hypothesis import Phase, settings
 
-settings.register_profile("quickly", phases=(Phase.explicit, Phase.generate), report_multiple_bugs=False)
+_PHASES = (Phase.explicit, Phase.generate)
+settings.register_profile("quickly", phases=_PHASES, report_multiple_bugs=False, derandomize=True)
 settings.load_profile("quickly")

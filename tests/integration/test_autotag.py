@@ -76,6 +76,13 @@ class TaggedBranch:
         return {name: commit for name, commit in found.items() if name.startswith(f"date/{self.name}/")}
 
 
+@pytest.fixture(scope="module")
+def nessie() -> Iterator[NessieServer]:
+    """A server of its own: nobody can read the tables whose states are tagged."""
+    with running(NessieServer) as server:
+        yield server
+
+
 @pytest.fixture
 def branch(nessie: NessieServer) -> Iterator[TaggedBranch]:
     branch = TaggedBranch(nessie)
@@ -122,13 +129,13 @@ def test_the_command_tags_and_says_what_it_did(
     nessie: NessieServer, branch: TaggedBranch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_home(tmp_path, monkeypatch)
-    policy = ("--branch", branch.name, "--tag-policy", "PT1M=1;delay=PT1H")
 
-    def run(*options: str) -> Result:
-        return CliRunner().invoke(cli, ["autotag", "--uri", nessie.uri, *policy, *options])
+    def run(*options: str, policy: str = "yearly=1") -> Result:
+        given = ("--branch", branch.name, "--tag-policy", policy)
+        return CliRunner().invoke(cli, ["autotag", "--uri", nessie.uri, *given, *options])
 
     ahead = (datetime.now(UTC) + 2 * HOUR).isoformat()
-    dry = json.loads(run("--json", "--dry-run", "--at", ahead).stdout)
+    dry = json.loads(run("--json", "--dry-run", "--at", ahead, policy="hourly=1").stdout)
     assert (["made"], [branch.head]) == tuple([tag[key] for tag in dry["tags"]] for key in ("outcome", "target"))
     assert {} == branch.tags
     refused = run("--at", ahead)

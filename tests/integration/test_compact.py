@@ -32,6 +32,13 @@ NOW = {"skip_newer_than": "PT0S", "max_small_files": 1.5}
 Planner = Callable[..., ServicePlan[CompactionReport]]
 
 
+@pytest.fixture(scope="module")
+def nessie() -> Iterator[NessieServer]:
+    """A server of its own: other tests read every table of theirs."""
+    with running(NessieServer) as server:
+        yield server
+
+
 @pytest.fixture
 def collector(spark: SparkSession) -> Collector:
     return Collector(spark=spark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
@@ -26,13 +26,20 @@ from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.manifests import ManifestContent
 from nessie_gc_core.model.tables import TableName
 from nessie_gc_core.services.manifests.report import Reorganized, ReorganizedTable
-from nessie_gc_core.testing.servers import NessieServer
+from nessie_gc_core.testing.servers import NessieServer, running
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Planner = Callable[..., ServicePlan[ManifestsReport]]
 pytestmark = [pytest.mark.spark, pytest.mark.server]
+
+
+@pytest.fixture(scope="module")
+def nessie() -> Iterator[NessieServer]:
+    """A server of its own: other tests read every table of theirs."""
+    with running(NessieServer) as server:
+        yield server
 
 
 @pytest.fixture

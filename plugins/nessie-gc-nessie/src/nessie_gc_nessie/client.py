@@ -21,7 +21,7 @@ from nessie_gc_core.errors import (
     ServiceUnavailableError,
 )
 from nessie_gc_nessie.authentication import Authentication
-from nessie_gc_nessie.transport import Transport
+from nessie_gc_nessie.transport import Transport, json_of
 
 Answer = Mapping[str, Any]
 """A JSON object; what is in it is checked where it is read."""
@@ -53,7 +53,7 @@ class NessieClient:
             AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not
                 serve, makes no sense, or is no Nessie server.
         """
-        answer = _json(self._answer(path, params or {}))
+        answer = json_of(self._answer(path, params or {}))
         if not isinstance(answer, dict):
             raise RepositoryError(
                 f"{self._server} answered GET {path} with something else than a JSON object; "
@@ -130,7 +130,7 @@ class NessieClient:
         if response.status_code == 403:
             raise AccessDeniedError(f"{self._server} does not let this account make {what} ({said}); grant it {rights}")
         is_empty = body is None and response.status_code == 204
-        is_said = is_empty or (response.status_code == 200 and isinstance(_json(response), dict))
+        is_said = is_empty or (response.status_code == 200 and isinstance(json_of(response), dict))
         if response.status_code >= 500 or (200 <= response.status_code < 300 and not is_said):
             raise CommitUnknownError(f"{self._server} does not say whether {what} was made ({said})")
         if not is_said:
@@ -262,22 +262,15 @@ def normalized(uri: str) -> str:
     return urlunsplit((parts.scheme, authority, parts.path.rstrip("/"), "", ""))
 
 
-def _json(response: requests.Response) -> object:
-    try:
-        return response.json()
-    except requests.JSONDecodeError:
-        return None
-
-
 def _error_code(response: requests.Response) -> str | None:
-    answer = _json(response)
+    answer = json_of(response)
     code = answer.get("errorCode") if isinstance(answer, dict) else None
     return code if isinstance(code, str) else None
 
 
 def _server_message(response: requests.Response) -> str:
     """What the server says about an error, on one line and not too long."""
-    answer = _json(response)
+    answer = json_of(response)
     message = answer.get("message") if isinstance(answer, dict) else None
     if not isinstance(message, str) or not message.strip():
         return ""

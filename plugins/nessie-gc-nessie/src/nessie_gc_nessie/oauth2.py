@@ -32,7 +32,7 @@ import requests
 from nessie_gc_core.errors import AccessDeniedError, RepositoryError, ServiceUnavailableError
 from nessie_gc_nessie.authentication import Authentication, basic_header, required
 from nessie_gc_nessie.options import NessieOptions
-from nessie_gc_nessie.transport import Transport
+from nessie_gc_nessie.transport import Transport, json_of
 
 DEFAULT_LIFETIME_SECONDS = 60.0
 """Where the server does not say how long a token lives (as Nessie's Java client takes it)."""
@@ -118,12 +118,15 @@ class OAuth2ClientCredentials(Authentication):
             f"the token endpoint {self._endpoint} answered without a usable access token; "
             "check the option oauth2_token_endpoint"
         )
-        try:
-            answer = response.json()
-        except requests.JSONDecodeError:
-            raise nonsense from None
+        answer = json_of(response)
         value = answer.get("access_token") if isinstance(answer, dict) else None
-        if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value:
+        if (
+            not isinstance(answer, dict)
+            or not isinstance(value, str)
+            or not value.isascii()
+            or not value.isprintable()
+            or not value
+        ):
             raise nonsense
         try:
             lifetime = float(answer.get("expires_in", DEFAULT_LIFETIME_SECONDS))
@@ -134,9 +137,6 @@ class OAuth2ClientCredentials(Authentication):
 
 def _error_code(response: requests.Response) -> str:
     """OAuth2's own error code; never the description, which may repeat what was sent."""
-    try:
-        answer = response.json()
-    except requests.JSONDecodeError:
-        return ""
+    answer = json_of(response)
     code = answer.get("error") if isinstance(answer, dict) else None
     return f", {code}" if isinstance(code, str) and code.replace("_", "").isalnum() and len(code) < 60 else ""

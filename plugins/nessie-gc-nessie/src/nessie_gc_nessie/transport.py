@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import time
 from collections import deque
@@ -193,6 +194,17 @@ class _Authorization(AuthBase):
         if self._value is not None:
             request.headers["Authorization"] = self._value
         return request
+
+
+def json_of(response: requests.Response) -> object:
+    """The JSON of an answer; ``None`` where it is none.
+
+    By the standard library's parser: requests takes another one where that is installed.
+    """
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        return None
 
 
 def _pause_seconds(retry: Retry, response: requests.Response | None) -> float:
