@@ -84,7 +84,7 @@ class Maintenance(ABC):
             rewrite: how.
 
         Returns:
-            What was committed, in one commit or several.
+            What was committed, in one commit or several; and what failed upon a commit that was made.
 
         Raises:
             CommitConflictError: the table is in another state, or others took the files; nothing was committed.
