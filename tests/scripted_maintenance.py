@@ -22,7 +22,7 @@ class ScriptedMaintenance(Maintenance):
         self.more: tuple[TableName, ...] = ()
         self.commits: list[Mapping[int, Set[str]]] = []
         self.placed: Mapping[str, int] | None = None
-        self.answer: Callable[[CurrentTable], CurrentTable] = lambda table: table
+        self.answer: Callable[[CurrentTable], CurrentTable | None] = lambda table: table
         self.rewritten: list[PartitionSet] = []
         self.files: Callable[[CurrentTable], RewrittenFiles] = lambda table: RewrittenFiles(after=table)
 
@@ -52,7 +52,7 @@ class ScriptedMaintenance(Maintenance):
         target_bytes: int,
         summary: Mapping[str, str],
         placed: Mapping[str, int] | None = None,
-    ) -> CurrentTable:
+    ) -> CurrentTable | None:
         self.commits.append(manifests)
         self.placed = placed
         return self.answer(table)

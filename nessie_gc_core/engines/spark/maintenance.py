@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ from nessie_gc_core.tables import Maintenance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
 
 _GONE = (
     "org.apache.spark.sql.catalyst.analysis.NoSuchTableException",
@@ -127,7 +130,7 @@ class SparkMaintenance(Maintenance):
         target_bytes: int,
         summary: Mapping[str, str],
         placed: Mapping[str, int] | None = None,
-    ) -> CurrentTable:
+    ) -> CurrentTable | None:
         """One transaction, in which the target size stands in the table's properties for as long as Iceberg writes."""
         with Refusals(f"rewrite manifests of {self._named(table.name)}"):
             loaded = self._load_as(table)
@@ -145,9 +148,12 @@ class SparkMaintenance(Maintenance):
                 (update.remove(MANIFEST_TARGET_SIZE) if own is None else update.set(MANIFEST_TARGET_SIZE, own)).commit()
                 self._check_property(table.name, own)
         self._commit(table.name, transaction)
-        with Refusals(f"read {self._named(table.name)}"):
+        try:
             loaded.refresh()
             return _current(table.name, loaded)
+        except Exception as error:  # noqa: BLE001 - the commit is made whatever can be read of it
+            log.warning("%s: what was committed cannot be read: %s", self._named(table.name), one_line_of(error))
+            return None
 
     def rewrite_files(self, table: CurrentTable, partitions: PartitionSet, rewrite: FileRewrite) -> RewrittenFiles:
         """One commit for data files and up to two for delete files; what snapshots say counts, whatever Spark says."""

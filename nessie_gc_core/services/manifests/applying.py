@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, NessieGcError
+from nessie_gc_core.errors import CommitConflictError, CommitUnknownError
 from nessie_gc_core.model.tables import CurrentTable
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, figures_of, with_verdict
@@ -48,7 +48,7 @@ class ManifestRewriter:
             except Exception as error:  # noqa: BLE001 - whatever it is, it is about this table alone (S18)
                 return _failed(wanted, Reorganized.REFUSED, error)
 
-    def _commit(self, planned: PlannedTable, current: CurrentTable) -> CurrentTable:
+    def _commit(self, planned: PlannedTable, current: CurrentTable) -> CurrentTable | None:
         target = planned.report.target_bytes
         assert target is not None  # it is known of every table that was planned
         effort = self.look.parameters.effort.value
@@ -74,11 +74,13 @@ class ManifestRewriter:
         report = replace(found.report, groups=tuple(map(figures_of, groups)))
         return replace(found, report=with_verdict(report, groups), groups=groups)
 
-    def _done(self, planned: PlannedTable, after: CurrentTable) -> ReorganizedTable:
+    def _done(self, planned: PlannedTable, after: CurrentTable | None) -> ReorganizedTable:
+        if after is None:
+            return planned.report
         report = replace(planned.report, snapshot_id=after.snapshot_id)
         try:
             manifests = self.look.manifests(after)
-        except NessieGcError as error:  # the commit is made whatever can be read of it
+        except Exception as error:  # noqa: BLE001 - the commit is made whatever can be read of it
             log.warning("%s: what was committed cannot be read: %s", report.table, error)
             return report
         return replace(

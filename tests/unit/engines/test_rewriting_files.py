@@ -210,6 +210,22 @@ def test_deletes_that_cannot_apply_to_files_of_other_specs_may_be_taken_out(
     assert None is why_dangling_stay(deletes=deletes, data=data, partitioned={0: False, 1: True})
 
 
+# ---- manifests ----------------------------------------------------------------------------------------
+def test_s19_a_commit_after_which_the_table_cannot_be_read_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> None:
+        raise RaisedError("org.apache.iceberg.exceptions.NoSuchTableException")
+
+    committed: list[str] = []
+    transaction = SimpleNamespace(commitTransaction=lambda: committed.append("it"))
+    table = SimpleNamespace(
+        newTransaction=lambda: transaction, properties=lambda: {"commit.manifest.target-size-bytes": "9"}, refresh=gone
+    )
+    monkeypatch.setattr(SparkMaintenance, "_load_as", lambda self, state: table)
+    spark: Any = object.__new__(SparkMaintenance)
+    spark._shown = "c"
+    assert (None, ["it"]) == (spark.rewrite_manifests(TABLE, {}, target_bytes=9, summary={}), committed)
+
+
 # ---- refusals -----------------------------------------------------------------------------------------
 def test_what_does_not_fit_a_table_is_refused_and_no_conflict() -> None:
     with pytest.raises(TableError, match="cannot sort it"), Refusals("sort it", conflicts=()):

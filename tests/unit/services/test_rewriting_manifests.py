@@ -188,6 +188,24 @@ def test_s19_what_fails_is_tried_once_and_fails_the_report(
         report.raise_for_status()
 
 
+def test_a_commit_whose_state_cannot_be_read_is_done_once(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
+    maintenance.answer = lambda table: None
+    done = applied(lake, maintenance, planned(lake, maintenance))
+    assert (Reorganized.REWRITTEN, None, None) == (done.outcome, done.snapshot_id, done.manifests_after)
+    assert 1 == len(maintenance.commits)
+
+
+def test_a_reader_that_breaks_after_a_commit_leaves_it_done(
+    lake: ExpiryLake, maintenance: ScriptedMaintenance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: TableLook, current: CurrentTable) -> None:
+        raise ConnectionError("the store is gone")
+
+    tables = planned(lake, maintenance)
+    monkeypatch.setattr(TableLook, "manifests", broken)
+    assert Reorganized.REWRITTEN is applied(lake, maintenance, tables).outcome
+
+
 def test_what_is_not_planned_is_not_touched(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     lake.catalog.drop_table("db.t")
     lake.catalog.create_table("db.empty", ROWS.schema)
