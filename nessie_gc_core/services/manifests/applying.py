@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 SUMMARY = "nessie-gc.service"
 """What a snapshot's summary says of who made it."""
+_NOTHING_FOUND = "Iceberg found nothing to rewrite in what was planned"
 _TAKEN = "others rewrote the manifests that were planned"
 
 
@@ -77,6 +78,8 @@ class ManifestRewriter:
     def _done(self, planned: PlannedTable, after: CurrentTable | None) -> ReorganizedTable:
         if after is None:
             return planned.report
+        if planned.current is not None and after.snapshot_id == planned.current.snapshot_id:
+            return replace(planned.report, outcome=Reorganized.NOT_WORTH_IT, reason=_NOTHING_FOUND)
         report = replace(planned.report, snapshot_id=after.snapshot_id)
         try:
             manifests = self.look.manifests(after)
