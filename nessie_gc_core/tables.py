@@ -50,7 +50,7 @@ class Maintenance(ABC):
         target_bytes: int,
         summary: Mapping[str, str],
         placed: Mapping[str, int] | None = None,
-    ) -> CurrentTable:
+    ) -> CurrentTable | None:
         """Rewrites some manifests of a table into others that follow its partitions, all in one commit.
 
         What others commit meanwhile stays, as long as they leave these manifests.
@@ -64,7 +64,7 @@ class Maintenance(ABC):
                 dealt out by the driver, which keeps the row ids; ``None``: the engine deals them out.
 
         Returns:
-            The state after it.
+            The state after it; ``None``: it was committed, and cannot be read.
 
         Raises:
             CommitConflictError: the table is in another state, or others took the manifests; nothing was committed.
@@ -84,7 +84,7 @@ class Maintenance(ABC):
             rewrite: how.
 
         Returns:
-            What was committed, in one commit or several.
+            What was committed, in one commit or several; and what failed upon a commit that was made.
 
         Raises:
             CommitConflictError: the table is in another state, or others took the files; nothing was committed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import replace
 
 from expiry_lakes import ExpiryLake
 
@@ -10,6 +11,11 @@ from nessie_gc_core.errors import ForeignTableError
 from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.tables import Maintenance
+
+
+def with_snapshot(table: CurrentTable) -> CurrentTable:
+    """As if a commit had made a snapshot, which nobody can read."""
+    return replace(table, snapshot_id=-1)
 
 
 class ScriptedMaintenance(Maintenance):
@@ -22,7 +28,7 @@ class ScriptedMaintenance(Maintenance):
         self.more: tuple[TableName, ...] = ()
         self.commits: list[Mapping[int, Set[str]]] = []
         self.placed: Mapping[str, int] | None = None
-        self.answer: Callable[[CurrentTable], CurrentTable] = lambda table: table
+        self.answer: Callable[[CurrentTable], CurrentTable | None] = with_snapshot
         self.rewritten: list[PartitionSet] = []
         self.files: Callable[[CurrentTable], RewrittenFiles] = lambda table: RewrittenFiles(after=table)
 
@@ -52,7 +58,7 @@ class ScriptedMaintenance(Maintenance):
         target_bytes: int,
         summary: Mapping[str, str],
         placed: Mapping[str, int] | None = None,
-    ) -> CurrentTable:
+    ) -> CurrentTable | None:
         self.commits.append(manifests)
         self.placed = placed
         return self.answer(table)

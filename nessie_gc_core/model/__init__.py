@@ -1,6 +1,13 @@
 """The data that all parts speak of; everything here is plain, frozen and without behaviour of its own."""
 
-from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles, SortField, Strategy
+from nessie_gc_core.model.compaction import (
+    FileRewrite,
+    PartitionSet,
+    RewriteFailure,
+    RewrittenFiles,
+    SortField,
+    Strategy,
+)
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile, StoredNames
 from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
@@ -71,6 +78,7 @@ __all__ = [
     "ReferencePolicies",
     "Removal",
     "RepositoryRecords",
+    "RewriteFailure",
     "RewrittenFiles",
     "SeenContent",
     "Snapshot",

@@ -77,6 +77,17 @@ class PartitionSet:
     """Size of the largest of their data files in bytes: none is rewritten for being large."""
 
 
+class RewriteFailure(StrEnum):
+    """What is known of a commit that was not made upon others that were."""
+
+    CONFLICT = "conflict"
+    """Others changed the table; the rest may be planned again."""
+    UNKNOWN = "unknown"
+    """Nobody can tell whether it was made; nothing is committed upon it (S19)."""
+    REFUSED = "refused"
+    """It was refused."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenFiles:
     """What commits did, by the summaries of their snapshots."""
@@ -99,3 +110,7 @@ class RewrittenFiles:
     """Size of all new files in bytes."""
     failed: str | None = None
     """Why not everything was committed."""
+    failure: RewriteFailure | None = None
+    """What is known of the commit that failed; ``None``: none did."""
+    kept: str | None = None
+    """Why delete files stay that seem to apply to nothing; ``None``: none does."""

@@ -313,15 +313,34 @@ def test_equality_deletes_are_applied_and_taken_out(plain: Stage, plan: Planner)
     assert (2, 0) == (done.after.data_files, done.after.delete_files)
 
 
-def delete_by_equality(stage: Stage, id_: int, *, partition: int) -> None:
-    """One file with an equality delete, as Flink writes them."""
+def test_equality_deletes_without_partition_stay_while_they_apply_to_files_of_other_specs(
+    plain: Stage, plan: Planner
+) -> None:
+    plain.create(columns="id INT, p INT")
+    plain.sql("ALTER TABLE {t} ADD PARTITION FIELD p")
+    plain.append("(1, 1), (2, 1)", "(3, 1), (4, 1)", "(2, 2), (5, 2)", "(6, 2)", "(7, 2)")
+    for id_ in (2, 3):
+        delete_by_equality(plain, id_, partition=None)
+    before = plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+    assert [1, 4, 5, 6, 7] == sorted(row.id for row in before)
+
+    plan(max_delete_files=0.9, max_small_files=10).apply()
+
+    assert before == plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+    assert 2 == plain.sql("SELECT * FROM {t}.delete_files WHERE content = 2").count()
+
+
+def delete_by_equality(stage: Stage, id_: int, *, partition: int | None) -> None:
+    """One file with an equality delete, as Flink writes them; ``None``: of the first spec, which has no partitions."""
     jvm: Any = stage.spark._jvm
     iceberg, table = jvm.org.apache.iceberg, stage.java()
     schema = table.schema().select(_array(jvm, "id"))
-    spec, ids = table.spec(), stage.spark.sparkContext._gateway.new_array(jvm.int, 1)  # type: ignore[union-attr]
+    spec = table.specs().get(0) if partition is None else table.spec()
+    ids = stage.spark.sparkContext._gateway.new_array(jvm.int, 1)  # type: ignore[union-attr]
     ids[0] = table.schema().findField("id").fieldId()
-    values = iceberg.PartitionData(spec.partitionType())
-    values.set(0, partition)
+    values = None if partition is None else iceberg.PartitionData(spec.partitionType())
+    if values is not None:
+        values.set(0, partition)
     output = table.io().newOutputFile(f"{table.location()}/data/equality-{uuid4().hex}.parquet")
     writer = iceberg.data.GenericAppenderFactory(table.schema(), spec, ids, schema, None).newEqDeleteWriter(
         iceberg.encryption.EncryptedFiles.encryptedOutput(output, iceberg.encryption.EncryptionKeyMetadata.EMPTY),
@@ -356,6 +375,14 @@ def test_a_sort_without_any_order_is_refused(plain: Stage, plan: Planner) -> Non
     done = plan(strategy="sort").apply()
     assert (Compacted.REFUSED, 1) == (only(done).outcome, done.exit_code)
     assert "sort order" in str(only(done).reason)
+
+
+def test_a_column_that_a_table_lacks_is_refused_and_no_conflict(plain: Stage, plan: Planner) -> None:
+    plain.create()
+    plain.append("1", "2")
+    done = only(plan(strategy="sort", sort_order=["nowhere"]).apply())
+    assert Compacted.REFUSED is done.outcome
+    assert "nowhere" in str(done.reason)
 
 
 def test_partial_progress_makes_several_commits(plain: Stage, plan: Planner) -> None:

@@ -13,8 +13,14 @@ from nessie_gc_core.model.tables import CurrentTable
 
 TOKEN = "nessie-gc.rewrite"
 """By this word of their summaries the snapshots of one rewrite are found again."""
+DANGLING = 1
+"""Which of the actions takes out delete files that apply to nothing."""
 _LARGE = 1.8
 """Iceberg's own default: files above so many times the target are cut."""
+_GLOBAL_DELETES = (
+    "delete files that apply to nothing were not taken out: Iceberg cannot tell them from those of an unpartitioned "
+    "spec, which apply to files of other specs"
+)
 
 
 class FileRewriter:
@@ -55,6 +61,22 @@ class FileRewriter:
             found += groups.next().inputFileNum()
         return found
 
+    def why_dangling_stay(self, table: Any) -> str | None:
+        """Why delete files that seem to apply to nothing have to stay; ``None``: they may be taken out.
+
+        Iceberg's action compares the files of each partition and spec, and does not know that equality deletes of an
+        unpartitioned spec apply to files of all specs: rows that they deleted would be there again. Position deletes of
+        such a spec are not told apart from them.
+        """
+        specs, snapshot = table.specs(), table.currentSnapshot()
+        if specs.size() == 1 or snapshot is None:
+            return None
+        everywhere = {each for each in _live(snapshot.deleteManifests(table.io())) if specs.get(each).isUnpartitioned()}
+        if not everywhere:
+            return None
+        data = _live(snapshot.dataManifests(table.io()))
+        return _GLOBAL_DELETES if any(data - {each} for each in everywhere) else None
+
     def _actions(self) -> Any:
         return self._jvm.org.apache.iceberg.spark.actions.SparkActions.get(self._session)
 
@@ -62,7 +84,10 @@ class FileRewriter:
         """The partitions; ``None``: all of them."""
         if self._partitions.is_all:
             return None
-        return PartitionFilters(self._jvm, table).any_of(self._partitions.partitions)
+        chosen = PartitionFilters(self._jvm, table).any_of(self._partitions.partitions)
+        binder, schema = self._jvm.org.apache.iceberg.expressions.Binder, table.schema()
+        binder.bind(schema.asStruct(), chosen, True)  # an expression that does not fit is refused here
+        return chosen
 
     def _configured(self, action: Any, chosen: Any) -> Any:
         for name, value in {**self._rewrite.summary, TOKEN: self._token}.items():
@@ -100,13 +125,12 @@ class FileRewriter:
             **({"delete-file-threshold": "1"} if self._partitions.with_deletes else {"delete-ratio-threshold": "1.0"}),
         }
 
-    def done(self, table: Any, after: CurrentTable, failed: str | None = None) -> RewrittenFiles:
+    def done(self, table: Any, after: CurrentTable) -> RewrittenFiles:
         """What was committed, by what the snapshots say that are there now.
 
         Args:
             table: the table, read anew.
             after: the same state.
-            failed: why not everything was committed.
         """
         mine = [each for each in table.snapshots() if each.summary().get(TOKEN) == self._token]
         said: list[dict[str, str]] = [dict(each.summary()) for each in mine]
@@ -119,8 +143,12 @@ class FileRewriter:
             added_delete_files=_total(said, "added-delete-files"),
             removed_bytes=_total(said, "removed-files-size"),
             added_bytes=_total(said, "added-files-size"),
-            failed=failed,
         )
+
+
+def _live(manifests: Any) -> set[int]:
+    """The partition specs of manifests that may name live files."""
+    return {each.partitionSpecId() for each in manifests if each.hasAddedFiles() or each.hasExistingFiles()}
 
 
 def _total(summaries: Sequence[Mapping[str, str]], name: str) -> int:

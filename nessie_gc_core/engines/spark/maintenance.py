@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nessie_gc_core.engines.spark.compaction import FileRewriter
+from nessie_gc_core.engines.spark.compaction import DANGLING, FileRewriter
 from nessie_gc_core.engines.spark.java import (
     IcebergClasses,
     clusters_of,
@@ -25,13 +26,15 @@ from nessie_gc_core.errors import (
     NessieGcError,
     TableError,
 )
-from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewrittenFiles
+from nessie_gc_core.model.compaction import FileRewrite, PartitionSet, RewriteFailure, RewrittenFiles
 from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.tables import Maintenance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
 
 _GONE = (
     "org.apache.spark.sql.catalyst.analysis.NoSuchTableException",
@@ -127,7 +130,7 @@ class SparkMaintenance(Maintenance):
         target_bytes: int,
         summary: Mapping[str, str],
         placed: Mapping[str, int] | None = None,
-    ) -> CurrentTable:
+    ) -> CurrentTable | None:
         """One transaction, in which the target size stands in the table's properties for as long as Iceberg writes."""
         with Refusals(f"rewrite manifests of {self._named(table.name)}"):
             loaded = self._load_as(table)
@@ -145,44 +148,69 @@ class SparkMaintenance(Maintenance):
                 (update.remove(MANIFEST_TARGET_SIZE) if own is None else update.set(MANIFEST_TARGET_SIZE, own)).commit()
                 self._check_property(table.name, own)
         self._commit(table.name, transaction)
-        with Refusals(f"read {self._named(table.name)}"):
+        try:
             loaded.refresh()
             return _current(table.name, loaded)
+        except Exception as error:  # noqa: BLE001 - the commit is made whatever can be read of it
+            log.warning("%s: what was committed cannot be read: %s", self._named(table.name), one_line_of(error))
+            return None
 
     def rewrite_files(self, table: CurrentTable, partitions: PartitionSet, rewrite: FileRewrite) -> RewrittenFiles:
         """One commit for data files and up to two for delete files; what snapshots say counts, whatever Spark says."""
         rewriter = FileRewriter(self._gateway, self._session, partitions, rewrite)
         with Refusals(f"compact {self._named(table.name)}"):
             loaded = self._load_as(table)
+        with Refusals(f"compact {self._named(table.name)}", conflicts=_GONE):  # nobody's commit makes a column unknown
             actions = rewriter.actions(loaded)
             wanted = rewriter.files_to_rewrite(loaded) if rewrite.partial_progress else None
-        raised: Exception | None = None
+        done, kept = RewrittenFiles(after=table), None
         try:
-            for action in actions:
-                action.execute()
+            for number, action in enumerate(actions):
+                if number == DANGLING:
+                    kept = _why_dangling_stay(rewriter, loaded)
+                    if kept is not None:
+                        continue
+                done, result = self._executed(table.name, loaded, rewriter, action, done)
+                if number == 0 and wanted is not None:
+                    self._check_complete(table.name, wanted - done.removed_data_files, wanted, result)
+        except NessieGcError as error:  # nothing is committed upon it
+            if not done.snapshot_ids:
+                raise
+            return replace(done, failed=str(error), failure=_kind_of(error))
+        return replace(done, kept=kept)
+
+    def _executed(
+        self, name: TableName, loaded: Any, rewriter: FileRewriter, action: Any, before: RewrittenFiles
+    ) -> tuple[RewrittenFiles, Any]:
+        """What all commits did so far, and what an action says of itself, if it does."""
+        result, raised = None, None
+        try:
+            result = action.execute()
         except Exception as error:  # noqa: BLE001 - the class is that of Py4J; it is looked at below
             raised = error
         try:
             loaded.refresh()
-            done = rewriter.done(loaded, _current(table.name, loaded))
-            if raised is None or done.snapshot_ids:
-                return replace(done, failed=self._why(table.name, raised, done, wanted, is_one=len(actions) == 1))
-            failure = self._action_failed(table.name, raised)
+            done = rewriter.done(loaded, _current(name, loaded))
+            if raised is None or len(done.snapshot_ids) > len(before.snapshot_ids):  # its commit is there to be seen
+                return done, result
+            failure = self._action_failed(name, raised)
         except Exception as error:
             said = one_line_of(error if raised is None else raised)
-            raise CommitUnknownError(f"nobody knows what was committed to {self._named(table.name)}: {said}") from error
+            raise CommitUnknownError(f"nobody knows what was committed to {self._named(name)}: {said}") from error
         raise failure from raised
 
-    def _why(
-        self, name: TableName, raised: Exception | None, done: RewrittenFiles, wanted: int | None, *, is_one: bool
-    ) -> str | None:
-        """Why not everything was committed of what some commits were made of."""
-        if wanted is not None and done.removed_data_files < wanted:
-            said = "Spark's log says why" if raised is None else one_line_of(raised)
-            return f"{wanted - done.removed_data_files:,} of {wanted:,} data files are as they were: {said}"
-        if raised is None or is_one:  # the one commit was made, for its snapshot is there
-            return None
-        return f"delete files are not all merged: {self._action_failed(name, raised)}"
+    def _check_complete(self, name: TableName, missing: int, wanted: int, result: Any) -> None:
+        """With partial progress Iceberg goes on after what failed, and says why in Spark's log only."""
+        if missing <= 0:
+            return
+        said = f"{missing:,} of {wanted:,} data files of {self._named(name)} are as they were"
+        try:
+            unwritten = 0 if result is None else int(result.failedDataFilesCount())
+        except Exception as error:
+            raise CommitUnknownError(f"{said}: {one_line_of(error)}") from error
+        if unwritten >= missing:
+            raise TableError(f"{said}: Spark could not rewrite them, and its log says why")
+        raise CommitUnknownError(f"{said}, as far as anybody knows: a commit failed, and Spark's log says why")
 
     def _action_failed(self, name: TableName, error: Exception) -> NessieGcError:
         return self._failed(name, error, is_certain=self._iceberg.action_committed_nothing(error))
@@ -275,8 +303,8 @@ class SparkMaintenance(Maintenance):
 class Refusals:
     """Turns what the JVM raises before anything is committed into one line."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, *, conflicts: Sequence[str] = _CHANGED) -> None:
+        self._what, self._conflicts = what, conflicts
 
     def __enter__(self) -> None:
         """Begins."""
@@ -285,8 +313,22 @@ class Refusals:
         """Ends."""
         if error is None or raised_by(error) is None:
             return
-        kind = CommitConflictError if is_java(error, _CHANGED) else TableError
+        kind = CommitConflictError if is_java(error, self._conflicts) else TableError
         raise kind(f"cannot {self._what}: {one_line_of(error)}") from error
+
+
+def _why_dangling_stay(rewriter: FileRewriter, loaded: Any) -> str | None:
+    """Why, or what is in the way of telling: what is committed by now has to be reported whatever it is."""
+    try:
+        return rewriter.why_dangling_stay(loaded)
+    except Exception as error:  # noqa: BLE001 - the class is that of Py4J
+        return f"delete files that apply to nothing were not taken out: {one_line_of(error)}"
+
+
+def _kind_of(error: NessieGcError) -> RewriteFailure:
+    if isinstance(error, CommitUnknownError):
+        return RewriteFailure.UNKNOWN
+    return RewriteFailure.CONFLICT if isinstance(error, CommitConflictError) else RewriteFailure.REFUSED
 
 
 def _current(name: TableName, table: Any) -> CurrentTable:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, NessieGcError
+from nessie_gc_core.errors import CommitConflictError, CommitUnknownError
 from nessie_gc_core.model.tables import CurrentTable
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, figures_of, with_verdict
@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 SUMMARY = "nessie-gc.service"
 """What a snapshot's summary says of who made it."""
+_NOTHING_FOUND = "Iceberg found nothing to rewrite in what was planned"
 _TAKEN = "others rewrote the manifests that were planned"
 
 
@@ -48,7 +49,7 @@ class ManifestRewriter:
             except Exception as error:  # noqa: BLE001 - whatever it is, it is about this table alone (S18)
                 return _failed(wanted, Reorganized.REFUSED, error)
 
-    def _commit(self, planned: PlannedTable, current: CurrentTable) -> CurrentTable:
+    def _commit(self, planned: PlannedTable, current: CurrentTable) -> CurrentTable | None:
         target = planned.report.target_bytes
         assert target is not None  # it is known of every table that was planned
         effort = self.look.parameters.effort.value
@@ -74,11 +75,15 @@ class ManifestRewriter:
         report = replace(found.report, groups=tuple(map(figures_of, groups)))
         return replace(found, report=with_verdict(report, groups), groups=groups)
 
-    def _done(self, planned: PlannedTable, after: CurrentTable) -> ReorganizedTable:
+    def _done(self, planned: PlannedTable, after: CurrentTable | None) -> ReorganizedTable:
+        if after is None:
+            return planned.report
+        if planned.current is not None and after.snapshot_id == planned.current.snapshot_id:
+            return replace(planned.report, outcome=Reorganized.NOT_WORTH_IT, reason=_NOTHING_FOUND)
         report = replace(planned.report, snapshot_id=after.snapshot_id)
         try:
             manifests = self.look.manifests(after)
-        except NessieGcError as error:  # the commit is made whatever can be read of it
+        except Exception as error:  # noqa: BLE001 - the commit is made whatever can be read of it
             log.warning("%s: what was committed cannot be read: %s", report.table, error)
             return report
         return replace(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from expiry_lakes import ROWS, ExpiryLake
 from scripted_maintenance import ScriptedMaintenance
@@ -19,7 +20,7 @@ from nessie_gc_core.errors import (
     IncompleteError,
     TableError,
 )
-from nessie_gc_core.model.compaction import Partition, RewrittenFiles, SortField, Strategy
+from nessie_gc_core.model.compaction import Partition, RewriteFailure, RewrittenFiles, SortField, Strategy
 from nessie_gc_core.model.tables import CurrentTable
 from nessie_gc_core.services.compaction.applying import Compactor
 from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
@@ -168,7 +169,11 @@ def test_what_was_committed_before_something_failed_is_in_the_report(
     look: TableLook, maintenance: ScriptedMaintenance
 ) -> None:
     maintenance.files = lambda table: RewrittenFiles(
-        after=table, snapshot_ids=(7,), removed_data_files=2, failed="2 of 4 data files are as they were"
+        after=table,
+        snapshot_ids=(7,),
+        removed_data_files=2,
+        failed="2 of 4 data files are as they were",
+        failure=RewriteFailure.REFUSED,
     )
     done = compacted(look, planned(look))
     assert (Compacted.PARTLY, 2, "2 of 4 data files are as they were") == (
@@ -177,6 +182,109 @@ def test_what_was_committed_before_something_failed_is_in_the_report(
         done.reason,
     )
     assert 1 == CompactionReport(catalog="c", dry_run=False, tables=[done]).exit_code
+
+
+def test_a_table_in_which_iceberg_finds_nothing_is_not_counted_as_rewritten(
+    look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    done = compacted(look, planned(look))
+    assert (Compacted.NOT_WORTH_IT, "Iceberg found nothing to rewrite in what is due") == (done.outcome, done.reason)
+    assert [False] == [row.rewritten for row in done.partitions]
+    assert 1 == len(maintenance.rewritten)
+
+
+@pytest.mark.parametrize(
+    ("failure", "outcome", "calls"),
+    [
+        (RewriteFailure.UNKNOWN, Compacted.UNKNOWN, 1),
+        (RewriteFailure.REFUSED, Compacted.PARTLY, 1),
+        (RewriteFailure.CONFLICT, Compacted.PARTLY, 3),
+    ],
+)
+def test_s19_only_conflicts_are_tried_again_after_some_commits(
+    look: TableLook, maintenance: ScriptedMaintenance, failure: RewriteFailure, outcome: Compacted, calls: int
+) -> None:
+    maintenance.files = lambda table: RewrittenFiles(after=table, snapshot_ids=(7,), failed="no", failure=failure)
+    done = compacted(look, planned(look))
+    assert (outcome, "no", (7,) * calls) == (done.outcome, done.reason, done.snapshot_ids)
+    assert calls == len(maintenance.rewritten)
+    assert 1 == CompactionReport(catalog="c", dry_run=False, tables=[done]).exit_code
+
+
+def test_why_delete_files_stay_is_said_of_a_table_that_is_done(
+    look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    maintenance.files = lambda table: RewrittenFiles(after=table, snapshot_ids=(7,), kept="they may apply")
+    done = compacted(look, planned(look))
+    assert (Compacted.REWRITTEN, "they may apply") == (done.outcome, done.reason)
+
+
+# ---- planned again ------------------------------------------------------------------------------------
+WIDE = pa.table({"p": pa.array([1, 2], pa.int32())})
+
+
+@pytest.fixture
+def parted(lake: ExpiryLake, look: TableLook) -> PlannedTable:
+    """Two partitions that are due, of which one is to have its deletes merged."""
+    table = lake.catalog.create_table("db.p", WIDE.schema)
+    with table.update_spec() as update:
+        update.add_identity("p")
+    for _ in range(4):
+        table.append(WIDE)
+    found = look.looked(("db", "p"))
+    return found.with_plans([replace(plan, deletes_due=plan.partition.values == (2,)) for plan in found.plans])
+
+
+def test_after_a_commit_and_a_conflict_the_table_is_taken_as_it_is_now(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance, parted: PlannedTable
+) -> None:
+    states: list[CurrentTable] = []
+
+    def answer(table: CurrentTable) -> RewrittenFiles:
+        states.append(table)
+        if len(states) == 2:
+            lake.load("db.p").append(WIDE.slice(0, 1))
+            raise CommitConflictError("others were faster")
+        return RewrittenFiles(after=table, snapshot_ids=(len(states),))
+
+    maintenance.files = answer
+    done = compacted(look, parted)
+    assert (Compacted.REWRITTEN, None, (1, 3)) == (done.outcome, done.reason, done.snapshot_ids)
+    assert [parted.current, parted.current, maintenance.current(("db", "p"))] == states
+    assert [{(1,)}, {(2,)}, {(2,)}] == [{each.values for each in group.partitions} for group in maintenance.rewritten]
+
+
+def test_a_partition_of_which_more_would_be_rewritten_than_planned_waits(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance, parted: PlannedTable
+) -> None:
+    def answer(table: CurrentTable) -> RewrittenFiles:
+        if len(maintenance.rewritten) == 1:
+            lake.load("db.p").append(WIDE.slice(0, 1))
+            raise CommitConflictError("others were faster")
+        return RewrittenFiles(after=table, snapshot_ids=(len(maintenance.rewritten),))
+
+    maintenance.files = answer
+    done = compacted(look, parted)
+    said = "others changed it, and it takes more now than was planned"
+    assert (Compacted.REWRITTEN, said, (2,)) == (done.outcome, done.reason, done.snapshot_ids)
+    assert {"p=1": (False, said), "p=2": (True, None)} == {
+        row.partition: (row.rewritten, row.reason) for row in done.partitions
+    }
+
+
+def test_a_partition_whose_deletes_came_due_meanwhile_waits(
+    look: TableLook, maintenance: ScriptedMaintenance, parted: PlannedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(table: CurrentTable) -> RewrittenFiles:
+        if len(maintenance.rewritten) == 1:
+            raise CommitConflictError("others were faster")
+        return RewrittenFiles(after=table, snapshot_ids=(7,))
+
+    now = parted.with_plans([replace(plan, deletes_due=True) for plan in parted.plans])
+    monkeypatch.setattr(TableLook, "looked", lambda self, name: now)
+    maintenance.files = answer
+    assert {"p=1": False, "p=2": True} == {row.partition: row.rewritten for row in compacted(look, parted).partitions}
+    assert {(2,)} == {each.values for each in maintenance.rewritten[-1].partitions}
 
 
 def test_what_is_not_planned_is_not_touched(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from expiry_lakes import ROWS, ExpiryLake
-from scripted_maintenance import ScriptedMaintenance
+from scripted_maintenance import ScriptedMaintenance, with_snapshot
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.errors import (
@@ -147,7 +147,7 @@ def test_after_a_conflict_no_more_is_rewritten_than_was_planned(
         if len(maintenance.commits) == 1:
             lake.load().append(ROWS)
             raise CommitConflictError("others were faster")
-        return table
+        return with_snapshot(table)
 
     maintenance.answer = answer
     done = applied(lake, maintenance, tables)
@@ -186,6 +186,33 @@ def test_s19_what_fails_is_tried_once_and_fails_the_report(
     assert 1 == report.exit_code
     with pytest.raises(IncompleteError, match=str(error)):
         report.raise_for_status()
+
+
+def test_a_table_in_which_iceberg_finds_nothing_is_not_counted_as_rewritten(
+    lake: ExpiryLake, maintenance: ScriptedMaintenance
+) -> None:
+    maintenance.answer = lambda table: table
+    done = applied(lake, maintenance, planned(lake, maintenance))
+    said = "Iceberg found nothing to rewrite in what was planned"
+    assert (Reorganized.NOT_WORTH_IT, said) == (done.outcome, done.reason)
+
+
+def test_a_commit_whose_state_cannot_be_read_is_done_once(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
+    maintenance.answer = lambda table: None
+    done = applied(lake, maintenance, planned(lake, maintenance))
+    assert (Reorganized.REWRITTEN, None, None) == (done.outcome, done.snapshot_id, done.manifests_after)
+    assert 1 == len(maintenance.commits)
+
+
+def test_a_reader_that_breaks_after_a_commit_leaves_it_done(
+    lake: ExpiryLake, maintenance: ScriptedMaintenance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: TableLook, current: CurrentTable) -> None:
+        raise ConnectionError("the store is gone")
+
+    tables = planned(lake, maintenance)
+    monkeypatch.setattr(TableLook, "manifests", broken)
+    assert Reorganized.REWRITTEN is applied(lake, maintenance, tables).outcome
 
 
 def test_what_is_not_planned_is_not_touched(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
