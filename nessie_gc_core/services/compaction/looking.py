@@ -52,11 +52,13 @@ class PlannedTable:
     def _set(self, *, with_deletes: bool) -> PartitionSet:
         chosen = [plan for plan in self.plans if plan.reason is None and plan.deletes_due is with_deletes]
         partitions = {plan.partition for plan in chosen}
+        specs = {each.spec_id for each in self.tallies}
+        taken_in = [plan.tally for plan in chosen] if len(specs) == 1 else list(self.tallies.values())
         return PartitionSet(
             partitions=partitions,
             is_all=partitions >= self.tallies.keys(),
             with_deletes=with_deletes,
-            largest_bytes=max((plan.tally.largest for plan in chosen), default=0),
+            largest_bytes=max((tally.largest for tally in taken_in if chosen), default=0),
         )
 
     def with_plans(self, plans: Sequence[PartitionPlan]) -> PlannedTable:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from nessie_gc_core.model.compaction import Partition
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.manifests import FileEntry
-from nessie_gc_core.services.compaction.separating import Specs, inseparable
+from nessie_gc_core.services.compaction.separating import Specs, bundles, inseparable, joined
 
 _OVER_BUDGET = "the byte budget of this run is used up"
-_INSEPARABLE = "Iceberg cannot tell its files from those of another partition spec, which are not due"
+_INSEPARABLE = "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class PartitionPlan:
     partition: Partition
     tally: Tally
     deletes_due: bool
-    """Whether it has too many delete files."""
+    """Whether it has too many delete files, or can only be rewritten together with partitions that have."""
     small_due: bool
     """Whether it has too many small files."""
     input_files: int
@@ -97,6 +97,8 @@ class PartitionPlan:
     """How many they should become."""
     reason: str | None = None
     """Why it is left as it is; ``None``: it is compacted."""
+    bundle: frozenset[Partition] = frozenset()
+    """The partitions that are rewritten with it or not at all; empty: itself."""
 
     @property
     def gain(self) -> int:
@@ -126,7 +128,7 @@ class CompactionRules:
             tallies: all partitions of a table that have live files.
             specs: the ids of its partition specs with their fields.
         """
-        everywhere = sum(tally.equality_deletes for each, tally in tallies.items() if not each.values)
+        everywhere = deletes_everywhere(tallies)
         found = (
             self._plan(partition, tally, tally.delete_files + (everywhere if partition.values else 0))
             for partition, tally in tallies.items()
@@ -159,15 +161,54 @@ class CompactionRules:
 
 def separated(
     plans: Sequence[PartitionPlan],
-    tallies: Iterable[Partition],
+    tallies: Mapping[Partition, Tally],
     specs: Specs,
 ) -> list[PartitionPlan]:
-    """The same, without those that Iceberg would rewrite together with partitions that are not planned."""
-    mixed: set[Partition] = set()
-    for deletes_due in (False, True):  # Iceberg rewrites each with thresholds of its own
-        chosen = {plan.partition for plan in plans if plan.reason is None and plan.deletes_due is deletes_due}
-        mixed |= inseparable(chosen, tallies, specs)
-    return [replace(plan, reason=_INSEPARABLE) if plan.partition in mixed else plan for plan in plans]
+    """The same, without those that Iceberg would rewrite together with partitions that are not planned.
+
+    What has small files only goes with those whose deletes are due, where Iceberg cannot tell them apart.
+    """
+    chosen = [plan for plan in plans if plan.reason is None]
+    small = {plan.partition for plan in chosen if not plan.deletes_due}
+    deletes = {plan.partition for plan in chosen if plan.deletes_due}
+    everywhere = deletes_everywhere(tallies)
+    touched = {each for each, tally in tallies.items() if tally.small or tally.delete_files or everywhere}
+    together = joined(deletes, small, specs)
+    while mixed := inseparable(deletes | together, touched, specs):
+        deletes -= mixed
+        together = joined(deletes, small, specs)
+    small -= together
+    small -= inseparable(small, {each for each, tally in tallies.items() if tally.small}, specs)
+    bundle = {**bundles(deletes | together, specs), **bundles(small, specs)}
+    return [
+        plan if plan.reason is not None else _separated(plan, bundle, together, has_deletes=everywhere > 0)
+        for plan in plans
+    ]
+
+
+def _separated(
+    plan: PartitionPlan,
+    bundle: Mapping[Partition, frozenset[Partition]],
+    together: Set[Partition],
+    *,
+    has_deletes: bool,
+) -> PartitionPlan:
+    """A plan with what Iceberg would rewrite with it."""
+    if plan.partition not in bundle:
+        return replace(plan, reason=_INSEPARABLE)
+    plan = replace(plan, bundle=bundle[plan.partition])
+    if plan.partition not in together:
+        return plan
+    tally, plan = plan.tally, replace(plan, deletes_due=True)
+    if not tally.delete_files and not has_deletes:
+        return plan
+    output = tally.data_files - tally.small + plan.output_files
+    return replace(plan, input_files=tally.data_files, input_bytes=tally.bytes, output_files=output)
+
+
+def deletes_everywhere(tallies: Mapping[Partition, Tally]) -> int:
+    """How many equality deletes apply to the data files of all partitions."""
+    return sum(tally.equality_deletes for each, tally in tallies.items() if not each.values)
 
 
 def within_budget(plans: Sequence[PartitionPlan], max_bytes: int) -> list[PartitionPlan]:

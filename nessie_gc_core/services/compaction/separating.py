@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 
 from nessie_gc_core.model.compaction import Partition
 from nessie_gc_core.model.manifests import PartitionValue
@@ -25,7 +26,7 @@ def inseparable(chosen: Set[Partition], live: Iterable[Partition], specs: Specs)
 
     Args:
         chosen: the partitions.
-        live: all partitions of the table that have files.
+        live: all partitions of the table of whose files something would be rewritten where a filter takes them in.
         specs: the ids of its partition specs with their fields.
     """
     left, others = set(chosen), set(live) - chosen
@@ -38,6 +39,42 @@ def inseparable(chosen: Set[Partition], live: Iterable[Partition], specs: Specs)
         left -= mixed
         others |= mixed
     return found
+
+
+def joined(to: Set[Partition], waiting: Set[Partition], specs: Specs) -> set[Partition]:
+    """Those of the waiting partitions that a filter takes in with some others, or with each other beside those."""
+    found: set[Partition] = set()
+    while more := _meeting(waiting - found, to | found, specs):
+        found |= more
+    return found
+
+
+def bundles(chosen: Iterable[Partition], specs: Specs) -> dict[Partition, frozenset[Partition]]:
+    """For each of some partitions those that are rewritten with it or not at all, itself among them."""
+    by_spec: dict[int, list[Partition]] = {}
+    for each in chosen:
+        by_spec.setdefault(each.spec_id, []).append(each)
+    found = {each: {each} for mine in by_spec.values() for each in mine}
+    for one, other in combinations(by_spec, 2):
+        pairs = _in_common(specs.get(one, ()), specs.get(other, ()))
+        alike: dict[_Values, list[Partition]] = {}
+        for each in by_spec[one]:
+            alike.setdefault(tuple(each.values[here] for here, _ in pairs), []).append(each)
+        for each in by_spec[other]:
+            met = alike.get(tuple(each.values[there] for _, there in pairs), [])
+            for member in met:
+                _merge(found, each, member)
+            del met[1:]  # they are of one set by now
+    frozen = {id(members): frozenset(members) for members in found.values()}
+    return {each: frozen[id(members)] for each, members in found.items()}
+
+
+def _merge(found: dict[Partition, set[Partition]], one: Partition, other: Partition) -> None:
+    """Makes one set of those of two partitions; the smaller one goes into the larger."""
+    less, more = sorted((found[one], found[other]), key=len)
+    if less is not more:
+        more |= less
+        found.update(dict.fromkeys(less, more))
 
 
 def _meeting(chosen: Set[Partition], others: Set[Partition], specs: Specs) -> set[Partition]:

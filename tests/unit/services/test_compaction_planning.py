@@ -205,8 +205,41 @@ def test_what_is_left_out_is_not_taken_in_by_others() -> None:
 
 def test_partitions_that_cannot_be_told_apart_wait() -> None:
     (plan,) = due([file()] * 11 + [file(partition=Partition(0))])
-    assert (EU, True) == (plan.partition, "cannot tell" in str(plan.reason))
-    assert plan.reason is not None
+    assert (EU, True) == (plan.partition, "would rewrite files of another" in str(plan.reason))
+
+
+def test_large_files_of_another_spec_are_no_reason_to_wait() -> None:
+    (plan,) = due([file()] * 11 + [file(LARGE, Partition(0))])
+    assert (EU, None) == (plan.partition, plan.reason)
+
+
+def test_large_files_with_deletes_of_another_spec_are_one_where_deletes_are_due() -> None:
+    other = [file(LARGE, Partition(0)), *deletes(1, Partition(0))]
+    assert [None] == [plan.reason for plan in due([file()] * 11 + other)]
+    assert [True] == [plan.reason is not None for plan in due([file(LARGE), *deletes(11), *other])]
+
+
+def test_small_files_go_with_deletes_that_are_due_where_they_cannot_be_told_apart() -> None:
+    plans = due([file()] * 11 + [file(LARGE, Partition(0)), *deletes(11, Partition(0))])
+    assert {(EU, True, 11, 11 * SMALL, None), (Partition(0), True, 1, LARGE, None)} == {
+        (plan.partition, plan.deletes_due, plan.input_files, plan.input_bytes, plan.reason) for plan in plans
+    }
+
+
+def test_small_files_with_deletes_that_go_with_others_are_rewritten_with_all_files() -> None:
+    eu = [file()] * 11 + [file(LARGE), *deletes(2)]
+    plans = due([*eu, file(LARGE, Partition(0)), *deletes(11, Partition(0))])
+    assert [(12, 11 * SMALL + LARGE, 2)] == [
+        (plan.input_files, plan.input_bytes, plan.output_files) for plan in plans if plan.partition == EU
+    ]
+
+
+def test_small_files_do_not_wait_for_deletes_that_have_to_wait() -> None:
+    waiting = [file(LARGE, Partition(0)), *deletes(11, Partition(0))]
+    other = [file(LARGE, US), *deletes(1, US)]
+    plans = {plan.partition: plan for plan in due([file()] * 11 + waiting + other)}
+    assert (None, False) == (plans[EU].reason, plans[EU].deletes_due)
+    assert plans[Partition(0)].reason is not None
 
 
 @pytest.mark.parametrize("value", [None, "eu", math.nan])
