@@ -12,6 +12,7 @@ from nessie_gc_core.model.manifests import FileEntry
 from nessie_gc_core.services.compaction.separating import Specs, bundles, inseparable, joined
 
 _OVER_BUDGET = "the byte budget of this run is used up"
+_TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
 _INSEPARABLE = "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait"
 
 
@@ -211,24 +212,35 @@ def deletes_everywhere(tallies: Mapping[Partition, Tally]) -> int:
     return sum(tally.equality_deletes for each, tally in tallies.items() if not each.values)
 
 
-def within_budget(plans: Sequence[PartitionPlan], max_bytes: int) -> list[PartitionPlan]:
+def within_budget(tables: Sequence[Sequence[PartitionPlan]], max_bytes: int) -> list[list[PartitionPlan]]:
     """The plans, of which those with the most gain use up a budget, and others wait for the next run.
 
+    Partitions of one bundle get their share together or not at all.
+
     Args:
-        plans: of any number of tables.
+        tables: the plans of each table.
         max_bytes: how many bytes of data files are rewritten at most.
     """
-    kept: list[PartitionPlan] = []
-    left = max_bytes
-    for number in sorted(range(len(plans)), key=lambda number: _order(plans[number])):
-        plan = plans[number]
-        if plan.reason is None and plan.input_bytes <= left:
-            left -= plan.input_bytes
-            kept.append(plan)
-    taken = set(map(id, kept))
+    bundled: dict[tuple[int, frozenset[Partition]], list[PartitionPlan]] = {}
+    for number, plans in enumerate(tables):
+        for plan in plans:
+            if plan.reason is None:
+                bundled.setdefault((number, plan.bundle or frozenset([plan.partition])), []).append(plan)
+    left, reasons = max_bytes, dict[int, str]()
+    for found in sorted(bundled.values(), key=_order_of_bundle):
+        size = sum(plan.input_bytes for plan in found)
+        if size <= left:
+            left -= size
+        else:
+            reasons.update(dict.fromkeys(map(id, found), _TOO_LARGE if size > max_bytes else _OVER_BUDGET))
     return [
-        plan if id(plan) in taken or plan.reason is not None else replace(plan, reason=_OVER_BUDGET) for plan in plans
+        [replace(plan, reason=reasons[id(plan)]) if id(plan) in reasons else plan for plan in plans] for plans in tables
     ]
+
+
+def _order_of_bundle(plans: Sequence[PartitionPlan]) -> tuple[int, int, str]:
+    first = min(str(plan.partition) for plan in plans)
+    return -sum(plan.gain for plan in plans), sum(plan.input_bytes for plan in plans), first
 
 
 def nothing_due(data_files: int | None, delete_files: int | None, rules: CompactionRules) -> bool:

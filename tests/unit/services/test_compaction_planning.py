@@ -23,7 +23,7 @@ from nessie_gc_core.services.compaction.planning import (
     tallied,
     within_budget,
 )
-from nessie_gc_core.services.compaction.separating import inseparable, name_of
+from nessie_gc_core.services.compaction.separating import bundles, inseparable, name_of
 
 MB = 1 << 20
 SMALL, LARGE = 1 * MB, 200 * MB
@@ -167,13 +167,40 @@ def _plan(name: str, files: int, size: int) -> PartitionPlan:
 
 def test_the_budget_goes_to_what_gains_most() -> None:
     plans = [_plan("a", 20, 50), _plan("b", 90, 60), _plan("c", 10, 40)]
-    chosen = [plan.partition.values for plan in within_budget(plans, 100) if plan.reason is None]
-    assert [("b",), ("c",)] == chosen
+    (found,) = within_budget([plans], 100)
+    assert [("b",), ("c",)] == [plan.partition.values for plan in found if plan.reason is None]
+
+
+def test_the_budget_is_one_for_all_tables() -> None:
+    found = within_budget([[_plan("a", 20, 60)], [_plan("a", 90, 60)], []], 100)
+    assert [[False], [True], []] == [[plan.reason is None for plan in plans] for plans in found]
+
+
+def test_what_is_larger_than_the_budget_says_so() -> None:
+    ((large, small),) = within_budget([[_plan("a", 90, 101), _plan("b", 20, 100)]], 100)
+    assert ("raise `max_bytes`", None) == (str(large.reason)[-17:], small.reason)
+
+
+def test_partitions_that_need_each_other_share_the_budget_or_leave_it_to_others() -> None:
+    both = due([file()] * 11 + [file(partition=Partition(0))] * 11)
+    assert {frozenset({EU, Partition(0)})} == {plan.bundle for plan in both}
+    other = _plan("c", 2, 12 * SMALL)
+    (dropped, kept) = within_budget([both, [other]], 21 * SMALL)
+    assert [True, True, False] == [plan.reason is not None for plan in [*dropped, *kept]]
+    (together, left) = within_budget([both, [other]], 22 * SMALL)
+    assert [False, False, True] == [plan.reason is not None for plan in [*together, *left]]
+
+
+def test_bundles_hold_what_a_filter_cannot_tell_apart_over_several_specs() -> None:
+    evolved, more, apart = Partition(2, ("eu", 1)), Partition(2, ("eu", 2)), Partition(2, ("us", 1))
+    found = bundles([EU, evolved, more, apart], SPECS)
+    together = frozenset({EU, evolved, more})
+    assert {EU: together, evolved: together, more: together, apart: frozenset({apart})} == found
 
 
 @given(sizes=st.lists(st.integers(0, 50), max_size=12), budget=st.integers(0, 200))
 def test_no_more_than_the_budget_is_rewritten_and_nothing_that_fits_waits(sizes: list[int], budget: int) -> None:
-    plans = within_budget([_plan(str(n), n + 2, size) for n, size in enumerate(sizes)], budget)
+    (plans,) = within_budget([[_plan(str(n), n + 2, size) for n, size in enumerate(sizes)]], budget)
     used = sum(plan.input_bytes for plan in plans if plan.reason is None)
     assert used <= budget
     assert all(plan.input_bytes > budget - used for plan in plans if plan.reason is not None)
