@@ -106,6 +106,8 @@ class TableMetadata:
     """Ids of all schemas."""
     current_schema: int | None = None
     """Id of the current schema."""
+    columns: frozenset[int] = frozenset()
+    """Ids of the columns of the current schema, nested ones among them; empty: not known."""
     partition_specs: frozenset[int] = frozenset()
     """Ids of all partition specs."""
     default_spec: int | None = None
@@ -168,6 +170,7 @@ class TableMetadata:
                 partition_statistics=_of_snapshots(fields.get("partition-statistics")),
                 schemas=frozenset(int(schema["schema-id"]) for schema in fields.get("schemas") or ()),
                 current_schema=fields.get("current-schema-id"),
+                columns=frozenset(_columns(_schema(fields))),
                 partition_specs=frozenset(int(spec["spec-id"]) for spec in fields.get("partition-specs") or ()),
                 default_spec=fields.get("default-spec-id"),
                 partition_fields=frozenset(_partition_fields(fields)),
@@ -282,6 +285,25 @@ def _positive(value: Any) -> int | None:
     if value is not None and int(value) <= 0:
         raise ValueError(f"{value!r} where a positive number belongs")
     return None if value is None else int(value)
+
+
+def _schema(fields: Mapping[str, Any]) -> object:
+    """The current schema; metadata of early writers has no other."""
+    current = fields.get("current-schema-id")
+    found = (schema for schema in fields.get("schemas") or () if schema["schema-id"] == current)
+    return next(found, fields.get("schema"))
+
+
+def _columns(type_: object) -> Iterator[int]:
+    """The ids of the fields of a type, whatever lies in between."""
+    if isinstance(type_, list):
+        for each in type_:
+            yield from _columns(each)
+    elif isinstance(type_, dict):
+        if isinstance(type_.get("id"), int):
+            yield type_["id"]
+        for name in ("fields", "type", "element", "key", "value"):
+            yield from _columns(type_.get(name))
 
 
 def _partition_fields(fields: Mapping[str, Any]) -> Iterator[str]:

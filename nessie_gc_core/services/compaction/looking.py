@@ -117,7 +117,7 @@ class TableLook:
             format_version=current.format_version,
             before=files_of(tallies),
         )
-        plans = self.rules.due(tallies, table.spec_fields)
+        plans = self.rules.due(tallies, table.spec_fields, columns=table.columns)
         if not plans:  # the tallies of many such tables would take memory for nothing
             return PlannedTable(report=report, current=current)
         planned = PlannedTable(report=report, current=current, tallies=tallies, specs=table.spec_fields)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nessie_gc_core.model.compaction import Partition
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.manifests import FileEntry
-from nessie_gc_core.services.compaction.separating import Specs, bundles, inseparable, joined
+from nessie_gc_core.services.compaction.separating import Specs, bundles, dropped_source, inseparable, joined
 
 _OVER_BUDGET = "the byte budget of this run is used up"
 _TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
@@ -122,19 +122,22 @@ class CompactionRules:
     written_since_ms: int | None = None
     """Partitions to which a file was added then or later are being written; ``None``: no matter."""
 
-    def due(self, tallies: Mapping[Partition, Tally], specs: Specs) -> list[PartitionPlan]:
+    def due(
+        self, tallies: Mapping[Partition, Tally], specs: Specs, *, columns: Set[int] = frozenset()
+    ) -> list[PartitionPlan]:
         """The partitions that are due, those with the most gain first.
 
         Args:
             tallies: all partitions of a table that have live files.
             specs: the ids of its partition specs with their fields.
+            columns: ids of the columns of the table's schema; empty: not known.
         """
         everywhere = deletes_everywhere(tallies)
         found = (
             self._plan(partition, tally, tally.delete_files + (everywhere if partition.values else 0))
             for partition, tally in tallies.items()
         )
-        plans = [plan for plan in found if plan is not None]
+        plans = [_named(plan, specs, columns) for plan in found if plan is not None]
         return sorted(separated(plans, tallies, specs), key=_order)
 
     def _plan(self, partition: Partition, tally: Tally, deletes: int) -> PartitionPlan | None:
@@ -158,6 +161,14 @@ class CompactionRules:
         if since is not None and tally.added_ms is not None and tally.added_ms >= since:
             return replace(plan, reason="it is being written: files were added to it a short time ago")
         return plan
+
+
+def _named(plan: PartitionPlan, specs: Specs, columns: Set[int]) -> PartitionPlan:
+    """The plan, with a reason where no filter can name its partition."""
+    dropped = dropped_source(plan.partition, specs, columns)
+    if plan.reason is not None or dropped is None:
+        return plan
+    return replace(plan, reason=f"Iceberg cannot name it: the column of its partition field {dropped} was dropped")
 
 
 def separated(

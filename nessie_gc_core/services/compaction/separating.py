@@ -107,6 +107,20 @@ def _key(field: PartitionField) -> tuple[int | None, str]:
     return field.source_id, field.transform
 
 
+def dropped_source(partition: Partition, specs: Specs, columns: Set[int]) -> str | None:
+    """The name of a field of a partition whose column is no longer there; ``None``: there is none, or nobody knows.
+
+    Args:
+        partition: the partition.
+        specs: the ids of the table's partition specs with their fields.
+        columns: ids of the columns of its schema; empty: not known.
+    """
+    fields = (field for field in specs.get(partition.spec_id, ()) if field.transform != "void" and columns)
+    return next(
+        (field.name for field in fields if field.source_id is not None and field.source_id not in columns), None
+    )
+
+
 def name_of(partition: Partition, specs: Specs) -> str:
     """What people call a partition, such as ``region=eu/day=2026-01-31``; empty where there are no fields."""
     fields = [*specs.get(partition.spec_id, ())]

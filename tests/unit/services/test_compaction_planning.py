@@ -32,6 +32,7 @@ REGION = PartitionField(name="region", transform="identity", source_id=2)
 BUCKET = PartitionField(name="id_bucket", transform="bucket[4]", source_id=1)
 DAY = PartitionField(name="ts_day", transform="day", source_id=3)
 SPECS: Mapping[int, Sequence[PartitionField]] = {0: (), 1: (REGION,), 2: (REGION, BUCKET), 3: (BUCKET,)}
+DAY_1 = Partition(4, ("us", 1))
 EU, US = Partition(1, ("eu",)), Partition(1, ("us",))
 
 
@@ -189,6 +190,20 @@ def test_partitions_that_need_each_other_share_the_budget_or_leave_it_to_others(
     assert [True, True, False] == [plan.reason is not None for plan in [*dropped, *kept]]
     (together, left) = within_budget([both, [other]], 22 * SMALL)
     assert [False, False, True] == [plan.reason is not None for plan in [*together, *left]]
+
+
+def test_a_partition_whose_column_was_dropped_waits_alone() -> None:
+    tallies = tallied([file()] * 11 + [file(partition=DAY_1)] * 11, small_bytes=100 * MB, added_ms={})
+    specs = {1: (REGION,), 4: (REGION, DAY)}
+    found = {plan.partition: plan.reason for plan in RULES.due(tallies, specs, columns={1, 2})}
+    assert {EU: None, DAY_1: "Iceberg cannot name it: the column of its partition field ts_day was dropped"} == found
+    assert {EU: None, DAY_1: None} == {plan.partition: plan.reason for plan in RULES.due(tallies, specs)}
+
+
+def test_a_void_field_needs_no_column() -> None:
+    void = PartitionField(name="region", transform="void", source_id=2)
+    tallies = tallied([file()] * 11, small_bytes=100 * MB, added_ms={})
+    assert [None] == [plan.reason for plan in RULES.due(tallies, {1: (void,)}, columns={1})]
 
 
 def test_bundles_hold_what_a_filter_cannot_tell_apart_over_several_specs() -> None:
