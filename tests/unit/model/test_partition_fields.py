@@ -34,6 +34,8 @@ def test_the_columns_are_those_of_the_current_schema(name: str) -> None:
     listed = {"type": "list", "element-id": 3, "element": inner}
     schema = {"schema-id": 1, "type": "struct", "fields": [{"id": 2, "name": "a", "type": listed}]}
     old = {"schema-id": 0, "type": "struct", "fields": [{"id": 1, "name": "c", "type": "int"}]}
-    given = {"schemas": [old, schema], "current-schema-id": 1} if name == "schemas" else {"schema": schema}
+    given: dict[str, Any] = (
+        {"schemas": [old, schema], "current-schema-id": 1} if name == "schemas" else {"schema": schema}
+    )
     parsed = TableMetadata.parse({"location": "l", "format-version": 1, **given}, **dict.fromkeys(names, ""))
     assert {2, 4} == parsed.columns
