@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from nessie_gc_core.model.compaction import Partition
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.manifests import FileEntry
-from nessie_gc_core.services.compaction.separating import Specs, bundles, dropped_source, inseparable, joined
+from nessie_gc_core.services.compaction.separating import (
+    Specs,
+    bundles,
+    dropped_source,
+    inseparable,
+    is_unpartitioned,
+    joined,
+)
 
 _OVER_BUDGET = "the byte budget of this run is used up"
 _TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
@@ -132,9 +139,9 @@ class CompactionRules:
             specs: the ids of its partition specs with their fields.
             columns: ids of the columns of the table's schema; empty: not known.
         """
-        everywhere = deletes_everywhere(tallies)
+        everywhere = deletes_everywhere(tallies, specs)
         found = (
-            self._plan(partition, tally, tally.delete_files + (everywhere if partition.values else 0))
+            self._plan(partition, tally, tally.delete_files + everywhere - _own(partition, tally, specs))
             for partition, tally in tallies.items()
         )
         plans = [_named(plan, specs, columns) for plan in found if plan is not None]
@@ -183,7 +190,7 @@ def separated(
     chosen = [plan for plan in plans if plan.reason is None]
     small = {plan.partition for plan in chosen if not plan.deletes_due}
     deletes = {plan.partition for plan in chosen if plan.deletes_due}
-    everywhere = deletes_everywhere(tallies)
+    everywhere = deletes_everywhere(tallies, specs)
     touched = {each for each, tally in tallies.items() if tally.small or tally.delete_files or everywhere}
     together = joined(deletes, small, specs)
     while mixed := inseparable(deletes | together, touched, specs):
@@ -218,9 +225,14 @@ def _separated(
     return replace(plan, input_files=tally.data_files, input_bytes=tally.bytes, output_files=output)
 
 
-def deletes_everywhere(tallies: Mapping[Partition, Tally]) -> int:
+def deletes_everywhere(tallies: Mapping[Partition, Tally], specs: Specs) -> int:
     """How many equality deletes apply to the data files of all partitions."""
-    return sum(tally.equality_deletes for each, tally in tallies.items() if not each.values)
+    return sum(_own(each, tally, specs) for each, tally in tallies.items())
+
+
+def _own(partition: Partition, tally: Tally, specs: Specs) -> int:
+    """How many of the delete files of a partition apply to all others, too."""
+    return tally.equality_deletes if is_unpartitioned(partition, specs) else 0
 
 
 def within_budget(tables: Sequence[Sequence[PartitionPlan]], max_bytes: int) -> list[list[PartitionPlan]]:

@@ -121,6 +121,12 @@ def dropped_source(partition: Partition, specs: Specs, columns: Set[int]) -> str
     )
 
 
+def is_unpartitioned(partition: Partition, specs: Specs) -> bool:
+    """Whether its spec has no fields, or has lost all: then its equality deletes apply to all partitions."""
+    fields = specs.get(partition.spec_id)
+    return not partition.values if fields is None else all(field.transform == "void" for field in fields)
+
+
 def name_of(partition: Partition, specs: Specs) -> str:
     """What people call a partition, such as ``region=eu/day=2026-01-31``; empty where there are no fields."""
     fields = [*specs.get(partition.spec_id, ())]

@@ -105,6 +105,14 @@ def test_equality_deletes_of_no_partition_count_in_all() -> None:
     assert {Partition(0)} == {plan.partition for plan in due([file(LARGE), *of_positions])}
 
 
+def test_equality_deletes_of_a_spec_that_lost_its_fields_count_in_all_partitions() -> None:
+    void = PartitionField(name="region", transform="void", source_id=2)
+    lost = Partition(6, (None,))
+    entries = [file(LARGE), *deletes(11, lost, FileKind.EQUALITY_DELETES)]
+    found = RULES.due(tallied(entries, small_bytes=100 * MB, added_ms={}), {**SPECS, 6: (void,)})
+    assert {EU, lost} == {plan.partition for plan in found}
+
+
 def test_a_deletion_vector_has_the_size_that_its_entry_says() -> None:
     entry = file(5 * MB, kind=FileKind.DELETION_VECTOR, content_size=40)
     (tally,) = tallied([entry, entry], small_bytes=SMALL, added_ms={}).values()
