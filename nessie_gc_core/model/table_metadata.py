@@ -11,6 +11,8 @@ from nessie_gc_core.errors import UnreadableFileError
 
 MAIN = "main"
 """The branch that every table has; it never expires."""
+SERVICE = "nessie-gc.service"
+"""By this word the summary of a snapshot names the service that made it."""
 
 
 class RefType(StrEnum):
@@ -34,6 +36,8 @@ class Snapshot:
     """When it was made, in milliseconds since the epoch, by the clock of its writer."""
     schema_id: int | None = None
     """The schema of the table at that time."""
+    service: str | None = None
+    """The service of Nessie GC that made it, by its summary; ``None``: somebody else did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +245,7 @@ def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
         parent_id=None if parent is None else int(parent),
         timestamp_ms=int(fields["timestamp-ms"]),
         schema_id=None if schema is None else int(schema),
+        service=(fields.get("summary") or {}).get(SERVICE),
     )
 
 

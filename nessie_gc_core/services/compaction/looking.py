@@ -134,7 +134,8 @@ class TableLook:
     def _tallied(
         self, reader: SupportsManifests, version: ContentVersion, table: TableMetadata
     ) -> dict[Partition, Tally]:
-        times = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in table.snapshots}
+        others = (snapshot for snapshot in table.snapshots if snapshot.service is None)
+        times = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in others}
         return tallied(_entries(reader, version), small_bytes=self.rules.small_bytes, added_ms=times)
 
     def tallies(self, current: CurrentTable) -> dict[Partition, Tally]:

@@ -10,6 +10,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.compaction import FileRewrite, SortField, Strategy
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.sizes import parse_size
+from nessie_gc_core.model.table_metadata import SERVICE
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.compaction.planning import CompactionRules
 from nessie_gc_core.services.finding_parameters import (
@@ -143,7 +144,7 @@ class CompactParameters(ConnectorOptions):
             sort_order=tuple(map(_sort_field, self.sort_order)),
             zorder_columns=tuple(self.zorder_columns),
             partial_progress=self.partial_progress,
-            summary={"nessie-gc.service": service},
+            summary={SERVICE: service},
         )
 
     def check(self, now: datetime) -> str:

@@ -39,3 +39,13 @@ def test_the_columns_are_those_of_the_current_schema(name: str) -> None:
     )
     parsed = TableMetadata.parse({"location": "l", "format-version": 1, **given}, **dict.fromkeys(names, ""))
     assert {2, 4} == parsed.columns
+
+
+@pytest.mark.parametrize(
+    ("summary", "service"), [({"nessie-gc.service": "compact"}, "compact"), ({}, None), (None, None)]
+)
+def test_a_snapshot_names_the_service_that_made_it(summary: dict[str, str] | None, service: str | None) -> None:
+    names = ("metadata_location", "reference", "commit_id", "content_key", "content_id")
+    given = {"snapshots": [{"snapshot-id": 1, "timestamp-ms": 2, "summary": summary}]}
+    parsed = TableMetadata.parse({"location": "l", "format-version": 1, **given}, **dict.fromkeys(names, ""))
+    assert [service] == [snapshot.service for snapshot in parsed.snapshots]
