@@ -117,7 +117,8 @@ class TableLook:
             format_version=current.format_version,
             before=files_of(tallies),
         )
-        plans = self.rules.due(tallies, table.spec_fields, columns=table.columns)
+        specs, default = table.spec_fields, table.default_spec
+        plans = self.rules.due(tallies, specs, columns=table.columns, default_spec=default)
         if not plans:  # the tallies of many such tables would take memory for nothing
             return PlannedTable(report=report, current=current)
         planned = PlannedTable(report=report, current=current, tallies=tallies, specs=table.spec_fields)

@@ -16,8 +16,10 @@ from nessie_gc_core.services.compaction.separating import (
     inseparable,
     is_unpartitioned,
     joined,
+    stays_whole,
 )
 
+_SPREAD = "its small files would be dealt out over partitions of the current spec, and could become more"
 _OVER_BUDGET = "the byte budget of this run is used up"
 _TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
 _INSEPARABLE = "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait"
@@ -130,7 +132,12 @@ class CompactionRules:
     """Partitions to which a file was added then or later are being written; ``None``: no matter."""
 
     def due(
-        self, tallies: Mapping[Partition, Tally], specs: Specs, *, columns: Set[int] = frozenset()
+        self,
+        tallies: Mapping[Partition, Tally],
+        specs: Specs,
+        *,
+        columns: Set[int] = frozenset(),
+        default_spec: int | None = None,
     ) -> list[PartitionPlan]:
         """The partitions that are due, those with the most gain first.
 
@@ -138,6 +145,7 @@ class CompactionRules:
             tallies: all partitions of a table that have live files.
             specs: the ids of its partition specs with their fields.
             columns: ids of the columns of the table's schema; empty: not known.
+            default_spec: id of the partition spec that new files get; ``None``: not known.
         """
         everywhere = deletes_everywhere(tallies, specs)
         found = (
@@ -145,6 +153,7 @@ class CompactionRules:
             for partition, tally in tallies.items()
         )
         plans = [_named(plan, specs, columns) for plan in found if plan is not None]
+        plans = [_kept_together(plan, specs, default_spec) for plan in plans]
         return sorted(separated(plans, tallies, specs), key=_order)
 
     def _plan(self, partition: Partition, tally: Tally, deletes: int) -> PartitionPlan | None:
@@ -176,6 +185,12 @@ def _named(plan: PartitionPlan, specs: Specs, columns: Set[int]) -> PartitionPla
     if plan.reason is not None or dropped is None:
         return plan
     return replace(plan, reason=f"Iceberg cannot name it: the column of its partition field {dropped} was dropped")
+
+
+def _kept_together(plan: PartitionPlan, specs: Specs, default_spec: int | None) -> PartitionPlan:
+    """The plan, with a reason where its small files could become more by the partitions of the current spec."""
+    is_safe = plan.deletes_due or default_spec is None or stays_whole(plan.partition.spec_id, default_spec, specs)
+    return plan if plan.reason is not None or is_safe else replace(plan, reason=_SPREAD)
 
 
 def separated(

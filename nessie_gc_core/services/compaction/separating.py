@@ -121,6 +121,20 @@ def dropped_source(partition: Partition, specs: Specs, columns: Set[int]) -> str
     )
 
 
+def stays_whole(spec_id: int, default_spec: int, specs: Specs) -> bool:
+    """Whether all files of a partition of one spec are of one partition of another, too.
+
+    Args:
+        spec_id: the one.
+        default_spec: the other.
+        specs: the ids of the table's partition specs with their fields.
+    """
+    if spec_id == default_spec:
+        return True
+    has = {_key(field) for field in specs.get(spec_id, ())}
+    return has >= {_key(field) for field in specs.get(default_spec, ()) if field.transform != "void"}
+
+
 def is_unpartitioned(partition: Partition, specs: Specs) -> bool:
     """Whether its spec has no fields, or has lost all: then its equality deletes apply to all partitions."""
     fields = specs.get(partition.spec_id)

@@ -214,6 +214,23 @@ def test_a_void_field_needs_no_column() -> None:
     assert [None] == [plan.reason for plan in RULES.due(tallies, {1: (void,)}, columns={1})]
 
 
+@pytest.mark.parametrize(("default", "waits"), [(0, False), (1, False), (2, True), (3, True), (None, False)])
+def test_small_files_of_an_old_spec_wait_where_they_could_become_more(default: int | None, waits: bool) -> None:
+    tallies = tallied([file()] * 11, small_bytes=100 * MB, added_ms={})
+    (plan,) = RULES.due(tallies, SPECS, default_spec=default)
+    assert waits is (plan.reason is not None)
+
+
+def test_files_of_an_old_spec_stay_whole_where_it_has_all_fields_of_the_current_one() -> None:
+    tallies = tallied([file(partition=Partition(2, ("eu", 1)))] * 11, small_bytes=100 * MB, added_ms={})
+    assert [None] == [plan.reason for plan in RULES.due(tallies, SPECS, default_spec=1)]
+
+
+def test_deletes_of_an_old_spec_are_due_whatever_the_current_one_is() -> None:
+    tallies = tallied([file(LARGE), *deletes(11)], small_bytes=100 * MB, added_ms={})
+    assert [None] == [plan.reason for plan in RULES.due(tallies, SPECS, default_spec=3)]
+
+
 def test_bundles_hold_what_a_filter_cannot_tell_apart_over_several_specs() -> None:
     evolved, more, apart = Partition(2, ("eu", 1)), Partition(2, ("eu", 2)), Partition(2, ("us", 1))
     found = bundles([EU, evolved, more, apart], SPECS)
