@@ -14,6 +14,23 @@ PartitionValue: TypeAlias = bool | int | float | str | bytes
 decimals their unscaled number, UUIDs and fixed values bytes."""
 
 
+class _NegativeZero(float):
+    """To Iceberg -0.0 and 0.0 are two partitions; Python takes them for one value."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NegativeZero)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((_NegativeZero, "-"))
+
+
+NEGATIVE_ZERO = _NegativeZero(-0.0)
+"""The partition value -0.0: another one than 0.0."""
+
+
 class ManifestContent(StrEnum):
     """What the files are that a manifest names."""
 

@@ -11,6 +11,8 @@ from nessie_gc_core.errors import UnreadableFileError
 
 MAIN = "main"
 """The branch that every table has; it never expires."""
+SERVICE = "nessie-gc.service"
+"""By this word the summary of a snapshot names the service that made it."""
 
 
 class RefType(StrEnum):
@@ -34,6 +36,8 @@ class Snapshot:
     """When it was made, in milliseconds since the epoch, by the clock of its writer."""
     schema_id: int | None = None
     """The schema of the table at that time."""
+    service: str | None = None
+    """The service of Nessie GC that made it, by its summary; ``None``: somebody else did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +110,8 @@ class TableMetadata:
     """Ids of all schemas."""
     current_schema: int | None = None
     """Id of the current schema."""
+    columns: frozenset[int] = frozenset()
+    """Ids of the columns of the current schema, nested ones among them; empty: not known."""
     partition_specs: frozenset[int] = frozenset()
     """Ids of all partition specs."""
     default_spec: int | None = None
@@ -168,6 +174,7 @@ class TableMetadata:
                 partition_statistics=_of_snapshots(fields.get("partition-statistics")),
                 schemas=frozenset(int(schema["schema-id"]) for schema in fields.get("schemas") or ()),
                 current_schema=fields.get("current-schema-id"),
+                columns=frozenset(_columns(_schema(fields))),
                 partition_specs=frozenset(int(spec["spec-id"]) for spec in fields.get("partition-specs") or ()),
                 default_spec=fields.get("default-spec-id"),
                 partition_fields=frozenset(_partition_fields(fields)),
@@ -238,6 +245,7 @@ def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
         parent_id=None if parent is None else int(parent),
         timestamp_ms=int(fields["timestamp-ms"]),
         schema_id=None if schema is None else int(schema),
+        service=(fields.get("summary") or {}).get(SERVICE),
     )
 
 
@@ -282,6 +290,25 @@ def _positive(value: Any) -> int | None:
     if value is not None and int(value) <= 0:
         raise ValueError(f"{value!r} where a positive number belongs")
     return None if value is None else int(value)
+
+
+def _schema(fields: Mapping[str, Any]) -> object:
+    """The current schema; metadata of early writers has no other."""
+    current = fields.get("current-schema-id")
+    found = (schema for schema in fields.get("schemas") or () if schema["schema-id"] == current)
+    return next(found, fields.get("schema"))
+
+
+def _columns(type_: object) -> Iterator[int]:
+    """The ids of the fields of a type, whatever lies in between."""
+    if isinstance(type_, list):
+        for each in type_:
+            yield from _columns(each)
+    elif isinstance(type_, dict):
+        if isinstance(type_.get("id"), int):
+            yield type_["id"]
+        for name in ("fields", "type", "element", "key", "value"):
+            yield from _columns(type_.get(name))
 
 
 def _partition_fields(fields: Mapping[str, Any]) -> Iterator[str]:

@@ -335,7 +335,7 @@ class FirstBatchOfSteps(LedgerStore):
 @fault(StoreTests, "test_it_behaves_like_a_plain_model_of_itself", "S17: a store does what a plain model of it does")
 class ForgetsBaseLocations(LedgerStore):
     def add_base_locations(self, live_set_id, locations):
-        return super().add_base_locations(live_set_id, list(locations)[:1])
+        return super().add_base_locations(live_set_id, list(locations)[:0])
 
 
 @fault(StoreTests, "test_the_shared_clock_is_aware_utc_or_not_known", "S8: the clock of the store is aware")

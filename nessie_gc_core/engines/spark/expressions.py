@@ -64,7 +64,7 @@ class PartitionFilters:
         if isinstance(value, bool) or not isinstance(value, int):
             return value
         if name == "DECIMAL":
-            return str(Decimal(value).scaleb(-type_.scale()))
+            return str(Decimal(f"{value}E{-type_.scale()}"))
         if name == "TIMESTAMP":
             return self._expressions.micros(value)
         if name == "TIMESTAMP_NANO":

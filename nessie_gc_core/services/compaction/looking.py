@@ -52,11 +52,13 @@ class PlannedTable:
     def _set(self, *, with_deletes: bool) -> PartitionSet:
         chosen = [plan for plan in self.plans if plan.reason is None and plan.deletes_due is with_deletes]
         partitions = {plan.partition for plan in chosen}
+        specs = {each.spec_id for each in self.tallies}
+        taken_in = [plan.tally for plan in chosen] if len(specs) == 1 else list(self.tallies.values())
         return PartitionSet(
             partitions=partitions,
             is_all=partitions >= self.tallies.keys(),
             with_deletes=with_deletes,
-            largest_bytes=max((plan.tally.largest for plan in chosen), default=0),
+            largest_bytes=max((tally.largest for tally in taken_in if chosen), default=0),
         )
 
     def with_plans(self, plans: Sequence[PartitionPlan]) -> PlannedTable:
@@ -115,7 +117,8 @@ class TableLook:
             format_version=current.format_version,
             before=files_of(tallies),
         )
-        plans = self.rules.due(tallies, table.spec_fields)
+        specs, default = table.spec_fields, table.default_spec
+        plans = self.rules.due(tallies, specs, columns=table.columns, default_spec=default)
         if not plans:  # the tallies of many such tables would take memory for nothing
             return PlannedTable(report=report, current=current)
         planned = PlannedTable(report=report, current=current, tallies=tallies, specs=table.spec_fields)
@@ -132,7 +135,8 @@ class TableLook:
     def _tallied(
         self, reader: SupportsManifests, version: ContentVersion, table: TableMetadata
     ) -> dict[Partition, Tally]:
-        times = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in table.snapshots}
+        others = (snapshot for snapshot in table.snapshots if snapshot.service is None)
+        times = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in others}
         return tallied(_entries(reader, version), small_bytes=self.rules.small_bytes, added_ms=times)
 
     def tallies(self, current: CurrentTable) -> dict[Partition, Tally]:

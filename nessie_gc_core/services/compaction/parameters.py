@@ -10,6 +10,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.compaction import FileRewrite, SortField, Strategy
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.sizes import parse_size
+from nessie_gc_core.model.table_metadata import SERVICE
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.compaction.planning import CompactionRules
 from nessie_gc_core.services.finding_parameters import (
@@ -105,14 +106,14 @@ class CompactParameters(ConnectorOptions):
             now: the time from which ages count.
 
         Raises:
-            ConfigurationError: a size is none, or the small one is not below the target.
+            ConfigurationError: a size is none, or the small one is more than half of the target.
         """
         small = parse_size(self.small_file_size, "small_file_size")
         target = parse_size(self.target_rewrite_size, "target_rewrite_size")
-        if not 0 < small < target:
+        if not 0 < small <= target / 2:
             raise ConfigurationError(
-                f"`small_file_size` {self.small_file_size!r} is not between nothing and `target_rewrite_size` "
-                f"{self.target_rewrite_size!r}: new files would be small at once"
+                f"`small_file_size` {self.small_file_size!r} is not between nothing and half of `target_rewrite_size` "
+                f"{self.target_rewrite_size!r}: files would be small that no two of which fit into a new one"
             )
         newest = int((now - self.skip_newer_than).timestamp() * 1000) if self.skip_newer_than else None
         return CompactionRules(
@@ -143,7 +144,7 @@ class CompactParameters(ConnectorOptions):
             sort_order=tuple(map(_sort_field, self.sort_order)),
             zorder_columns=tuple(self.zorder_columns),
             partial_progress=self.partial_progress,
-            summary={"nessie-gc.service": service},
+            summary={SERVICE: service},
         )
 
     def check(self, now: datetime) -> str:

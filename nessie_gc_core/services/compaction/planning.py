@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from nessie_gc_core.model.compaction import Partition
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.manifests import FileEntry
-from nessie_gc_core.services.compaction.separating import Specs, inseparable
+from nessie_gc_core.services.compaction.separating import (
+    Specs,
+    bundles,
+    dropped_source,
+    inseparable,
+    is_unpartitioned,
+    joined,
+    stays_whole,
+)
 
+_SPREAD = "its small files would be dealt out over partitions of the current spec, and could become more"
 _OVER_BUDGET = "the byte budget of this run is used up"
-_INSEPARABLE = "Iceberg cannot tell its files from those of another partition spec, which are not due"
+_TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
+_INSEPARABLE = "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +96,7 @@ class PartitionPlan:
     partition: Partition
     tally: Tally
     deletes_due: bool
-    """Whether it has too many delete files."""
+    """Whether it has too many delete files, or can only be rewritten together with partitions that have."""
     small_due: bool
     """Whether it has too many small files."""
     input_files: int
@@ -97,6 +107,8 @@ class PartitionPlan:
     """How many they should become."""
     reason: str | None = None
     """Why it is left as it is; ``None``: it is compacted."""
+    bundle: frozenset[Partition] = frozenset()
+    """The partitions that are rewritten with it or not at all; empty: itself."""
 
     @property
     def gain(self) -> int:
@@ -119,19 +131,29 @@ class CompactionRules:
     written_since_ms: int | None = None
     """Partitions to which a file was added then or later are being written; ``None``: no matter."""
 
-    def due(self, tallies: Mapping[Partition, Tally], specs: Specs) -> list[PartitionPlan]:
+    def due(
+        self,
+        tallies: Mapping[Partition, Tally],
+        specs: Specs,
+        *,
+        columns: Set[int] = frozenset(),
+        default_spec: int | None = None,
+    ) -> list[PartitionPlan]:
         """The partitions that are due, those with the most gain first.
 
         Args:
             tallies: all partitions of a table that have live files.
             specs: the ids of its partition specs with their fields.
+            columns: ids of the columns of the table's schema; empty: not known.
+            default_spec: id of the partition spec that new files get; ``None``: not known.
         """
-        everywhere = sum(tally.equality_deletes for each, tally in tallies.items() if not each.values)
+        everywhere = deletes_everywhere(tallies, specs)
         found = (
-            self._plan(partition, tally, tally.delete_files + (everywhere if partition.values else 0))
+            self._plan(partition, tally, tally.delete_files + everywhere - _own(partition, tally, specs))
             for partition, tally in tallies.items()
         )
-        plans = [plan for plan in found if plan is not None]
+        plans = [_named(plan, specs, columns) for plan in found if plan is not None]
+        plans = [_kept_together(plan, specs, default_spec) for plan in plans]
         return sorted(separated(plans, tallies, specs), key=_order)
 
     def _plan(self, partition: Partition, tally: Tally, deletes: int) -> PartitionPlan | None:
@@ -157,37 +179,106 @@ class CompactionRules:
         return plan
 
 
+def _named(plan: PartitionPlan, specs: Specs, columns: Set[int]) -> PartitionPlan:
+    """The plan, with a reason where no filter can name its partition."""
+    dropped = dropped_source(plan.partition, specs, columns)
+    if plan.reason is not None or dropped is None:
+        return plan
+    return replace(plan, reason=f"Iceberg cannot name it: the column of its partition field {dropped} was dropped")
+
+
+def _kept_together(plan: PartitionPlan, specs: Specs, default_spec: int | None) -> PartitionPlan:
+    """The plan, with a reason where its small files could become more by the partitions of the current spec."""
+    is_safe = plan.deletes_due or default_spec is None or stays_whole(plan.partition.spec_id, default_spec, specs)
+    return plan if plan.reason is not None or is_safe else replace(plan, reason=_SPREAD)
+
+
 def separated(
     plans: Sequence[PartitionPlan],
-    tallies: Iterable[Partition],
+    tallies: Mapping[Partition, Tally],
     specs: Specs,
 ) -> list[PartitionPlan]:
-    """The same, without those that Iceberg would rewrite together with partitions that are not planned."""
-    mixed: set[Partition] = set()
-    for deletes_due in (False, True):  # Iceberg rewrites each with thresholds of its own
-        chosen = {plan.partition for plan in plans if plan.reason is None and plan.deletes_due is deletes_due}
-        mixed |= inseparable(chosen, tallies, specs)
-    return [replace(plan, reason=_INSEPARABLE) if plan.partition in mixed else plan for plan in plans]
+    """The same, without those that Iceberg would rewrite together with partitions that are not planned.
+
+    What has small files only goes with those whose deletes are due, where Iceberg cannot tell them apart.
+    """
+    chosen = [plan for plan in plans if plan.reason is None]
+    small = {plan.partition for plan in chosen if not plan.deletes_due}
+    deletes = {plan.partition for plan in chosen if plan.deletes_due}
+    everywhere = deletes_everywhere(tallies, specs)
+    touched = {each for each, tally in tallies.items() if tally.small or tally.delete_files or everywhere}
+    together = joined(deletes, small, specs)
+    while mixed := inseparable(deletes | together, touched, specs):
+        deletes -= mixed
+        together = joined(deletes, small, specs)
+    small -= together
+    small -= inseparable(small, {each for each, tally in tallies.items() if tally.small}, specs)
+    bundle = {**bundles(deletes | together, specs), **bundles(small, specs)}
+    return [
+        plan if plan.reason is not None else _separated(plan, bundle, together, has_deletes=everywhere > 0)
+        for plan in plans
+    ]
 
 
-def within_budget(plans: Sequence[PartitionPlan], max_bytes: int) -> list[PartitionPlan]:
+def _separated(
+    plan: PartitionPlan,
+    bundle: Mapping[Partition, frozenset[Partition]],
+    together: Set[Partition],
+    *,
+    has_deletes: bool,
+) -> PartitionPlan:
+    """A plan with what Iceberg would rewrite with it."""
+    if plan.partition not in bundle:
+        return replace(plan, reason=_INSEPARABLE)
+    plan = replace(plan, bundle=bundle[plan.partition])
+    if plan.partition not in together:
+        return plan
+    tally, plan = plan.tally, replace(plan, deletes_due=True)
+    if not tally.delete_files and not has_deletes:
+        return plan
+    output = tally.data_files - tally.small + plan.output_files
+    return replace(plan, input_files=tally.data_files, input_bytes=tally.bytes, output_files=output)
+
+
+def deletes_everywhere(tallies: Mapping[Partition, Tally], specs: Specs) -> int:
+    """How many equality deletes apply to the data files of all partitions."""
+    return sum(_own(each, tally, specs) for each, tally in tallies.items())
+
+
+def _own(partition: Partition, tally: Tally, specs: Specs) -> int:
+    """How many of the delete files of a partition apply to all others, too."""
+    return tally.equality_deletes if is_unpartitioned(partition, specs) else 0
+
+
+def within_budget(tables: Sequence[Sequence[PartitionPlan]], max_bytes: int) -> list[list[PartitionPlan]]:
     """The plans, of which those with the most gain use up a budget, and others wait for the next run.
 
+    Partitions of one bundle get their share together or not at all.
+
     Args:
-        plans: of any number of tables.
+        tables: the plans of each table.
         max_bytes: how many bytes of data files are rewritten at most.
     """
-    kept: list[PartitionPlan] = []
-    left = max_bytes
-    for number in sorted(range(len(plans)), key=lambda number: _order(plans[number])):
-        plan = plans[number]
-        if plan.reason is None and plan.input_bytes <= left:
-            left -= plan.input_bytes
-            kept.append(plan)
-    taken = set(map(id, kept))
+    bundled: dict[tuple[int, frozenset[Partition]], list[PartitionPlan]] = {}
+    for number, plans in enumerate(tables):
+        for plan in plans:
+            if plan.reason is None:
+                bundled.setdefault((number, plan.bundle or frozenset([plan.partition])), []).append(plan)
+    left, reasons = max_bytes, dict[int, str]()
+    for found in sorted(bundled.values(), key=_order_of_bundle):
+        size = sum(plan.input_bytes for plan in found)
+        if size <= left:
+            left -= size
+        else:
+            reasons.update(dict.fromkeys(map(id, found), _TOO_LARGE if size > max_bytes else _OVER_BUDGET))
     return [
-        plan if id(plan) in taken or plan.reason is not None else replace(plan, reason=_OVER_BUDGET) for plan in plans
+        [replace(plan, reason=reasons[id(plan)]) if id(plan) in reasons else plan for plan in plans] for plans in tables
     ]
+
+
+def _order_of_bundle(plans: Sequence[PartitionPlan]) -> tuple[int, int, str]:
+    first = min(str(plan.partition) for plan in plans)
+    return -sum(plan.gain for plan in plans), sum(plan.input_bytes for plan in plans), first
 
 
 def nothing_due(data_files: int | None, delete_files: int | None, rules: CompactionRules) -> bool:

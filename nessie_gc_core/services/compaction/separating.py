@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 
 from nessie_gc_core.model.compaction import Partition
 from nessie_gc_core.model.manifests import PartitionValue
@@ -25,7 +26,7 @@ def inseparable(chosen: Set[Partition], live: Iterable[Partition], specs: Specs)
 
     Args:
         chosen: the partitions.
-        live: all partitions of the table that have files.
+        live: all partitions of the table of whose files something would be rewritten where a filter takes them in.
         specs: the ids of its partition specs with their fields.
     """
     left, others = set(chosen), set(live) - chosen
@@ -38,6 +39,42 @@ def inseparable(chosen: Set[Partition], live: Iterable[Partition], specs: Specs)
         left -= mixed
         others |= mixed
     return found
+
+
+def joined(to: Set[Partition], waiting: Set[Partition], specs: Specs) -> set[Partition]:
+    """Those of the waiting partitions that a filter takes in with some others, or with each other beside those."""
+    found: set[Partition] = set()
+    while more := _meeting(waiting - found, to | found, specs):
+        found |= more
+    return found
+
+
+def bundles(chosen: Iterable[Partition], specs: Specs) -> dict[Partition, frozenset[Partition]]:
+    """For each of some partitions those that are rewritten with it or not at all, itself among them."""
+    by_spec: dict[int, list[Partition]] = {}
+    for each in chosen:
+        by_spec.setdefault(each.spec_id, []).append(each)
+    found = {each: {each} for mine in by_spec.values() for each in mine}
+    for one, other in combinations(by_spec, 2):
+        pairs = _in_common(specs.get(one, ()), specs.get(other, ()))
+        alike: dict[_Values, list[Partition]] = {}
+        for each in by_spec[one]:
+            alike.setdefault(tuple(each.values[here] for here, _ in pairs), []).append(each)
+        for each in by_spec[other]:
+            met = alike.get(tuple(each.values[there] for _, there in pairs), [])
+            for member in met:
+                _merge(found, each, member)
+            del met[1:]  # they are of one set by now
+    frozen = {id(members): frozenset(members) for members in found.values()}
+    return {each: frozen[id(members)] for each, members in found.items()}
+
+
+def _merge(found: dict[Partition, set[Partition]], one: Partition, other: Partition) -> None:
+    """Makes one set of those of two partitions; the smaller one goes into the larger."""
+    less, more = sorted((found[one], found[other]), key=len)
+    if less is not more:
+        more |= less
+        found.update(dict.fromkeys(less, more))
 
 
 def _meeting(chosen: Set[Partition], others: Set[Partition], specs: Specs) -> set[Partition]:
@@ -68,6 +105,40 @@ def _is_exact(field: PartitionField) -> bool:
 
 def _key(field: PartitionField) -> tuple[int | None, str]:
     return field.source_id, field.transform
+
+
+def dropped_source(partition: Partition, specs: Specs, columns: Set[int]) -> str | None:
+    """The name of a field of a partition whose column is no longer there; ``None``: there is none, or nobody knows.
+
+    Args:
+        partition: the partition.
+        specs: the ids of the table's partition specs with their fields.
+        columns: ids of the columns of its schema; empty: not known.
+    """
+    fields = (field for field in specs.get(partition.spec_id, ()) if field.transform != "void" and columns)
+    return next(
+        (field.name for field in fields if field.source_id is not None and field.source_id not in columns), None
+    )
+
+
+def stays_whole(spec_id: int, default_spec: int, specs: Specs) -> bool:
+    """Whether all files of a partition of one spec are of one partition of another, too.
+
+    Args:
+        spec_id: the one.
+        default_spec: the other.
+        specs: the ids of the table's partition specs with their fields.
+    """
+    if spec_id == default_spec:
+        return True
+    has = {_key(field) for field in specs.get(spec_id, ())}
+    return has >= {_key(field) for field in specs.get(default_spec, ()) if field.transform != "void"}
+
+
+def is_unpartitioned(partition: Partition, specs: Specs) -> bool:
+    """Whether its spec has no fields, or has lost all: then its equality deletes apply to all partitions."""
+    fields = specs.get(partition.spec_id)
+    return not partition.values if fields is None else all(field.transform == "void" for field in fields)
 
 
 def name_of(partition: Partition, specs: Specs) -> str:

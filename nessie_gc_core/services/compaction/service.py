@@ -115,8 +115,8 @@ class CompactService(Service[Run]):
         budget = self.parameters.budget
         if budget is None:
             return list(tables)
-        verdicts = iter(within_budget([plan for table in tables for plan in table.plans], budget))
-        return [table.with_plans([next(verdicts) for _ in table.plans]) if table.plans else table for table in tables]
+        verdicts = within_budget([table.plans for table in tables], budget)
+        return [table.with_plans(plans) if plans else table for table, plans in zip(tables, verdicts, strict=True)]
 
     def _look(self, run: Run, maintenance: Maintenance, connectors: OpenConnectors) -> TableLook:
         rules = self.parameters.rules(run.clock())

@@ -13,6 +13,9 @@ from nessie_gc_core.services.manifests.ranges import Box, Point, by_size, measur
 
 _TOO_MUCH = "its ranges meet, and together they are more bytes than this effort rewrites; give it more effort"
 
+_FULL = 1.2
+"""Iceberg ends a new manifest at so many times the target size."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestGroup:
@@ -186,6 +189,8 @@ class Problems:
         small = frozenset(number for number, length in enumerate(lengths) if length < rules.small * target)
         most = math.inf if rules.large is None else rules.large * target
         large = frozenset(number for number, length in enumerate(lengths) if length > most)
+        if not large and _is_left_by_one_rewrite(group):
+            small = frozenset()
         boxes = [box for box in map(Box.of, group.manifests) if box is not None]
         if not boxes or len(boxes) < len(lengths):
             return cls(small=small, large=large)
@@ -222,6 +227,17 @@ def _writer(manifest: Manifest, *, is_small: bool) -> object:
     if manifest.added_files == 0 and manifest.snapshot_id is not None:
         return manifest.snapshot_id
     return None if is_small else manifest.path
+
+
+def _is_left_by_one_rewrite(group: ManifestGroup) -> bool:
+    """Whether one rewrite wrote all of them, which would come out the same once more, small ones among them.
+
+    Iceberg deals files over as many writers as there should be manifests. Each begins another one at 1.2 times the
+    target, and leaves a last one of any size.
+    """
+    writers = {each.snapshot_id if each.added_files == 0 else None for each in group.manifests}
+    most = ideal_count(group.manifests, group.target_bytes) + int(group.bytes / (_FULL * group.target_bytes))
+    return len(writers) == 1 and None not in writers and len(group.manifests) <= most
 
 
 def _kind(manifest: Manifest) -> tuple[int, str]:

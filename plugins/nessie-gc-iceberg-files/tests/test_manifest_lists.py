@@ -10,7 +10,7 @@ from typing import Any
 import fastavro
 import pytest
 from nessie_gc_iceberg_files.entries import live_entries
-from nessie_gc_iceberg_files.fields import read_fields
+from nessie_gc_iceberg_files.fields import decimal_fields, read_fields
 from nessie_gc_iceberg_files.manifest_lists import described
 from nessie_gc_iceberg_files.partition_types import bound, partition_types
 
@@ -167,6 +167,9 @@ def test_transforms_decide_the_type_of_a_field() -> None:
     assert {0: ["string"]} == partition_types({"schema": schema, "partition-spec": fields[:1]})
 
 
+ROW = {"type": "record", "name": "r102"}
+
+
 # ---- entries ------------------------------------------------------------------------------------------
 def manifest(*entries: Mapping[str, Any]) -> bytes:
     partition = {
@@ -256,6 +259,21 @@ def test_partitions_that_are_equal_have_equal_values() -> None:
     first, second = entries(entry(partition=(1, b"\x01", math.nan)), entry(partition=(1, b"\0\x01", math.nan)))
     assert first.partition == second.partition
     assert (1, 1) == first.partition[:2]
+
+
+def test_the_zeros_are_two_partitions() -> None:
+    found = [each.partition for each in entries(*(entry(partition=(1, None, zero)) for zero in (0.0, -0.0, -0.0)))]
+    assert {found[0], found[1]} == set(found)
+    assert (2, True) == (len(set(found)), found[1] == found[2])
+    assert ["0.0", "-0.0", "-0.0"] == [str(each[2]) for each in found]
+
+
+def test_decimals_of_one_type_are_numbers_wherever_they_stand() -> None:
+    """Avro names a type where it comes once more."""
+    decimal = {"type": "fixed", "name": "decimal_9_2", "size": 4, "logicalType": "decimal", "precision": 9, "scale": 2}
+    fields = [{"name": "a", "type": ["null", decimal]}, {"name": "b", "type": ["null", "decimal_9_2"]}]
+    schema = {"type": "record", "name": "r", "fields": [{"name": "p", "type": {**ROW, "fields": fields}}]}
+    assert {"a", "b"} == decimal_fields(avro(schema), "p")
 
 
 def test_a_date_that_no_calendar_has_is_a_number() -> None:

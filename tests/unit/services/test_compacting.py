@@ -341,6 +341,7 @@ def test_a_sort_order_is_read_as_sql_has_it() -> None:
         ({"target_rewrite_size": "big"}, "is no size"),
         ({"max_bytes": "5"}, "has no unit"),
         ({"small_file_size": "256MB"}, "is not between nothing and"),
+        ({"small_file_size": "129MB"}, "is not between nothing and half of"),
         ({"small_file_size": "0B"}, "is not between nothing and"),
         ({"sort_order": ["id"]}, "`sort_order` needs `strategy` sort"),
         ({"strategy": Strategy.SORT, "sort_order": ["id down"]}, "is no column with a direction"),

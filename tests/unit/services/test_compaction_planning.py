@@ -23,7 +23,7 @@ from nessie_gc_core.services.compaction.planning import (
     tallied,
     within_budget,
 )
-from nessie_gc_core.services.compaction.separating import inseparable, name_of
+from nessie_gc_core.services.compaction.separating import bundles, inseparable, name_of
 
 MB = 1 << 20
 SMALL, LARGE = 1 * MB, 200 * MB
@@ -32,6 +32,7 @@ REGION = PartitionField(name="region", transform="identity", source_id=2)
 BUCKET = PartitionField(name="id_bucket", transform="bucket[4]", source_id=1)
 DAY = PartitionField(name="ts_day", transform="day", source_id=3)
 SPECS: Mapping[int, Sequence[PartitionField]] = {0: (), 1: (REGION,), 2: (REGION, BUCKET), 3: (BUCKET,)}
+DAY_1 = Partition(4, ("us", 1))
 EU, US = Partition(1, ("eu",)), Partition(1, ("us",))
 
 
@@ -104,6 +105,14 @@ def test_equality_deletes_of_no_partition_count_in_all() -> None:
     assert {Partition(0)} == {plan.partition for plan in due([file(LARGE), *of_positions])}
 
 
+def test_equality_deletes_of_a_spec_that_lost_its_fields_count_in_all_partitions() -> None:
+    void = PartitionField(name="region", transform="void", source_id=2)
+    lost = Partition(6, (None,))
+    entries = [file(LARGE), *deletes(11, lost, FileKind.EQUALITY_DELETES)]
+    found = RULES.due(tallied(entries, small_bytes=100 * MB, added_ms={}), {**SPECS, 6: (void,)})
+    assert {EU, lost} == {plan.partition for plan in found}
+
+
 def test_a_deletion_vector_has_the_size_that_its_entry_says() -> None:
     entry = file(5 * MB, kind=FileKind.DELETION_VECTOR, content_size=40)
     (tally,) = tallied([entry, entry], small_bytes=SMALL, added_ms={}).values()
@@ -167,13 +176,71 @@ def _plan(name: str, files: int, size: int) -> PartitionPlan:
 
 def test_the_budget_goes_to_what_gains_most() -> None:
     plans = [_plan("a", 20, 50), _plan("b", 90, 60), _plan("c", 10, 40)]
-    chosen = [plan.partition.values for plan in within_budget(plans, 100) if plan.reason is None]
-    assert [("b",), ("c",)] == chosen
+    (found,) = within_budget([plans], 100)
+    assert [("b",), ("c",)] == [plan.partition.values for plan in found if plan.reason is None]
+
+
+def test_the_budget_is_one_for_all_tables() -> None:
+    found = within_budget([[_plan("a", 20, 60)], [_plan("a", 90, 60)], []], 100)
+    assert [[False], [True], []] == [[plan.reason is None for plan in plans] for plans in found]
+
+
+def test_what_is_larger_than_the_budget_says_so() -> None:
+    ((large, small),) = within_budget([[_plan("a", 90, 101), _plan("b", 20, 100)]], 100)
+    assert ("raise `max_bytes`", None) == (str(large.reason)[-17:], small.reason)
+
+
+def test_partitions_that_need_each_other_share_the_budget_or_leave_it_to_others() -> None:
+    both = due([file()] * 11 + [file(partition=Partition(0))] * 11)
+    assert {frozenset({EU, Partition(0)})} == {plan.bundle for plan in both}
+    other = _plan("c", 2, 12 * SMALL)
+    (dropped, kept) = within_budget([both, [other]], 21 * SMALL)
+    assert [True, True, False] == [plan.reason is not None for plan in [*dropped, *kept]]
+    (together, left) = within_budget([both, [other]], 22 * SMALL)
+    assert [False, False, True] == [plan.reason is not None for plan in [*together, *left]]
+
+
+def test_a_partition_whose_column_was_dropped_waits_alone() -> None:
+    tallies = tallied([file()] * 11 + [file(partition=DAY_1)] * 11, small_bytes=100 * MB, added_ms={})
+    specs = {1: (REGION,), 4: (REGION, DAY)}
+    found = {plan.partition: plan.reason for plan in RULES.due(tallies, specs, columns={1, 2})}
+    assert {EU: None, DAY_1: "Iceberg cannot name it: the column of its partition field ts_day was dropped"} == found
+    assert {EU: None, DAY_1: None} == {plan.partition: plan.reason for plan in RULES.due(tallies, specs)}
+
+
+def test_a_void_field_needs_no_column() -> None:
+    void = PartitionField(name="region", transform="void", source_id=2)
+    tallies = tallied([file()] * 11, small_bytes=100 * MB, added_ms={})
+    assert [None] == [plan.reason for plan in RULES.due(tallies, {1: (void,)}, columns={1})]
+
+
+@pytest.mark.parametrize(("default", "waits"), [(0, False), (1, False), (2, True), (3, True), (None, False)])
+def test_small_files_of_an_old_spec_wait_where_they_could_become_more(default: int | None, waits: bool) -> None:
+    tallies = tallied([file()] * 11, small_bytes=100 * MB, added_ms={})
+    (plan,) = RULES.due(tallies, SPECS, default_spec=default)
+    assert waits is (plan.reason is not None)
+
+
+def test_files_of_an_old_spec_stay_whole_where_it_has_all_fields_of_the_current_one() -> None:
+    tallies = tallied([file(partition=Partition(2, ("eu", 1)))] * 11, small_bytes=100 * MB, added_ms={})
+    assert [None] == [plan.reason for plan in RULES.due(tallies, SPECS, default_spec=1)]
+
+
+def test_deletes_of_an_old_spec_are_due_whatever_the_current_one_is() -> None:
+    tallies = tallied([file(LARGE), *deletes(11)], small_bytes=100 * MB, added_ms={})
+    assert [None] == [plan.reason for plan in RULES.due(tallies, SPECS, default_spec=3)]
+
+
+def test_bundles_hold_what_a_filter_cannot_tell_apart_over_several_specs() -> None:
+    evolved, more, apart = Partition(2, ("eu", 1)), Partition(2, ("eu", 2)), Partition(2, ("us", 1))
+    found = bundles([EU, evolved, more, apart], SPECS)
+    together = frozenset({EU, evolved, more})
+    assert {EU: together, evolved: together, more: together, apart: frozenset({apart})} == found
 
 
 @given(sizes=st.lists(st.integers(0, 50), max_size=12), budget=st.integers(0, 200))
 def test_no_more_than_the_budget_is_rewritten_and_nothing_that_fits_waits(sizes: list[int], budget: int) -> None:
-    plans = within_budget([_plan(str(n), n + 2, size) for n, size in enumerate(sizes)], budget)
+    (plans,) = within_budget([[_plan(str(n), n + 2, size) for n, size in enumerate(sizes)]], budget)
     used = sum(plan.input_bytes for plan in plans if plan.reason is None)
     assert used <= budget
     assert all(plan.input_bytes > budget - used for plan in plans if plan.reason is not None)
@@ -205,8 +272,41 @@ def test_what_is_left_out_is_not_taken_in_by_others() -> None:
 
 def test_partitions_that_cannot_be_told_apart_wait() -> None:
     (plan,) = due([file()] * 11 + [file(partition=Partition(0))])
-    assert (EU, True) == (plan.partition, "cannot tell" in str(plan.reason))
-    assert plan.reason is not None
+    assert (EU, True) == (plan.partition, "would rewrite files of another" in str(plan.reason))
+
+
+def test_large_files_of_another_spec_are_no_reason_to_wait() -> None:
+    (plan,) = due([file()] * 11 + [file(LARGE, Partition(0))])
+    assert (EU, None) == (plan.partition, plan.reason)
+
+
+def test_large_files_with_deletes_of_another_spec_are_one_where_deletes_are_due() -> None:
+    other = [file(LARGE, Partition(0)), *deletes(1, Partition(0))]
+    assert [None] == [plan.reason for plan in due([file()] * 11 + other)]
+    assert [True] == [plan.reason is not None for plan in due([file(LARGE), *deletes(11), *other])]
+
+
+def test_small_files_go_with_deletes_that_are_due_where_they_cannot_be_told_apart() -> None:
+    plans = due([file()] * 11 + [file(LARGE, Partition(0)), *deletes(11, Partition(0))])
+    assert {(EU, True, 11, 11 * SMALL, None), (Partition(0), True, 1, LARGE, None)} == {
+        (plan.partition, plan.deletes_due, plan.input_files, plan.input_bytes, plan.reason) for plan in plans
+    }
+
+
+def test_small_files_with_deletes_that_go_with_others_are_rewritten_with_all_files() -> None:
+    eu = [file()] * 11 + [file(LARGE), *deletes(2)]
+    plans = due([*eu, file(LARGE, Partition(0)), *deletes(11, Partition(0))])
+    assert [(12, 11 * SMALL + LARGE, 2)] == [
+        (plan.input_files, plan.input_bytes, plan.output_files) for plan in plans if plan.partition == EU
+    ]
+
+
+def test_small_files_do_not_wait_for_deletes_that_have_to_wait() -> None:
+    waiting = [file(LARGE, Partition(0)), *deletes(11, Partition(0))]
+    other = [file(LARGE, US), *deletes(1, US)]
+    plans = {plan.partition: plan for plan in due([file()] * 11 + waiting + other)}
+    assert (None, False) == (plans[EU].reason, plans[EU].deletes_due)
+    assert plans[Partition(0)].reason is not None
 
 
 @pytest.mark.parametrize("value", [None, "eu", math.nan])

@@ -165,6 +165,30 @@ def test_what_one_rewrite_wrote_is_not_rewritten_again() -> None:
     assert [] == chosen([manifest(number, TARGET, 0, 119, rewritten_by=7) for number in range(12)], HIGH)
 
 
+LEFT = [
+    manifest(number, int(share * TARGET), number // 2, rewritten_by=7) for number, share in enumerate([1.2, 0.1] * 2)
+]
+
+
+@pytest.mark.parametrize("priority", PartitionPriority)
+@pytest.mark.parametrize("effort", Effort)
+def test_small_ones_that_one_rewrite_left_are_not_rewritten_again(effort: Effort, priority: PartitionPriority) -> None:
+    """Two partitions of 1.3 targets each become four manifests, whoever rewrites them."""
+    before = [manifest(number, 26 * TARGET // 100, number % 2) for number in range(10)]
+    assert 10 == len(chosen(before, HIGH, priority))
+    (group,) = planned(LEFT, effort, priority)
+    assert ((), "sizes and partition ranges are as they should be") == (group.chosen, group.reason)
+
+
+def test_small_ones_that_several_rewrites_left_are_rewritten() -> None:
+    assert 5 == len(chosen([*LEFT, manifest(9, 7000, 1, rewritten_by=8)], HIGH))
+
+
+def test_more_small_ones_than_one_rewrite_leaves_were_written_for_another_target_and_are_rewritten() -> None:
+    assert 2 == len(chosen([manifest(number, 7000, number, rewritten_by=7) for number in range(2)], HIGH))
+    assert 6 == len(chosen([manifest(number, TARGET // 2, number, rewritten_by=7) for number in range(6)], HIGH))
+
+
 def test_small_ones_over_large_ones_are_no_reason_to_rewrite_the_large() -> None:
     small = [manifest(100 + number, 7000, 0, 119) for number in range(6)]
     assert sorted(each.path for each in small) == chosen([*CLUSTERED, *small])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind
-from nessie_gc_core.model.manifests import FileEntry, Manifest, PartitionValue
+from nessie_gc_core.model.manifests import NEGATIVE_ZERO, FileEntry, Manifest, PartitionValue
 from nessie_gc_iceberg_files.avro import Record
 from nessie_gc_iceberg_files.fields import decimal_fields, read_fields
 
@@ -81,7 +81,7 @@ def _kind(path: str, file: Record) -> FileKind:
 
 
 def _partition(path: str, values: object, decimals: frozenset[str]) -> tuple[PartitionValue | None, ...]:
-    """Values that are equal where their partitions are, of decimals of any precision and of NaN, too."""
+    """Values that are equal where their partitions are, of decimals of any precision, NaN and zeros, too."""
     if not isinstance(values, dict):
         raise UnreadableFileError(path, "an entry has no partition")
     return tuple(_value(value, is_decimal=name in decimals) for name, value in values.items())
@@ -90,7 +90,11 @@ def _partition(path: str, values: object, decimals: frozenset[str]) -> tuple[Par
 def _value(value: PartitionValue | None, *, is_decimal: bool) -> PartitionValue | None:
     if is_decimal and isinstance(value, bytes):
         return int.from_bytes(value, "big", signed=True)
-    return math.nan if isinstance(value, float) and math.isnan(value) else value
+    if not isinstance(value, float):
+        return value
+    if value == 0 and math.copysign(1, value) < 0:
+        return NEGATIVE_ZERO
+    return math.nan if math.isnan(value) else value
 
 
 def _text(path: str, record: Record, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 import fastavro
@@ -49,19 +49,34 @@ def decimal_fields(data: bytes, record: str) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def _decimals(schema: bytes, record: str) -> frozenset[str]:
-    found: object = json.loads(schema)
+    whole: object = json.loads(schema)
+    named, found = frozenset(_named_decimals(whole)), whole
     for name in record.split("."):
         found = next((each["type"] for each in _fields(found) if each.get("name") == name), None)
-    return frozenset(str(each.get("name")) for each in _fields(found) if "decimal" in _logical_types(each.get("type")))
+    return frozenset(str(each.get("name")) for each in _fields(found) if _is_decimal(each.get("type"), named))
+
+
+def _named_decimals(type_: object) -> Iterator[str]:
+    """The names of decimals, by which a schema refers to a type where it occurs once more."""
+    if isinstance(type_, dict):
+        if type_.get("logicalType") == "decimal" and isinstance(type_.get("name"), str):
+            yield type_["name"].rpartition(".")[2]
+        yield from _named_decimals(list(type_.values()))
+    elif isinstance(type_, list):
+        for each in type_:
+            yield from _named_decimals(each)
 
 
 def _fields(type_: object) -> list[dict[str, object]]:
     return type_["fields"] if isinstance(type_, dict) and isinstance(type_.get("fields"), list) else []
 
 
-def _logical_types(type_: object) -> list[object]:
-    arms = type_ if isinstance(type_, list) else [type_]
-    return [arm.get("logicalType") for arm in arms if isinstance(arm, dict)]
+def _is_decimal(type_: object, named: frozenset[str]) -> bool:
+    if isinstance(type_, list):
+        return any(_is_decimal(arm, named) for arm in type_)
+    if isinstance(type_, str):
+        return type_.rpartition(".")[2] in named
+    return isinstance(type_, dict) and type_.get("logicalType") == "decimal"
 
 
 @functools.lru_cache(maxsize=256)
