@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from collected_scenes import CollectedScenes, collect_scenes
 from collecting import spark_engine
+from hypothesis import settings
 from spark_defaults import FEW_TASKS, write_spark_defaults
 from thoroughness import MARKER, leave_out_combinations
 from versus.stage import WITH_SQLITE
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
     from expiry_lakes import ExpiryLake
     from pyspark.sql import SparkSession
+
+# How long an example takes depends on the machine.
+settings.register_profile("nessie-gc", deadline=None)
+settings.load_profile("nessie-gc")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,4 +6,8 @@ from hypothesis import Phase, settings
 
 _PHASES = (Phase.explicit, Phase.generate)
 settings.register_profile("quickly", phases=_PHASES, report_multiple_bugs=False, derandomize=True)
-settings.load_profile("quickly")
+
+
+def pytest_configure() -> None:
+    """Loads it after the one of the tests."""
+    settings.load_profile("quickly")

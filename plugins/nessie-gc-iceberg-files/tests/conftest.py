@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 from emulators import azurite
+from hypothesis import settings
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
 from nessie_gc_core.testing.servers import S3Server, running, skip_or_fail
 
 Put = Callable[[str, bytes], str]
+
+# How long an example takes depends on the machine.
+settings.register_profile("nessie-gc", deadline=None)
+settings.load_profile("nessie-gc")
 
 
 @pytest.fixture(scope="session")
