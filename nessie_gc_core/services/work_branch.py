@@ -158,10 +158,11 @@ def check_work_branch(repository: RepositoryConnector, name: str, base: str) -> 
     """
     if not isinstance(repository, SupportsWorkBranches):
         raise ConfigurationError(f"`work_branch`: the repository {repository.name!r} has no branches to work on")
-    found = _branch(repository, base)
-    if found is None:
+    references = {reference.name: reference for reference in repository.references()}
+    found = references.get(base)
+    if found is None or found.kind is not ReferenceKind.BRANCH:
         raise ConfigurationError(f"`branch`: there is no branch {base!r}")
-    if any(reference.name == name for reference in repository.references()):
+    if name in references:
         raise _taken(name)
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import boto3
 import pytest
@@ -12,7 +13,9 @@ from catalog_kinds import Servers
 from cli_runs import go_home
 from pyiceberg.catalog import Catalog, load_catalog
 from spark_lakes import write_every_format
+from versus.stage import Stage
 
+from nessie_gc_core import Collector
 from nessie_gc_core.demo.lake import Lake, write_lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
@@ -32,6 +35,18 @@ def written_lake(spark: SparkSession, nessie: NessieServer, tmp_path_factory: py
     write_lake(lake)
     write_every_format(lake)
     return lake
+
+
+@pytest.fixture
+def collector(spark: SparkSession) -> Collector:
+    """Calls on the session of the tests."""
+    return Collector(spark=spark)
+
+
+@pytest.fixture
+def plain(spark: SparkSession, tmp_path: Path) -> Stage:
+    """A catalog in SQLite."""
+    return Stage(spark, tmp_path, f"plain_{uuid4().hex[:8]}")
 
 
 @pytest.fixture(scope="session")

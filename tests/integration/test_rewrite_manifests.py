@@ -43,17 +43,6 @@ def nessie() -> Iterator[NessieServer]:
 
 
 @pytest.fixture
-def collector(spark: SparkSession) -> Collector:
-    return Collector(spark=spark)
-
-
-@pytest.fixture
-def plain(spark: SparkSession, tmp_path: Path) -> Stage:
-    """A catalog in SQLite."""
-    return Stage(spark, tmp_path, f"plain_{uuid4().hex[:8]}")
-
-
-@pytest.fixture
 def plan(collector: Collector, plain: Stage) -> Planner:
     return lambda **parameters: collector.rewrite_manifests(plain.catalog, **parameters)
 
