@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.file_counts import removed_bytes
 
 MAIN = "main"
 """The branch that every table has; it never expires."""
@@ -38,6 +39,8 @@ class Snapshot:
     """The schema of the table at that time."""
     service: str | None = None
     """The service of Nessie GC that made it, by its summary; ``None``: somebody else did."""
+    removed_bytes: int | None = None
+    """Size of the files that it took out in bytes, by its summary; ``None``: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,12 +243,14 @@ class Removal:
 
 def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
     parent, schema = fields.get("parent-snapshot-id"), fields.get("schema-id")
+    summary = fields.get("summary") or {}
     return Snapshot(
         snapshot_id=int(fields["snapshot-id"]),
         parent_id=None if parent is None else int(parent),
         timestamp_ms=int(fields["timestamp-ms"]),
         schema_id=None if schema is None else int(schema),
-        service=(fields.get("summary") or {}).get(SERVICE),
+        service=summary.get(SERVICE),
+        removed_bytes=removed_bytes(summary),
     )
 
 

@@ -19,6 +19,7 @@ SWEEP = "Sweep"
 GUARD = "What keeps files"
 TABLES = "Tables"
 COMMITS = "Commits"
+DUE = "When something is due"
 
 
 class Membership(StrEnum):

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
-from expiry_lakes import ExpiryLake, rewrite
+from expiry_lakes import ROWS, ExpiryLake, rewrite
 from lakes.nessie import NessieCommits
 
 from nessie_gc_core import Collector
@@ -51,9 +51,9 @@ def test_it_says_what_is_due_of_a_plain_catalog(lake: ExpiryLake) -> None:
     lake.table("db.u", overwrites=1)
     time.sleep(0.01)
 
-    report = health(lake, snapshot_threshold=6, min_input_files=1)
+    report = health(lake, snapshot_threshold=6)
 
-    assert {"db.t": ["small-files", "snapshots"], "db.u": ["small-files"]} == found(report)
+    assert {"db.t": ["snapshots"], "db.u": []} == found(report)
     assert ["db.t", "db.u"] == [table.table for table in report.tables]
     table, loaded = of(report), lake.load()
     assert (7, 6, 1) == (table.snapshots, table.expirable, table.data_files)
@@ -96,7 +96,7 @@ def test_s18_a_table_that_cannot_be_read_stops_no_other(lake: ExpiryLake) -> Non
 
 def test_a_table_of_somebody_else_is_named_and_not_ours(lake: ExpiryLake) -> None:
     lake.table(gc__enabled="false")
-    report = health(lake, min_input_files=1)
+    report = health(lake)
     assert {"db.t": ["unread"]} == found(report)
     assert (False, ("ICEBERG_TABLE_GC_DISABLED",), 7) == (
         of(report).gc_enabled,
@@ -119,6 +119,45 @@ def test_tables_are_chosen(lake: ExpiryLake) -> None:
 def test_metadata_that_makes_little_sense_is_no_reason_to_stop(lake: ExpiryLake) -> None:
     rewrite(lake.table(), lambda metadata: metadata["properties"].update({"write.target-file-size-bytes": "big"}))
     assert {"db.t": ["invalid-property"]} == found(health(lake))
+
+
+# ---- what manifests say -------------------------------------------------------------------------------
+def test_it_says_how_many_bytes_an_expiry_frees(lake: ExpiryLake) -> None:
+    lake.table(history__expire__max_snapshot_age_ms="0")
+    time.sleep(0.01)
+    data = {path: Path(path).stat().st_size for path in lake.files() if path.endswith(".parquet")}
+    said = of(health(lake)).reclaimable_bytes
+    lake.expire(older_than=None)
+    assert said == sum(data.values()) - sum(data[path] for path in data if Path(path).exists())
+
+
+def test_manifests_are_read_when_asked_for(lake: ExpiryLake) -> None:
+    table = lake.table("db.t", overwrites=1)
+    for _ in range(4):
+        table.append(ROWS)
+    small = {"max_small_files": 3, "small_file_size": "1MB"}
+
+    (plain,) = health(lake, **small).tables
+    (exact,) = health(lake, read_manifests=True, **small).tables
+
+    assert (False, 5, 5, None) == (plain.manifests_read, plain.data_files, plain.small_files, plain.partitions)
+    assert (True, 5, 5, 1) == (exact.manifests_read, exact.data_files, exact.small_files, exact.partitions)
+    assert (5, 1) == (exact.manifests, exact.due_partitions)
+    assert sum(table.inspect.files()["file_size_in_bytes"].to_pylist()) == exact.due_bytes
+    assert ["small-files"], ["manifests", "small-files"] == [
+        sorted(finding.name.value for finding in each.findings) for each in (plain, exact)
+    ]
+
+
+def test_s18_manifests_that_cannot_be_read_hide_nothing_that_metadata_says(lake: ExpiryLake) -> None:
+    lake.table(history__expire__max_snapshot_age_ms="0")
+    for path in lake.files():
+        if path.endswith(".avro"):
+            Path(path).unlink()
+    report = health(lake, read_manifests=True, snapshot_threshold=1)
+    assert {"db.t": ["snapshots"]} == found(report)
+    assert ".avro" in str(of(report).problem)
+    assert (7, False, 1) == (of(report).snapshots, of(report).manifests_read, report.exit_code)
 
 
 # ---- the last sweep -----------------------------------------------------------------------------------

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsManifests
 from nessie_gc_core.model.compaction import Partition, PartitionSet
-from nessie_gc_core.model.manifests import FileEntry
+from nessie_gc_core.model.file_counts import FileCounts
+from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.tables import CurrentTable, TableName
+from nessie_gc_core.services.compaction.estimating import nothing_due
 from nessie_gc_core.services.compaction.planning import (
     CompactionRules,
     PartitionPlan,
     Tally,
-    nothing_due,
     separated,
     tallied,
 )
 from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable, TableFiles
 from nessie_gc_core.services.compaction.separating import Specs, name_of
 from nessie_gc_core.services.current_tables import Left, left_to_others, looked_at, table_of, version_of
-from nessie_gc_core.services.health.examination import counted_files
 from nessie_gc_core.tables import Maintenance
 
 _NOT_DUE = "no partition has too many small files or delete files"
@@ -126,9 +126,9 @@ class TableLook:
 
     def _against(self, table: TableMetadata, current: CurrentTable) -> Left | None:
         """Why the manifests need not be opened."""
-        data_files, delete_files = counted_files(table)
-        if nothing_due(data_files, delete_files, self.rules):
-            reason = f"it has {data_files:,} data files and {delete_files:,} delete files"
+        counts = FileCounts.of(table.summary)
+        if nothing_due(counts, self.rules):
+            reason = f"it has {counts.data_files:,} data files and {counts.delete_files:,} delete files"
             return Left(outcome="not worth it", reason=reason, format_version=current.format_version)
         return None
 
@@ -137,18 +137,21 @@ class TableLook:
     ) -> dict[Partition, Tally]:
         others = (snapshot for snapshot in table.snapshots if snapshot.service is None)
         times = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in others}
-        return tallied(_entries(reader, version), small_bytes=self.rules.small_bytes, added_ms=times)
+        entries = entries_of(reader, reader.manifests(version))
+        return tallied(entries, small_bytes=self.rules.small_bytes, added_ms=times)
 
     def tallies(self, current: CurrentTable) -> dict[Partition, Tally]:
         """The files of a state, by partition."""
         version = version_of(current)
         with self.connectors.reader(version.content_type) as reader:
             assert isinstance(reader, SupportsManifests)
-            return tallied(_entries(reader, version), small_bytes=self.rules.small_bytes, added_ms={})
+            entries = entries_of(reader, reader.manifests(version))
+            return tallied(entries, small_bytes=self.rules.small_bytes, added_ms={})
 
 
-def _entries(reader: SupportsManifests, version: ContentVersion) -> Iterator[FileEntry]:
-    for manifest in reader.manifests(version):
+def entries_of(reader: SupportsManifests, manifests: Iterable[Manifest]) -> Iterator[FileEntry]:
+    """The live files of some manifests, which are read one after the other."""
+    for manifest in manifests:
         yield from reader.entries(manifest)
 
 

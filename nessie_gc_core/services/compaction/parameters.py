@@ -12,6 +12,13 @@ from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.sizes import parse_size
 from nessie_gc_core.model.table_metadata import SERVICE
 from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.services.compaction.limits import (
+    compaction_rules,
+    max_delete_files_option,
+    max_small_files_option,
+    small_file_size_option,
+    target_rewrite_size_option,
+)
 from nessie_gc_core.services.compaction.planning import CompactionRules
 from nessie_gc_core.services.finding_parameters import (
     TABLES,
@@ -42,18 +49,10 @@ class CompactParameters(ConnectorOptions):
     )
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
-    max_small_files: float = option(
-        10.0, section=COMPACTION, minimum=0, help="Most small data files of a partition for each large one."
-    )
-    max_delete_files: float = option(
-        10.0, section=COMPACTION, minimum=0, help="Most delete files of a partition for each data file."
-    )
-    small_file_size: str = option(
-        "100MB", section=COMPACTION, metavar="SIZE", help="Data files below this size are small, such as 100MB."
-    )
-    target_rewrite_size: str = option(
-        "256MB", section=COMPACTION, metavar="SIZE", help="Size of new data files, such as 256MB."
-    )
+    max_small_files: float = max_small_files_option()
+    max_delete_files: float = max_delete_files_option()
+    small_file_size: str = small_file_size_option()
+    target_rewrite_size: str = target_rewrite_size_option()
     max_bytes: str | None = option(
         None,
         section=COMPACTION,
@@ -108,21 +107,8 @@ class CompactParameters(ConnectorOptions):
         Raises:
             ConfigurationError: a size is none, or the small one is more than half of the target.
         """
-        small = parse_size(self.small_file_size, "small_file_size")
-        target = parse_size(self.target_rewrite_size, "target_rewrite_size")
-        if not 0 < small <= target / 2:
-            raise ConfigurationError(
-                f"`small_file_size` {self.small_file_size!r} is not between nothing and half of `target_rewrite_size` "
-                f"{self.target_rewrite_size!r}: files would be small that no two of which fit into a new one"
-            )
         newest = int((now - self.skip_newer_than).timestamp() * 1000) if self.skip_newer_than else None
-        return CompactionRules(
-            max_small_files=self.max_small_files,
-            max_delete_files=self.max_delete_files,
-            small_bytes=small,
-            target_bytes=target,
-            written_since_ms=newest,
-        )
+        return compaction_rules(self, written_since_ms=newest)
 
     def rewrite(self, service: str) -> FileRewrite:
         """How files are rewritten.

@@ -89,6 +89,16 @@ def tallied(entries: Iterable[FileEntry], *, small_bytes: int, added_ms: Mapping
     return found
 
 
+def small_ratio(small: int, data_files: int) -> float:
+    """Small data files for each large one, where so many of all data files are small; no large one counts as one."""
+    return small / max(data_files - small, 1)
+
+
+def delete_ratio(delete_files: int, data_files: int) -> float:
+    """Delete files for each data file; no data file counts as one."""
+    return delete_files / max(data_files, 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionPlan:
     """A partition that is due, and what would be rewritten of it."""
@@ -159,8 +169,8 @@ class CompactionRules:
     def _plan(self, partition: Partition, tally: Tally, deletes: int) -> PartitionPlan | None:
         output = math.ceil(tally.small_bytes / self.target_bytes)
         large = tally.data_files - tally.small
-        small_due = tally.small - output > 0 and tally.small / max(large, 1) > self.max_small_files
-        deletes_due = deletes > 0 and deletes / max(tally.data_files, 1) > self.max_delete_files
+        small_due = tally.small - output > 0 and small_ratio(tally.small, tally.data_files) > self.max_small_files
+        deletes_due = delete_ratio(deletes, tally.data_files) > self.max_delete_files
         if not small_due and not deletes_due:
             return None
         files, size = (tally.data_files, tally.bytes) if deletes_due else (tally.small, tally.small_bytes)
@@ -279,14 +289,6 @@ def within_budget(tables: Sequence[Sequence[PartitionPlan]], max_bytes: int) -> 
 def _order_of_bundle(plans: Sequence[PartitionPlan]) -> tuple[int, int, str]:
     first = min(str(plan.partition) for plan in plans)
     return -sum(plan.gain for plan in plans), sum(plan.input_bytes for plan in plans), first
-
-
-def nothing_due(data_files: int | None, delete_files: int | None, rules: CompactionRules) -> bool:
-    """Whether so few files, as a table's own summary counts them, can have no partition that is due."""
-    if data_files is None or delete_files is None:
-        return False
-    few = data_files < 2 or data_files <= rules.max_small_files
-    return few and (delete_files == 0 or delete_files <= rules.max_delete_files)
 
 
 def _order(plan: PartitionPlan) -> tuple[int, int, str]:

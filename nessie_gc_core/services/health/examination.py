@@ -1,22 +1,25 @@
-"""What the metadata file of one table says about its health."""
+"""What the metadata file of one table says about its health, and its manifests where they were read."""
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from rich.filesize import decimal
-
 from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention, expired
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.file_counts import FileCounts
+from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.model.table_metadata import TableMetadata
-from nessie_gc_core.model.table_properties import gc_enabled
+from nessie_gc_core.model.table_properties import gc_enabled, product_of
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.compaction.estimating import least_small_files
+from nessie_gc_core.services.health.files_due import exactly, files_due
+from nessie_gc_core.services.health.manifests_read import ManifestsRead
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth, age
+from nessie_gc_core.services.manifests.levels import target_of
 
 TARGET_FILE_SIZE = "write.target-file-size-bytes"
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
@@ -33,6 +36,7 @@ def examined(
     *,
     can_expire: bool,
     has_branches: bool = False,
+    read: ManifestsRead | None = None,
 ) -> TableHealth:
     """Measures a table, and says what is due.
 
@@ -40,24 +44,20 @@ def examined(
         table: its metadata.
         parameters: from when on something is due.
         now: the time from which ages count, UTC.
+        read: what the manifests of its current snapshot say; ``None``: they were not read.
         can_expire: whether its repository can expire snapshots.
         has_branches: whether branches of its repository can get metadata that lists fewer snapshots.
     """
     broken: list[Finding] = []
-    health = _measured(table, now, broken)
-    found = [*_due(health, parameters, _to_expire(health, can_expire=can_expire, has_branches=has_branches)), *broken]
-    return replace(health, findings=tuple(found))
-
-
-def manifests_of(table: TableMetadata) -> int | None:
-    """How many manifests its current snapshot has, by its summary; ``None`` where its writer did not say it."""
-    created, kept = (_count(table.summary, f"manifests-{what}") for what in ("created", "kept"))
-    return None if created is None or kept is None else created + kept
-
-
-def counted_files(table: TableMetadata) -> tuple[int | None, int | None]:
-    """How many data files and delete files its current snapshot has, by its summary; ``None`` where it is not said."""
-    return _count(table.summary, "total-data-files"), _count(table.summary, "total-delete-files")
+    counts = FileCounts.of(table.summary)
+    health = _measured(table, counts, now, broken)
+    _check_target(table, broken)
+    health = _counted(health, counts, parameters) if read is None else _read(health, read)
+    product = product_of(table.location, table.properties)
+    if product is not None:
+        return replace(health, findings=(unread_finding((product,)),))
+    expire = _to_expire(health, can_expire=can_expire, has_branches=has_branches)
+    return replace(health, findings=(*_due(health, counts, read, parameters, expire), *broken))
 
 
 def unread_finding(types: tuple[str, ...]) -> Finding:
@@ -81,13 +81,18 @@ def sweep_finding(last: datetime | None, now: datetime, interval: timedelta) -> 
     return Finding(name=FindingName.ORPHANS, value=value, limit=limit, text=said, action=_SWEEP)
 
 
-def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> TableHealth:
+def _check_target(table: TableMetadata, broken: list[Finding]) -> None:
+    try:
+        target_of(table)
+    except ConfigurationError as error:
+        broken.append(_invalid(one_line(error)))
+
+
+def _measured(table: TableMetadata, counts: FileCounts, now: datetime, broken: list[Finding]) -> TableHealth:
     """What the metadata says; findings about properties that make no sense go to ``broken``."""
-    (data_files, delete_files), total = counted_files(table), _count(table.summary, "total-files-size")
-    position = _count(table.summary, "total-position-deletes")
-    equality = _count(table.summary, "total-equality-deletes")
-    records = _count(table.summary, "total-records")
+    position, equality = counts.position_deletes, counts.equality_deletes
     deletes = None if position is None or equality is None else position + equality
+    leaving = _expirable(table, now, broken)
     times = [snapshot.timestamp_ms for snapshot in table.snapshots]
     return TableHealth(
         table=table.content_key,
@@ -95,18 +100,20 @@ def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> Tab
         metadata_location=table.metadata_location,
         gc_enabled=gc_enabled(table.properties),
         snapshots=len(times),
-        expirable=_expirable(table, now, broken),
+        expirable=None if leaving is None else len(leaving),
         oldest_snapshot=_EPOCH + timedelta(milliseconds=min(times)) if times else None,
-        data_files=data_files,
-        average_file_bytes=None if total is None or not data_files else total // data_files,
+        reclaimable_bytes=None if leaving is None else _reclaimable(table, leaving),
+        partitioned=any(each.transform != "void" for spec in table.spec_fields.values() for each in spec),
+        data_files=counts.data_files,
+        average_file_bytes=None if counts.bytes is None or not counts.data_files else counts.bytes // counts.data_files,
         target_file_bytes=_property(table, TARGET_FILE_SIZE, broken),
-        records=records,
-        delete_files=delete_files,
+        records=counts.records,
+        delete_files=counts.delete_files,
         position_deletes=position,
         equality_deletes=equality,
-        delete_file_share=_share(delete_files, data_files),
-        delete_ratio=_share(deletes, records),
-        manifests=manifests_of(table),
+        delete_file_share=_share(counts.delete_files, counts.data_files),
+        delete_ratio=_share(deletes, counts.records),
+        manifests=counts.manifests,
         metadata_bytes=table.metadata_bytes,
         metadata_versions=len(table.metadata_log),
         max_metadata_versions=_property(table, PREVIOUS_VERSIONS_MAX, broken),
@@ -116,57 +123,32 @@ def _measured(table: TableMetadata, now: datetime, broken: list[Finding]) -> Tab
 
 def _to_expire(health: TableHealth, *, can_expire: bool, has_branches: bool) -> str:
     """What to do about snapshots."""
-    tables = f"--include {shlex.quote(_pattern(health.table))}"
+    tables = f"--include {shlex.quote(exactly(health.table))}"
     if can_expire:
         return f"`nessie-gc expire-snapshots {tables}`"
     sweep = "`nessie-gc gc` with a cut-off policy frees what only they need"
     if has_branches:
-        branch = shlex.quote(_pattern(health.reference))
+        branch = shlex.quote(exactly(health.reference))
         return f"{sweep}; `nessie-gc expire-snapshots --commit-to {branch} {tables}` then lists them no longer"
     return f"{sweep}; the metadata goes on listing them"
 
 
-def _due(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
+def _due(
+    health: TableHealth, counts: FileCounts, read: ManifestsRead | None, parameters: HealthParameters, expire: str
+) -> Iterator[Finding]:
     most = parameters.snapshot_threshold
     if health.expirable is not None and health.expirable >= most:
         text = f"{health.expirable:,} of {health.snapshots:,} snapshots can expire"
+        text += f", which frees about {size_text(health.reclaimable_bytes)}" if health.reclaimable_bytes else ""
         yield Finding(name=FindingName.SNAPSHOTS, value=health.expirable, limit=most, text=text, action=expire)
-    yield from _due_files(health, parameters)
-    yield from _due_deletes(health, parameters)
+    yield from files_due(health, counts, read, parameters)
     yield from _due_metadata(health, parameters, expire)
 
 
-def _due_files(health: TableHealth, parameters: HealthParameters) -> Iterator[Finding]:
-    average, target, files = health.average_file_bytes, health.target_file_bytes, health.data_files
-    if average is None or target is None or files is None or files < parameters.min_input_files:
-        return
-    least = int(parameters.min_file_size_ratio * target)
-    if average < least:
-        text = f"{files:,} data files average {decimal(average)}; the target is {decimal(target)}"
-        action = _on_spark("compact", health)
-        yield Finding(name=FindingName.SMALL_FILES, value=average, limit=least, text=text, action=action)
-
-
-def _due_deletes(health: TableHealth, parameters: HealthParameters) -> Iterator[Finding]:
-    action = _on_spark("compact", health)
-    most, files = parameters.delete_file_threshold, health.delete_files
-    if files is not None and files >= most:
-        text = f"{files:,} delete files beside {health.data_files or 0:,} data files"
-        yield Finding(name=FindingName.DELETE_FILES, value=files, limit=most, text=text, action=action)
-    ratio, limit = health.delete_ratio, parameters.delete_ratio_threshold
-    if ratio and ratio >= limit:
-        text = f"{ratio:.2g} deletes for each of {health.records:,} records"
-        yield Finding(name=FindingName.DELETE_RATIO, value=ratio, limit=limit, text=text, action=action)
-
-
 def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
-    most, manifests = parameters.manifest_threshold, health.manifests
-    if manifests is not None and manifests >= most:
-        text, action = f"{manifests:,} manifests", _on_spark("rewrite-manifests", health)
-        yield Finding(name=FindingName.MANIFESTS, value=manifests, limit=most, text=text, action=action)
     name, size, listed = FindingName.METADATA_SIZE, health.metadata_bytes or 0, health.snapshots or 0
     if size >= parameters.metadata_size_threshold:
-        text, limit = f"the metadata file is {decimal(size)}", parameters.metadata_size_threshold
+        text, limit = f"the metadata file is {size_text(size)}", parameters.metadata_size_threshold
         yield Finding(name=name, value=size, limit=limit, text=text, action=expire)
     elif listed >= parameters.listed_snapshot_threshold:
         text, limit = f"the metadata file lists {listed:,} snapshots", parameters.listed_snapshot_threshold
@@ -177,9 +159,37 @@ def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str
         yield Finding(name=FindingName.METADATA_VERSIONS, value=versions, limit=held, text=text, action=_SWEEP)
 
 
-def _expirable(table: TableMetadata, now: datetime, broken: list[Finding]) -> int | None:
+def _counted(health: TableHealth, counts: FileCounts, parameters: HealthParameters) -> TableHealth:
+    return replace(health, small_files=least_small_files(counts, parameters.rules))
+
+
+def _read(health: TableHealth, read: ManifestsRead) -> TableHealth:
+    """The same with what manifests say."""
+    due, files = read.plans, read.files
+    health = replace(
+        health,
+        manifests_read=True,
+        manifests=read.manifests,
+        manifest_overlap=read.overlap,
+        due_partitions=len(due),
+        due_bytes=sum(plan.input_bytes for plan in due),
+    )
+    if files is None:
+        return health
+    counted = replace(health, partitions=files.partitions, data_files=files.data_files, small_files=files.small_files)
+    return replace(counted, delete_files=files.delete_files)
+
+
+def _reclaimable(table: TableMetadata, leaving: Set[int]) -> int | None:
+    """Size of the files that the snapshots after those that can expire took out, by their summaries."""
+    removed = [each.removed_bytes for each in table.snapshots if each.parent_id in leaving]
+    return None if None in removed else sum(filter(None, removed))
+
+
+def _expirable(table: TableMetadata, now: datetime, broken: list[Finding]) -> Set[int] | None:
+    """The snapshots that can expire; ``None`` where a property makes no sense."""
     try:
-        return len(expired(table, Retention(), now).snapshot_ids)
+        return expired(table, Retention(), now).snapshot_ids
     except ConfigurationError as error:
         broken.append(_invalid(one_line(error)))
         return None
@@ -202,21 +212,5 @@ def _invalid(said: str) -> Finding:
     return Finding(name=FindingName.INVALID_PROPERTY, value=said, limit=None, text=text, action=action)
 
 
-def _count(summary: Mapping[str, str], name: str) -> int | None:
-    """A number of a summary; ``None`` where its writer did not say it, or said nonsense."""
-    text = summary.get(name, "")
-    return int(text) if text.isdecimal() else None
-
-
 def _share(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else part / whole
-
-
-def _on_spark(command: str, health: TableHealth) -> str:
-    """A command that takes a catalog of a Spark session."""
-    return f"`nessie-gc {command} --catalog CATALOG --include {shlex.quote(_pattern(health.table))}`"
-
-
-def _pattern(name: str) -> str:
-    """A pattern that matches this name and no other."""
-    return re.sub(r"[^\w-]", lambda found: f"\\{found[0]}" if found[0] in "^\\[]" else f"[{found[0]}]", name)

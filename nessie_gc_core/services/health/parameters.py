@@ -1,7 +1,6 @@
 """The typed parameters of health: which tables, and from when on something is due.
 
-The names are those of Iceberg's maintenance where it has one: the options of ``rewrite_data_files``, and the triggers
-of Flink's table maintenance.
+What is due of files and manifests is what ``compact`` and ``rewrite-manifests`` take for due, by the same parameters.
 """
 
 from __future__ import annotations
@@ -10,10 +9,27 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from nessie_gc_core.model.options import ConnectorOptions, option, options
+from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.table_patterns import TablePatterns
-from nessie_gc_core.services.finding_parameters import TABLES, exclude_option, include_option
-
-DUE = "When something is due"
+from nessie_gc_core.services.compaction.limits import (
+    compaction_rules,
+    max_delete_files_option,
+    max_small_files_option,
+    small_file_size_option,
+    target_rewrite_size_option,
+)
+from nessie_gc_core.services.compaction.planning import CompactionRules
+from nessie_gc_core.services.finding_parameters import DUE, TABLES, exclude_option, include_option
+from nessie_gc_core.services.manifests.levels import (
+    Effort,
+    PartitionPriority,
+    effort_option,
+    parse_target,
+    partition_priority_option,
+    target_manifest_size_option,
+    target_of,
+)
+from nessie_gc_core.services.manifests.planning import ManifestPlanner
 
 
 @options
@@ -32,25 +48,27 @@ class HealthParameters(ConnectorOptions):
     snapshot_threshold: int = option(
         20, section=DUE, minimum=1, help="Report tables with at least this many snapshots that can expire."
     )
-    min_file_size_ratio: float = option(
-        0.75,
-        section=DUE,
-        minimum=0,
-        maximum=1,
-        help="Report tables whose average data file is smaller than this share of write.target-file-size-bytes.",
+    read_manifests: bool = option(
+        False,
+        section=TABLES,
+        help="Read the manifests of each current snapshot, too, and say what compact and rewrite-manifests would do.",
     )
-    min_input_files: int = option(
-        5, section=DUE, minimum=1, help="Ignore the file size of tables with fewer data files than this."
-    )
-    delete_file_threshold: int = option(
-        128, section=DUE, minimum=1, help="Report tables with at least this many delete files."
-    )
+    max_small_files: float = max_small_files_option()
+    max_delete_files: float = max_delete_files_option()
+    small_file_size: str = small_file_size_option()
+    target_rewrite_size: str = target_rewrite_size_option()
     delete_ratio_threshold: float = option(
         0.3, section=DUE, minimum=0, help="Report tables with at least this many deletes per record."
     )
     manifest_threshold: int = option(
-        100, section=DUE, minimum=1, help="Report current snapshots with at least this many manifests."
+        100,
+        section=DUE,
+        minimum=1,
+        help="Where manifests are not read, report current snapshots with at least this many of them.",
     )
+    effort: Effort = effort_option()
+    target_manifest_size: str | None = target_manifest_size_option()
+    partition_priority: PartitionPriority = partition_priority_option()
     metadata_size_threshold: int = option(
         16 << 20, section=DUE, minimum=1, help="Report metadata files of at least this many bytes."
     )
@@ -65,3 +83,29 @@ class HealthParameters(ConnectorOptions):
     def patterns(self) -> TablePatterns:
         """Which tables are looked at."""
         return TablePatterns.parse(self.include, self.exclude)
+
+    @property
+    def rules(self) -> CompactionRules:
+        """When files are due; partitions that are being written do not wait.
+
+        Raises:
+            ConfigurationError: a size is none, or the small one is more than half of the target.
+        """
+        return compaction_rules(self)
+
+    def planner(self, table: TableMetadata) -> ManifestPlanner:
+        """Decides which manifests are due.
+
+        Raises:
+            ConfigurationError: a size is none, or the table's own is not.
+        """
+        target = parse_target(self.target_manifest_size) or target_of(table)
+        return ManifestPlanner(effort=self.effort, priority=self.partition_priority, target_bytes=target)
+
+    def check(self) -> None:
+        """Refuses parameters that make no sense, before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        _ = self.patterns, self.rules, parse_target(self.target_manifest_size)

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.model.text import shown
 
 _SHOWN = 20
@@ -27,13 +27,13 @@ class FindingName(StrEnum):
     SNAPSHOTS = "snapshots"
     """Snapshots can expire."""
     SMALL_FILES = "small-files"
-    """Data files are small on average."""
+    """There are too many small data files, by the rule of ``compact``."""
     DELETE_FILES = "delete-files"
-    """There are many delete files."""
+    """There are too many delete files, by the rule of ``compact``."""
     DELETE_RATIO = "delete-ratio"
     """There are many deletes for the number of records."""
     MANIFESTS = "manifests"
-    """The current snapshot has many manifests."""
+    """Some manifests would be rewritten by ``rewrite-manifests``; where they were not read: there are many."""
     METADATA_SIZE = "metadata-size"
     """The metadata file is large, or lists very many snapshots."""
     METADATA_VERSIONS = "metadata-versions"
@@ -86,7 +86,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHealth:
-    """What the metadata file of one table says; what it does not say is ``None``."""
+    """What the metadata file of one table says, and its manifests where they were read; ``None``: not known."""
 
     table: str
     """Its dotted name."""
@@ -104,10 +104,22 @@ class TableHealth:
     """How many snapshots it lists."""
     expirable: int | None = None
     """How many of them can expire by the table's own retention rules."""
+    reclaimable_bytes: int | None = None
+    """Size of the files that later snapshots took out of these, as writers say it; branches may still need some."""
     oldest_snapshot: datetime | None = None
     """When the oldest of them was made, UTC."""
     data_files: int | None = None
     """Data files of the current snapshot."""
+    small_files: int | None = None
+    """How many of them are small; at the least, where manifests were not read."""
+    partitioned: bool | None = None
+    """Whether any of its partition specs has fields."""
+    partitions: int | None = None
+    """How many partitions have files; known where manifests were read."""
+    due_partitions: int | None = None
+    """How many partitions ``compact`` would rewrite; known where manifests were read."""
+    due_bytes: int | None = None
+    """Size of the data files that this takes at most."""
     average_file_bytes: int | None = None
     """Their size on average in bytes; delete files count in it, so they may be smaller."""
     target_file_bytes: int | None = None
@@ -125,7 +137,11 @@ class TableHealth:
     delete_ratio: float | None = None
     """Deletes for each record."""
     manifests: int | None = None
-    """Manifests of the current snapshot; only some writers say."""
+    """Manifests of the current snapshot; only some writers say, where they were not read."""
+    manifests_read: bool = False
+    """Whether the manifests of the current snapshot were read."""
+    manifest_overlap: float | None = None
+    """How many of them a query for one partition opens on average; ``None``: not known, or unpartitioned."""
     metadata_bytes: int | None = None
     """Size of the metadata file in bytes, as it is stored."""
     metadata_versions: int | None = None
@@ -260,7 +276,7 @@ def _cells(table: TableHealth) -> Iterator[str]:
 
 
 def _bytes(size: int | None) -> str:
-    return "" if size is None else decimal(size)
+    return "" if size is None else size_text(size)
 
 
 def _plural(count: int, noun: str) -> str:

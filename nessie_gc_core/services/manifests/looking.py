@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsManifests
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.manifests import Manifest, ManifestContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.table_metadata import TableMetadata
-from nessie_gc_core.model.table_properties import DEFAULT_MANIFEST_TARGET_SIZE, MANIFEST_TARGET_SIZE
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.services.current_tables import Left, each_table, left_to_others, looked_at, table_of, version_of
-from nessie_gc_core.services.health.examination import manifests_of
+from nessie_gc_core.services.manifests.levels import target_of
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.placing import MOST_FILES, can_be_placed, placed
 from nessie_gc_core.services.manifests.planning import ManifestGroup, ManifestPlanner, overlap_of, total
@@ -109,7 +108,7 @@ class TableLook:
         with self.connectors.reader(version.content_type) as reader, reader.remembering():
             assert isinstance(reader, SupportsManifests)
             table = table_of(reader, version, self.parameters.branch)
-            said = manifests_of(table)
+            said = FileCounts.of(table.summary).manifests
             return table, None if said is not None and said <= 1 else list(reader.manifests(version))
 
     def manifests(self, current: CurrentTable) -> list[Manifest]:
@@ -189,19 +188,6 @@ def figures_of(group: ManifestGroup) -> ManifestFigures:
         expected=group.expected,
         reason=group.reason,
     )
-
-
-def target_of(table: TableMetadata) -> int:
-    """The size of manifests that a table's property says, in bytes.
-
-    Raises:
-        ConfigurationError: it is no number.
-    """
-    name = MANIFEST_TARGET_SIZE
-    text = table.properties.get(name, str(DEFAULT_MANIFEST_TARGET_SIZE))
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigurationError(f"the property {name} of {table.content_key} is {text!r}: set a number of bytes")
-    return int(text)
 
 
 def _without_data(group: ManifestGroup) -> ManifestGroup:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from nessie_gc_core.model.manifests import Manifest, ManifestContent
-from nessie_gc_core.services.manifests.parameters import EFFORTS, OVERLAPS, Effort, EffortRules, PartitionPriority
+from nessie_gc_core.services.manifests.levels import EFFORTS, OVERLAPS, Effort, EffortRules, PartitionPriority
 from nessie_gc_core.services.manifests.ranges import Box, Point, by_size, measured, meeting, possible_partitions
 
 _TOO_MUCH = "its ranges meet, and together they are more bytes than this effort rewrites; give it more effort"

@@ -12,14 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_gc_core.model.compaction import Partition
+from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.manifests import FileEntry
 from nessie_gc_core.model.table_metadata import PartitionField
+from nessie_gc_core.services.compaction.estimating import (
+    delete_files_due,
+    least_small_files,
+    nothing_due,
+    small_files_due,
+)
 from nessie_gc_core.services.compaction.planning import (
     CompactionRules,
     PartitionPlan,
     Tally,
-    nothing_due,
     tallied,
     within_budget,
 )
@@ -136,7 +142,7 @@ def test_files_of_snapshots_that_expired_are_old() -> None:
     [(1, 0, True), (10, 10, True), (11, 0, False), (2, 11, False), (None, 0, False), (1, None, False)],
 )
 def test_so_few_files_are_never_due(data_files: int | None, delete_files: int | None, is_nothing: bool) -> None:
-    assert is_nothing is nothing_due(data_files, delete_files, RULES)
+    assert is_nothing is nothing_due(FileCounts(data_files=data_files, delete_files=delete_files), RULES)
 
 
 _FILES = st.lists(
@@ -155,10 +161,34 @@ _RATIOS = st.sampled_from([0.0, 0.5, 1.0, 2.0, 10.0])
 def test_what_a_summary_rules_out_is_never_due(entries: list[FileEntry], small: float, delete: float) -> None:
     rules = replace(RULES, max_small_files=small, max_delete_files=delete)
     data_files = sum(entry.kind is FileKind.DATA for entry in entries)
+    counts = FileCounts(data_files=data_files, delete_files=len(entries) - data_files)
     plans = due(entries, rules)
-    assert plans == [] or not nothing_due(data_files, len(entries) - data_files, rules)
+    assert plans == [] or not nothing_due(counts, rules)
     assert all(plan.output_files <= plan.input_files <= plan.tally.data_files for plan in plans)
     assert all(plan.gain >= 0 for plan in plans)
+
+
+@given(sizes=st.lists(st.integers(1, 3 * LARGE), max_size=40), ratio=_RATIOS, small=st.integers(1, 128))
+def test_what_a_summary_says_of_small_files_holds_without_partitions(
+    sizes: list[int], ratio: float, small: int
+) -> None:
+    rules = replace(RULES, max_small_files=ratio, small_bytes=small * MB)
+    counts = FileCounts(data_files=len(sizes), delete_files=0, bytes=sum(sizes))
+    assert (least_small_files(counts, rules) or 0) <= sum(size < small * MB for size in sizes)
+    plans = due([file(size, Partition(0)) for size in sizes], rules)
+    assert not small_files_due(counts, rules) or [True] == [plan.small_due for plan in plans]
+
+
+@given(entries=_FILES, ratio=_RATIOS)
+def test_what_a_summary_says_of_delete_files_holds_where_partitions_have_data(
+    entries: list[FileEntry], ratio: float
+) -> None:
+    entries = [*entries, *(file(partition=each) for each in (EU, US))]
+    entries = [each for each in entries if each.spec_id == EU.spec_id]
+    deletes = sum(entry.kind is not FileKind.DATA for entry in entries)
+    counts = FileCounts(data_files=len(entries) - deletes, delete_files=deletes)
+    rules = replace(RULES, max_delete_files=ratio)
+    assert not delete_files_due(counts, rules) or any(plan.deletes_due for plan in due(entries, rules))
 
 
 # ---- the budget ---------------------------------------------------------------------------------------

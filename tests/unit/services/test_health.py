@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,14 +20,20 @@ from nessie_gc_core.model import (
     ICEBERG_TABLE,
     ICEBERG_VIEW,
     ContentVersion,
+    FileEntry,
+    FileKind,
     LogEntry,
+    Manifest,
     Operation,
     OperationKind,
+    PartitionField,
+    PartitionRange,
     Reference,
     ReferenceKind,
     TableMetadata,
 )
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.table_properties import MANIFEST_TARGET_SIZE
 from nessie_gc_core.plugins.registry import installed
 from nessie_gc_core.services.health.examination import (
     DELETE_AFTER_COMMIT,
@@ -36,6 +42,7 @@ from nessie_gc_core.services.health.examination import (
     sweep_finding,
     unread_finding,
 )
+from nessie_gc_core.services.health.manifests_read import read_manifests
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import Finding, FindingName, HealthReport, TableHealth
 from nessie_gc_core.services.health.visible import Visible, visible_tables
@@ -120,24 +127,81 @@ def test_where_branches_can_get_other_metadata_it_says_which() -> None:
     assert "`nessie-gc expire-snapshots --commit-to 'dev[/]1' --include 'db[.]t'`" in found.action
 
 
-def test_files_are_small_by_the_target_of_the_table() -> None:
-    written = summary(total_data_files=10, total_files_size=10 * (200 << 20))
+def test_files_are_small_by_the_rule_of_compaction() -> None:
+    written = summary(total_data_files=30, total_files_size=250 << 20, total_delete_files=0)
     found = due(table(summary=written))["small-files"]
-    assert (found.value, found.limit) == (200 << 20, 384 << 20)
+    assert (found.value, found.limit) == (14.0, 10.0)
+    assert found.text == "at least 28 of 30 data files are smaller than 100.0 MB"
     assert found.action == "`nessie-gc compact --catalog CATALOG --include 'db[.]t'`"
-    assert due(table(summary=written, properties={TARGET_FILE_SIZE: str(256 << 20)})) == {}
-    assert due(table(summary=written), min_input_files=11) == {}
-    assert due(table(summary=written), min_file_size_ratio=0.3) == {}
+    assert due(table(summary=written), max_small_files=14) == {}
+    assert due(table(summary=written), small_file_size="10MB") == {}
+    fewer = due(table(summary=written), small_file_size="10MB", max_small_files=0.1)["small-files"]
+    assert fewer.text == "at least 5 of 30 data files are smaller than 10.0 MB"
+    assert due(table(summary=summary(total_data_files=10, total_files_size=10))) == {}
 
 
-def test_delete_files_count_by_number_and_by_records() -> None:
+def test_the_command_names_the_limits_that_are_not_the_usual_ones() -> None:
+    written = summary(total_data_files=5, total_files_size=5, manifests_created=100, manifests_kept=0)
+    given = due(table(summary=written), max_small_files=2.0, small_file_size="1 MB", effort="high")
+    assert given["small-files"].action.endswith(" --max-small-files 2.0 --small-file-size '1 MB'`")
+    assert given["manifests"].action.endswith(" --effort high`")
+
+
+def test_delete_files_count_by_the_rule_of_compaction_and_by_records() -> None:
     deletes = {"total_position_deletes": 20, "total_equality_deletes": 10, "total_records": 100}
     written = summary(total_data_files=4, total_delete_files=8, total_files_size=4 << 30, **deletes)
-    assert list(due(table(summary=written))) == ["delete-ratio"]
-    assert list(due(table(summary=written), delete_file_threshold=8, delete_ratio_threshold=0.31)) == ["delete-files"]
+    found = due(table(summary=written))
+    assert list(found) == ["delete-ratio"]
+    assert "`nessie-gc compact --max-delete-files 0 --catalog CATALOG" in found["delete-ratio"].action
+    assert list(due(table(summary=written), max_delete_files=1.9, delete_ratio_threshold=0.31)) == ["delete-files"]
+    assert due(table(summary=written), max_delete_files=2, delete_ratio_threshold=0.31) == {}
     health = examined(table(summary=written), HealthParameters(), NOW, can_expire=True)
     assert (health.delete_file_share, health.delete_ratio) == (2.0, 0.3)
     assert (health.position_deletes, health.equality_deletes) == (20, 10)
+
+
+def test_what_snapshots_free_is_what_later_ones_took_out() -> None:
+    removed = ({"removed-files-size": "100"}, {}, {"removed-files-size": "30"}, {"removed-files-size": "7"})
+    counts = {"total-files-size": "1"}
+    fields = {
+        "location": "file:///t",
+        "format-version": 2,
+        "current-snapshot-id": 4,
+        "snapshots": [
+            {
+                "snapshot-id": number,
+                "parent-snapshot-id": number - 1 or None,
+                "timestamp-ms": MILLISECONDS - (3 if number < 4 else 0) * 10 * DAY,
+                "summary": {**counts, **said},
+            }
+            for number, said in enumerate(removed, start=1)
+        ],
+    }
+    found = due(TableMetadata.parse(fields, **NAMED), snapshot_threshold=3)["snapshots"]
+    assert found.text == "3 of 4 snapshots can expire, which frees about 37 bytes"
+    fields["snapshots"][1]["summary"] = {}
+    health = examined(TableMetadata.parse(fields, **NAMED), HealthParameters(), NOW, can_expire=True)
+    assert (health.expirable, health.reclaimable_bytes) == (3, None)
+
+
+def test_a_table_that_a_product_maintains_is_left_to_it() -> None:
+    many = summary(total_data_files=500, total_files_size=500)
+    found = due(table(summary=many, properties={"self-optimizing.enabled": "true"}))
+    assert {"unread": "it is left alone (Amoro)"} == {name: each.text for name, each in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({"small_file_size": "100"}, "small_file_size"),
+        ({"small_file_size": "200MB"}, "small_file_size"),
+        ({"target_manifest_size": "1B"}, "target_manifest_size"),
+        ({"include": ["("]}, "include"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_by_name(parameters: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"[`']{named}[`']"):
+        HealthParameters(**parameters).check()
 
 
 def test_manifests_are_known_only_where_the_writer_says_both() -> None:
@@ -164,11 +228,13 @@ def test_a_full_metadata_log_is_due_unless_writers_delete_what_falls_out() -> No
     assert due(table(log=4, properties={PREVIOUS_VERSIONS_MAX: "4"}))["metadata-versions"].limit == 4
 
 
-@pytest.mark.parametrize("name", [TARGET_FILE_SIZE, PREVIOUS_VERSIONS_MAX, "history.expire.max-ref-age-ms"])
+@pytest.mark.parametrize(
+    "name", [TARGET_FILE_SIZE, PREVIOUS_VERSIONS_MAX, MANIFEST_TARGET_SIZE, "history.expire.max-ref-age-ms"]
+)
 def test_a_property_that_is_no_number_is_found_and_hides_nothing_else(name: str) -> None:
     found = due(table((0, 10), size=20 << 20, properties={name: "many"}))
     assert {"metadata-size", "invalid-property"} == set(found)
-    assert str(found["invalid-property"]) == f"the property {name} of db.t is 'many': set a number"
+    assert str(found["invalid-property"]).startswith(f"the property {name} of db.t is 'many': set a number")
 
 
 def test_numbers_that_make_no_sense_are_not_known() -> None:
@@ -201,7 +267,7 @@ def test_a_name_is_a_pattern_of_itself_in_a_command(name: str) -> None:
 
 
 def test_a_name_is_quoted_for_a_shell() -> None:
-    many = summary(total_delete_files=500)
+    many = summary(total_delete_files=500, total_data_files=1)
     action = due(table(name="db.it's", summary=many))["delete-files"].action
     assert ["db[.]it[']s"] == shlex.split(action.strip("`"))[-1:]
 
@@ -215,6 +281,92 @@ def test_a_sweep_is_due_where_there_was_none_or_it_is_long_ago() -> None:
     late = sweep_finding(NOW - timedelta(days=21), NOW, week)
     assert late is not None
     assert (late.text, late.times_over) == ("the last sweep is 21 days ago", 3.0)
+
+
+# ---- what manifests say -------------------------------------------------------------------------------
+def data(number: int, size: int, region: str = "eu", kind: FileKind = FileKind.DATA) -> list[FileEntry]:
+    """Files of one partition."""
+    one = FileEntry(path="f", kind=kind, file_format="PARQUET", size=size, records=1, spec_id=1, partition=(region,))
+    return [one] * number
+
+
+def manifest(length: int = 8 << 20, number: int = 0) -> Manifest:
+    within = PartitionRange(lower="eu", upper="us", contains_null=False, contains_nan=False)
+    return Manifest(
+        path=f"m{number}",
+        length=length,
+        spec_id=1,
+        snapshot_id=number,
+        added_files=1,
+        existing_files=0,
+        deleted_files=0,
+        partitions=[within],
+    )
+
+
+class Reader:
+    """Manifests, of which the first names all files."""
+
+    def __init__(self, manifests: Sequence[Manifest], files: Sequence[FileEntry]) -> None:
+        self._manifests, self._files = manifests, files
+        self.opened: list[str] = []
+
+    def manifests(self, version: ContentVersion) -> Iterator[Manifest]:
+        yield from self._manifests
+
+    def entries(self, manifest: Manifest) -> Iterator[FileEntry]:
+        self.opened.append(manifest.path)
+        yield from self._files if manifest is self._manifests[0] else ()
+
+
+def by_region(**totals: object) -> TableMetadata:
+    field = PartitionField(name="region", transform="identity", source_id=1)
+    return replace(table(summary=summary(**totals)), spec_fields={1: (field,)}, default_spec=1)
+
+
+def read(reader: Reader, found: TableMetadata, **parameters: Any) -> TableHealth:
+    given = HealthParameters(read_manifests=True, **parameters)
+    return examined(found, given, NOW, can_expire=True, read=read_manifests(reader, version("db.t"), found, given))
+
+
+def test_with_manifests_it_is_due_what_compaction_would_rewrite() -> None:
+    small = [*data(11, 1 << 20), *data(10, 1 << 20, "us"), *data(1, 1, "us", FileKind.POSITION_DELETES)]
+    reader = Reader([manifest()], small)
+    health = read(reader, by_region(total_data_files=21, total_delete_files=1))
+    (found,) = health.findings
+    assert (found.name, found.value, found.limit) == (FindingName.SMALL_FILES, 11.0, 10.0)
+    assert found.text == "11 data files smaller than 100.0 MB in 1 of 2 partitions"
+    assert (health.partitions, health.due_partitions, health.due_bytes) == (2, 1, 11 << 20)
+    assert (health.data_files, health.small_files, health.delete_files) == (21, 21, 1)
+    assert reader.opened == ["m0"]
+    assert not list(read(reader, by_region(), max_small_files=11).findings)
+
+
+def test_with_manifests_delete_files_are_due_where_compaction_merges_them() -> None:
+    files = [*data(1, 200 << 20), *data(11, 1, kind=FileKind.POSITION_DELETES), *data(90, 200 << 20, "us")]
+    many = by_region(total_data_files=91, total_delete_files=11, total_files_size=91 * (200 << 20))
+    (found,) = read(Reader([manifest()], files), many).findings
+    assert (found.name, found.value, found.limit) == (FindingName.DELETE_FILES, 11.0, 10.0)
+    assert found.text == "11 delete files in 1 of 2 partitions"
+    assert not examined(many, HealthParameters(), NOW, can_expire=True).findings  # the table as a whole is well
+
+
+def test_so_few_files_that_nothing_is_due_are_not_opened() -> None:
+    reader = Reader([manifest()], data(2, 1))
+    health = read(reader, by_region(total_data_files=2, total_delete_files=0))
+    assert (health.manifests, health.partitions, health.due_partitions, health.findings) == (1, None, 0, ())
+    assert reader.opened == []
+
+
+def test_with_manifests_it_is_due_what_a_reorganization_would_rewrite() -> None:
+    few = by_region(total_data_files=2, total_delete_files=0, manifests_created=200, manifests_kept=0)
+    large = [manifest(9 << 20, number) for number in range(2)]
+    assert not read(Reader(large, ()), few).findings
+    health = read(Reader([manifest(1000, number) for number in range(30)], ()), few, effort="high")
+    (found,) = health.findings
+    assert found.text == "30 of 30 manifests would become about 1; a query for one partition opens 30.0"
+    assert found.action == "`nessie-gc rewrite-manifests --catalog CATALOG --include 'db[.]t' --effort high`"
+    assert (health.manifests, health.manifest_overlap, health.manifests_read) == (30, 30.0, True)
 
 
 # ---- the report ---------------------------------------------------------------------------------------

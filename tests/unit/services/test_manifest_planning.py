@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.manifests import FileEntry, Manifest, ManifestContent, PartitionRange, PartitionValue
-from nessie_gc_core.services.manifests.parameters import EFFORTS, Effort, PartitionPriority
+from nessie_gc_core.services.manifests.levels import EFFORTS, Effort, PartitionPriority
 from nessie_gc_core.services.manifests.placing import placed
 from nessie_gc_core.services.manifests.planning import ManifestGroup, ManifestPlanner, overlap_of, total
 from nessie_gc_core.services.manifests.ranges import Box, meeting

@@ -1,0 +1,78 @@
+"""From when on files are due, as every service takes it that says so: compaction itself, and health."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import option
+from nessie_gc_core.model.sizes import parse_size
+from nessie_gc_core.services.compaction.planning import CompactionRules
+from nessie_gc_core.services.finding_parameters import DUE
+
+
+class FileLimits(Protocol):
+    """Parameters of a service that say from when on files are due."""
+
+    @property
+    def max_small_files(self) -> float:
+        """Most small data files of a partition for each large one."""
+
+    @property
+    def max_delete_files(self) -> float:
+        """Most delete files of a partition for each data file."""
+
+    @property
+    def small_file_size(self) -> str:
+        """Data files below this size are small."""
+
+    @property
+    def target_rewrite_size(self) -> str:
+        """Size of new data files."""
+
+
+def max_small_files_option() -> float:
+    """Declares how many small data files a partition may have."""
+    return option(10.0, section=DUE, minimum=0, help="Most small data files of a partition for each large one.")
+
+
+def max_delete_files_option() -> float:
+    """Declares how many delete files a partition may have."""
+    return option(10.0, section=DUE, minimum=0, help="Most delete files of a partition for each data file.")
+
+
+def small_file_size_option() -> str:
+    """Declares below which size data files are small."""
+    return option("100MB", section=DUE, metavar="SIZE", help="Data files below this size are small, such as 100MB.")
+
+
+def target_rewrite_size_option() -> str:
+    """Declares the size of new data files."""
+    return option("256MB", section=DUE, metavar="SIZE", help="Size of new data files, such as 256MB.")
+
+
+def compaction_rules(given: FileLimits, *, written_since_ms: int | None = None) -> CompactionRules:
+    """What is due.
+
+    Args:
+        given: the parameters.
+        written_since_ms: partitions to which a file was added then or later wait, in milliseconds since the epoch;
+            ``None``: none waits.
+
+    Raises:
+        ConfigurationError: a size is none, or the small one is more than half of the target.
+    """
+    small = parse_size(given.small_file_size, "small_file_size")
+    target = parse_size(given.target_rewrite_size, "target_rewrite_size")
+    if not 0 < small <= target / 2:
+        raise ConfigurationError(
+            f"`small_file_size` {given.small_file_size!r} is not between nothing and half of `target_rewrite_size` "
+            f"{given.target_rewrite_size!r}: files would be small that no two of which fit into a new one"
+        )
+    return CompactionRules(
+        max_small_files=given.max_small_files,
+        max_delete_files=given.max_delete_files,
+        small_bytes=small,
+        target_bytes=target,
+        written_since_ms=written_since_ms,
+    )
