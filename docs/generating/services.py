@@ -135,15 +135,12 @@ def _report_of(service: AnyService) -> str:
 
 UNITS = {
     "commit_retries": "repetitions",
-    "delete_file_threshold": "files",
     "delete_ratio_threshold": "deletes per record",
     "listed_snapshot_threshold": "snapshots",
     "max_delete_files": "delete files per data file",
     "max_small_files": "small files per large file",
     "manifest_threshold": "manifests",
     "metadata_size_threshold": "bytes",
-    "min_file_size_ratio": "ratio, 0 to 1",
-    "min_input_files": "files",
     "retain_last": "snapshots",
     "snapshot_threshold": "snapshots",
     "allowed_fpp": "probability, 0 to 1",
