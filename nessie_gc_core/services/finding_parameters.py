@@ -154,6 +154,7 @@ def session_branch_option() -> str | None:
     return option(
         None,
         section=TABLES,
+        flag="--branch",
         metavar="NAME",
         help="In Nessie, the branch to commit to (default: the one that the catalog is configured for).",
     )

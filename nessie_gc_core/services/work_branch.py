@@ -161,7 +161,7 @@ def check_work_branch(repository: RepositoryConnector, name: str, base: str) -> 
     references = {reference.name: reference for reference in repository.references()}
     found = references.get(base)
     if found is None or found.kind is not ReferenceKind.BRANCH:
-        raise ConfigurationError(f"`branch`: there is no branch {base!r}")
+        raise ConfigurationError(f"`table_branch`: there is no branch {base!r}")
     if name in references:
         raise _taken(name)
     return found

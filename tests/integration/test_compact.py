@@ -113,7 +113,7 @@ def test_a_branch_of_nessie_is_chosen_and_no_other_changes(
     references.create_branch(name)
     commits = references.commits("main", limit=500)
 
-    done = only(collector.compact("compacting", branch=name, include=[f"{name}[.]t"], **NOW).apply())
+    done = only(collector.compact("compacting", table_branch=name, include=[f"{name}[.]t"], **NOW).apply())
 
     assert (Compacted.REWRITTEN, name, 3, 1) == (
         done.outcome,
@@ -125,7 +125,7 @@ def test_a_branch_of_nessie_is_chosen_and_no_other_changes(
     assert 3 == spark.table(f"compacting.{name}.`t@{name}`").count()
     references.delete(name)
     with pytest.raises(NessieGcError, match=name):
-        collector.compact("compacting", branch=f"{name}_gone", **NOW)
+        collector.compact("compacting", table_branch=f"{name}_gone", **NOW)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def aside(spark: SparkSession, nessie: NessieServer, tmp_path: Path) -> Iterator
         for number in range(3):
             spark.sql(f"INSERT INTO aside.{name}.{table} VALUES ({number})")
     with Collector(spark=spark, uri=nessie.uri) as collector:
-        given = {"branch": "main", "work_branch": f"{name}_aside", **NOW}
+        given = {"table_branch": "main", "work_branch": f"{name}_aside", **NOW}
         yield lambda **more: collector.compact("aside", include=[f"{name}[.]t"], **{**given, **more}), name
 
 
@@ -205,7 +205,7 @@ def test_a_catalog_of_another_nessie_is_refused_before_anything_is_committed(
 ) -> None:
     _, name = aside
     with running(NessieServer) as other, Collector(spark=spark, uri=other.uri) as collector:
-        given = {"branch": "main", "work_branch": f"{name}_aside", "include": [f"{name}[.]t"], **NOW}
+        given = {"table_branch": "main", "work_branch": f"{name}_aside", "include": [f"{name}[.]t"], **NOW}
         with pytest.raises(NessieGcError):
             collector.compact("aside", **given).apply()
         assert f"{name}_aside" not in References(other.uri).names()
@@ -215,9 +215,9 @@ def test_a_catalog_of_another_nessie_is_refused_before_anything_is_committed(
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"branch": None}, "`work_branch` needs `branch`"),
+        ({"table_branch": None}, "`work_branch` needs `table_branch`"),
         ({"work_branch": None, "merge": True}, "`merge` needs `work_branch`"),
-        ({"branch": "nowhere"}, "nowhere"),
+        ({"table_branch": "nowhere"}, "nowhere"),
     ],
 )
 def test_branches_that_make_no_sense_are_refused(
@@ -268,6 +268,46 @@ def test_files_of_another_spec_are_never_rewritten_along(plain: Stage, plan: Pla
     }
     assert 4 == len(set(before) & set(files(plain)))
     assert [1, 1, 1, 1, 1, 2] == [row.id for row in plain.sql("SELECT id FROM {t} ORDER BY id").collect()]
+
+
+def test_a_table_that_became_partitioned_is_moved_to_its_spec_when_asked(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id BIGINT, p INT")
+    plain.append("(1, 1)", "(2, 2)")
+    plain.sql("ALTER TABLE {t} ADD PARTITION FIELD p")
+    plain.append("(3, 1)", "(4, 1)", "(5, 2)", "(6, 2)")
+    rows = plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+
+    held = only(plan().apply())
+    assert Compacted.NOT_WORTH_IT is held.outcome
+    assert "`earlier_specs`" in str(held.reason)
+    done = only(plan(earlier_specs=True).apply())
+
+    assert (Compacted.REWRITTEN, None, 6) == (done.outcome, done.reason, done.removed_data_files)
+    assert {1} == {row.spec_id for row in plain.sql("SELECT spec_id FROM {t}.files").collect()}
+    assert rows == plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+
+
+def test_few_files_of_an_earlier_spec_are_moved_when_asked(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id BIGINT, p INT")
+    plain.append("(1, 1)", "(2, 2)")
+    plain.sql("ALTER TABLE {t} ADD PARTITION FIELD p")
+    done = only(plan(earlier_specs=True, max_small_files=10).apply())
+    assert (Compacted.REWRITTEN, 2, 2) == (done.outcome, done.removed_data_files, done.added_data_files)
+    again = only(plan(earlier_specs=True, max_small_files=10))
+    assert Compacted.NOT_WORTH_IT is again.outcome
+
+
+def test_one_file_of_an_earlier_spec_holds_nothing_back(plain: Stage, plan: Planner) -> None:
+    plain.create(columns="id BIGINT, p INT")
+    plain.append("(1, 1)")
+    (old,) = files(plain)
+    plain.sql("ALTER TABLE {t} ADD PARTITION FIELD p")
+    plain.append("(3, 1)", "(4, 1)", "(5, 2)", "(6, 2)")
+
+    done = only(plan().apply())
+
+    assert (Compacted.REWRITTEN, 4, 2) == (done.outcome, done.removed_data_files, done.added_data_files)
+    assert old in files(plain)
 
 
 def test_rows_of_format_version_3_keep_their_ids_and_deletion_vectors_are_merged(plain: Stage, plan: Planner) -> None:

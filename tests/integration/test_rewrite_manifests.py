@@ -123,14 +123,14 @@ def test_a_branch_of_nessie_is_chosen_and_no_other_changes(
     references.create_branch(name)
     commits = references.commits("main", limit=500)
 
-    done = only(collector.rewrite_manifests("branched", branch=name, include=[f"{name}[.]t"]).apply())
+    done = only(collector.rewrite_manifests("branched", table_branch=name, include=[f"{name}[.]t"]).apply())
 
     assert (Reorganized.REWRITTEN, name, 1) == (done.outcome, done.reference, done.manifests_after)
     assert commits == references.commits("main", limit=500)
     assert 3 == spark.table(f"branched.{name}.`t@{name}`").count()
     references.delete(name)
     with pytest.raises(NessieGcError, match=name):
-        collector.rewrite_manifests("branched", branch=f"{name}_gone")
+        collector.rewrite_manifests("branched", table_branch=f"{name}_gone")
 
 
 # ---- format version 3 ---------------------------------------------------------------------------------

@@ -51,13 +51,16 @@ def target_rewrite_size_option() -> str:
     return option("256MB", section=DUE, metavar="SIZE", help="Size of new data files, such as 256MB.")
 
 
-def compaction_rules(given: FileLimits, *, written_since_ms: int | None = None) -> CompactionRules:
+def compaction_rules(
+    given: FileLimits, *, written_since_ms: int | None = None, earlier_specs: bool = False
+) -> CompactionRules:
     """What is due.
 
     Args:
         given: the parameters.
         written_since_ms: partitions to which a file was added then or later wait, in milliseconds since the epoch;
             ``None``: none waits.
+        earlier_specs: whether all small files of earlier partition specs are due.
 
     Raises:
         ConfigurationError: a size is none, or the small one is more than half of the target.
@@ -75,4 +78,5 @@ def compaction_rules(given: FileLimits, *, written_since_ms: int | None = None) 
         small_bytes=small,
         target_bytes=target,
         written_since_ms=written_since_ms,
+        earlier_specs=earlier_specs,
     )

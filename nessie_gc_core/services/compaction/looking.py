@@ -43,6 +43,8 @@ class PlannedTable:
     """Those of all partitions, while there is something to plan."""
     specs: Specs = field(default_factory=dict, repr=False)
     """The partition specs."""
+    default_spec: int | None = None
+    """Id of the partition spec for new files."""
 
     @property
     def sets(self) -> list[PartitionSet]:
@@ -63,7 +65,7 @@ class PlannedTable:
 
     def with_plans(self, plans: Sequence[PartitionPlan]) -> PlannedTable:
         """The same with other verdicts upon its partitions, and what follows from them."""
-        plans = separated(plans, self.tallies, self.specs)
+        plans = separated(plans, self.tallies, self.specs, self.default_spec)
         rows = tuple(_row(plan, self.specs) for plan in plans)
         chosen = [plan for plan in plans if plan.reason is None]
         report = replace(self.report, partitions=rows)
@@ -121,13 +123,14 @@ class TableLook:
         plans = self.rules.due(tallies, specs, columns=table.columns, default_spec=default)
         if not plans:  # the tallies of many such tables would take memory for nothing
             return PlannedTable(report=report, current=current)
-        planned = PlannedTable(report=report, current=current, tallies=tallies, specs=table.spec_fields)
+        planned = PlannedTable(report=report, current=current, tallies=tallies, specs=specs, default_spec=default)
         return planned.with_plans(plans)
 
     def _against(self, table: TableMetadata, current: CurrentTable) -> Left | None:
         """Why the manifests need not be opened."""
         counts = FileCounts.of(table.summary)
-        if nothing_due(counts, self.rules):
+        is_moved = self.rules.earlier_specs and len(table.spec_fields) > 1
+        if not is_moved and nothing_due(counts, self.rules):
             reason = f"it has {counts.data_files:,} data files and {counts.delete_files:,} delete files"
             return Left(outcome="not worth it", reason=reason, format_version=current.format_version)
         return None

@@ -37,7 +37,7 @@ class CompactParameters(ConnectorOptions):
     """What is due, and how it is rewritten."""
 
     catalog: str | None = session_catalog_option()
-    branch: str | None = session_branch_option()
+    table_branch: str | None = session_branch_option()
     work_branch: str | None = option(
         None,
         section=TABLES,
@@ -64,6 +64,11 @@ class CompactParameters(ConnectorOptions):
         section=COMPACTION,
         minimum=0,
         help="Leave partitions alone to which files were added so recently: somebody is writing to them.",
+    )
+    earlier_specs: bool = option(
+        False,
+        section=COMPACTION,
+        help="Rewrite all small files of earlier partition specs into the current one, where they may become more.",
     )
     strategy: Strategy = option(Strategy.BINPACK, section=COMPACTION, help="How rows are dealt over new files.")
     sort_order: Sequence[str] = option(
@@ -108,7 +113,7 @@ class CompactParameters(ConnectorOptions):
             ConfigurationError: a size is none, or the small one is more than half of the target.
         """
         newest = int((now - self.skip_newer_than).timestamp() * 1000) if self.skip_newer_than else None
-        return compaction_rules(self, written_since_ms=newest)
+        return compaction_rules(self, written_since_ms=newest, earlier_specs=self.earlier_specs)
 
     def rewrite(self, service: str) -> FileRewrite:
         """How files are rewritten.
@@ -140,8 +145,8 @@ class CompactParameters(ConnectorOptions):
             ConfigurationError: the message names the parameter.
         """
         _ = self.patterns, self.budget, self.rules(now), self.rewrite("")
-        if self.work_branch is not None and self.branch is None:
-            raise ConfigurationError("`work_branch` needs `branch`: name the branch that it is made from")
+        if self.work_branch is not None and self.table_branch is None:
+            raise ConfigurationError("`work_branch` needs `table_branch`: name the branch that it is made from")
         if self.merge and self.work_branch is None:
             raise ConfigurationError("`merge` needs `work_branch`: name the branch to work on")
         if not self.catalog:

@@ -19,10 +19,16 @@ from nessie_gc_core.services.compaction.separating import (
     stays_whole,
 )
 
-_SPREAD = "its small files would be dealt out over partitions of the current spec, and could become more"
+_SPREAD = (
+    "its small files would be dealt out over partitions of the current spec, and could become more; `earlier_specs` "
+    "rewrites them all the same"
+)
 _OVER_BUDGET = "the byte budget of this run is used up"
 _TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
-_INSEPARABLE = "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait"
+_INSEPARABLE = (
+    "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait; `earlier_specs` "
+    "makes the small ones due"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,6 +146,8 @@ class CompactionRules:
     """The size that new data files get."""
     written_since_ms: int | None = None
     """Partitions to which a file was added then or later are being written; ``None``: no matter."""
+    earlier_specs: bool = False
+    """Whether all small files of earlier partition specs are due, though they may become more in the current one."""
 
     def due(
         self,
@@ -158,18 +166,23 @@ class CompactionRules:
             default_spec: id of the partition spec that new files get; ``None``: not known.
         """
         everywhere = deletes_everywhere(tallies, specs)
+        moved = set[Partition]()
+        if self.earlier_specs and default_spec is not None:
+            moved = {each for each in _with_small_files(tallies, default_spec) if each.spec_id != default_spec}
         found = (
-            self._plan(partition, tally, tally.delete_files + everywhere - _own(partition, tally, specs))
-            for partition, tally in tallies.items()
+            self._plan(each, tally, tally.delete_files + everywhere - _own(each, tally, specs), is_moved=each in moved)
+            for each, tally in tallies.items()
         )
         plans = [_named(plan, specs, columns) for plan in found if plan is not None]
-        plans = [_kept_together(plan, specs, default_spec) for plan in plans]
-        return sorted(separated(plans, tallies, specs), key=_order)
+        if not self.earlier_specs:
+            plans = [_kept_together(plan, specs, default_spec) for plan in plans]
+        return sorted(separated(plans, tallies, specs, default_spec), key=_order)
 
-    def _plan(self, partition: Partition, tally: Tally, deletes: int) -> PartitionPlan | None:
+    def _plan(self, partition: Partition, tally: Tally, deletes: int, *, is_moved: bool) -> PartitionPlan | None:
         output = math.ceil(tally.small_bytes / self.target_bytes)
         large = tally.data_files - tally.small
-        small_due = tally.small - output > 0 and small_ratio(tally.small, tally.data_files) > self.max_small_files
+        is_small = tally.small - output > 0 and small_ratio(tally.small, tally.data_files) > self.max_small_files
+        small_due = is_small or is_moved
         deletes_due = delete_ratio(deletes, tally.data_files) > self.max_delete_files
         if not small_due and not deletes_due:
             return None
@@ -203,10 +216,24 @@ def _kept_together(plan: PartitionPlan, specs: Specs, default_spec: int | None) 
     return plan if plan.reason is not None or is_safe else replace(plan, reason=_SPREAD)
 
 
+def _with_small_files(tallies: Mapping[Partition, Tally], default_spec: int | None) -> set[Partition]:
+    """The partitions of which small files are rewritten where a filter takes them in.
+
+    Iceberg takes all files of earlier specs for one group, together with those of a partition without values, and
+    leaves a group of one file as it is (``BinPackRewriteFilePlanner``).
+    """
+    small = {each for each, tally in tallies.items() if tally.small}
+    earlier = {each for each in small if each.spec_id != default_spec}
+    is_one_file = sum(tallies[each].small for each in earlier) == 1
+    is_alone = all(any(value is not None for value in each.values) for each in small - earlier)
+    return small - earlier if default_spec is not None and is_one_file and is_alone else small
+
+
 def separated(
     plans: Sequence[PartitionPlan],
     tallies: Mapping[Partition, Tally],
     specs: Specs,
+    default_spec: int | None = None,
 ) -> list[PartitionPlan]:
     """The same, without those that Iceberg would rewrite together with partitions that are not planned.
 
@@ -216,13 +243,14 @@ def separated(
     small = {plan.partition for plan in chosen if not plan.deletes_due}
     deletes = {plan.partition for plan in chosen if plan.deletes_due}
     everywhere = deletes_everywhere(tallies, specs)
-    touched = {each for each, tally in tallies.items() if tally.small or tally.delete_files or everywhere}
+    with_small = _with_small_files(tallies, default_spec)
+    touched = {each for each, tally in tallies.items() if each in with_small or tally.delete_files or everywhere}
     together = joined(deletes, small, specs)
     while mixed := inseparable(deletes | together, touched, specs):
         deletes -= mixed
         together = joined(deletes, small, specs)
     small -= together
-    small -= inseparable(small, {each for each, tally in tallies.items() if tally.small}, specs)
+    small -= inseparable(small, with_small, specs)
     bundle = {**bundles(deletes | together, specs), **bundles(small, specs)}
     return [
         plan if plan.reason is not None else _separated(plan, bundle, together, has_deletes=everywhere > 0)

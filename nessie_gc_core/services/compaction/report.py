@@ -23,7 +23,7 @@ class Compacted(StrEnum):
     PARTLY = "partly rewritten"
     """Some of it was committed, and the rest failed."""
     NOT_WORTH_IT = "not worth it"
-    """No partition is due, or those that are have a reason to wait."""
+    """No partition is due, or each that is has a reason to be left as it is."""
     LEFT_ALONE = "left alone"
     """Somebody else maintains it, or it is no Iceberg table."""
     CONFLICT = "conflict"
@@ -76,9 +76,9 @@ class CompactedPartition:
     before: TableFiles
     """Its files before."""
     small_due: bool
-    """Whether it had too many small files."""
+    """Whether it had too many small files, or small ones of an earlier partition spec that were asked for."""
     deletes_due: bool
-    """Whether it had too many delete files."""
+    """Whether it had too many delete files, or can only be rewritten together with a partition that had."""
     rewritten: bool
     """Whether it was rewritten, or would be."""
     input_files: int
@@ -104,7 +104,7 @@ class CompactedTable:
     outcome: Compacted
     """What."""
     reason: str | None = None
-    """Why not everything that is due was committed."""
+    """Why not everything that is due was committed, or why nothing was planned."""
     format_version: int | None = None
     """Version of Iceberg's table format."""
     before: TableFiles | None = None

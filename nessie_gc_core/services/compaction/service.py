@@ -57,7 +57,7 @@ class CompactService(Service[Run]):
 
     def plan(self, run: Run) -> PlannedCompaction:
         """Says what would be compacted; writes nothing."""
-        name, base = self.parameters.work_branch, self.parameters.branch
+        name, base = self.parameters.work_branch, self.parameters.table_branch
         maintenance = self._maintenance(run, base)
         if name is not None and base is not None:
             check_work_branch(run.repository, name, base)
@@ -78,7 +78,7 @@ class CompactService(Service[Run]):
             ConfigurationError: the branch to work on is there already, or the repository has none.
             NessieGcError: it could not be made.
         """
-        name, base = self.parameters.work_branch, self.parameters.branch
+        name, base = self.parameters.work_branch, self.parameters.table_branch
         if name is None or base is None or not planned.report.rewritten:
             return self._applied(run, planned, self._maintenance(run, base))
         with WorkBranch.made(run.repository, name, base) as work:
@@ -120,7 +120,9 @@ class CompactService(Service[Run]):
 
     def _look(self, run: Run, maintenance: Maintenance, connectors: OpenConnectors) -> TableLook:
         rules = self.parameters.rules(run.clock())
-        return TableLook(maintenance=maintenance, connectors=connectors, rules=rules, branch=self.parameters.branch)
+        return TableLook(
+            maintenance=maintenance, connectors=connectors, rules=rules, branch=self.parameters.table_branch
+        )
 
     def _maintenance(self, run: Run, branch: str | None) -> Maintenance:
         return maintenance_of(run, self.name, self.parameters.check(run.clock()), branch)

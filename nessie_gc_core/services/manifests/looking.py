@@ -82,7 +82,7 @@ class TableLook:
     def looked(self, name: TableName) -> PlannedTable:
         """One table, whatever is wrong with it."""
         nothing = ReorganizedTable(
-            table=".".join(name), reference=self.parameters.branch, outcome=Reorganized.NOT_WORTH_IT
+            table=".".join(name), reference=self.parameters.table_branch, outcome=Reorganized.NOT_WORTH_IT
         )
 
         def left(why: Left) -> PlannedTable:
@@ -107,7 +107,7 @@ class TableLook:
         version = version_of(current)
         with self.connectors.reader(version.content_type) as reader, reader.remembering():
             assert isinstance(reader, SupportsManifests)
-            table = table_of(reader, version, self.parameters.branch)
+            table = table_of(reader, version, self.parameters.table_branch)
             said = FileCounts.of(table.summary).manifests
             return table, None if said is not None and said <= 1 else list(reader.manifests(version))
 

@@ -30,7 +30,7 @@ class RewriteManifestsParameters(ConnectorOptions):
     """Which manifests are rewritten, of which tables."""
 
     catalog: str | None = session_catalog_option()
-    branch: str | None = session_branch_option()
+    table_branch: str | None = session_branch_option()
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
     effort: Effort = effort_option()

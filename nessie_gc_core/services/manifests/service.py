@@ -72,7 +72,7 @@ class RewriteManifestsService(Service[Run]):
         return self._report(tables, planned.report.seconds + run.elapsed() - started, dry_run=False)
 
     def _maintenance(self, run: Run) -> Maintenance:
-        return maintenance_of(run, self.name, self.parameters.check(), self.parameters.branch)
+        return maintenance_of(run, self.name, self.parameters.check(), self.parameters.table_branch)
 
     def _report(self, tables: Sequence[ReorganizedTable], seconds: float, *, dry_run: bool) -> ManifestsReport:
         return ManifestsReport(catalog=self.parameters.check(), dry_run=dry_run, tables=tuple(tables), seconds=seconds)

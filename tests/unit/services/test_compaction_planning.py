@@ -59,9 +59,11 @@ def deletes(number: int, partition: Partition = EU, kind: FileKind = FileKind.PO
     return [file(partition=partition, kind=kind)] * number
 
 
-def due(entries: Sequence[FileEntry], rules: CompactionRules = RULES, **times: int) -> list[PartitionPlan]:
+def due(
+    entries: Sequence[FileEntry], rules: CompactionRules = RULES, default_spec: int | None = None, **times: int
+) -> list[PartitionPlan]:
     added = {int(name.removeprefix("s")): time for name, time in times.items()}
-    return rules.due(tallied(entries, small_bytes=rules.small_bytes, added_ms=added), SPECS)
+    return rules.due(tallied(entries, small_bytes=rules.small_bytes, added_ms=added), SPECS, default_spec=default_spec)
 
 
 # ---- what is due --------------------------------------------------------------------------------------
@@ -303,6 +305,49 @@ def test_what_is_left_out_is_not_taken_in_by_others() -> None:
 def test_partitions_that_cannot_be_told_apart_wait() -> None:
     (plan,) = due([file()] * 11 + [file(partition=Partition(0))])
     assert (EU, True) == (plan.partition, "would rewrite files of another" in str(plan.reason))
+
+
+# ---- earlier specs ------------------------------------------------------------------------------------
+OLD = Partition(0)
+MOVED = replace(RULES, earlier_specs=True)
+
+
+def reasons(plans: Sequence[PartitionPlan]) -> dict[Partition, bool]:
+    """Partitions that are due, and whether each is rewritten."""
+    return {plan.partition: plan.reason is None for plan in plans}
+
+
+def test_small_files_of_an_earlier_spec_hold_others_back_until_they_are_asked_for() -> None:
+    entries = [*[file()] * 11, *[file(partition=OLD)] * 12]
+    assert {EU: False, OLD: False} == reasons(due(entries, default_spec=1))
+    assert {EU: True, OLD: True} == reasons(due(entries, MOVED, default_spec=1))
+    assert {EU: True, OLD: True} == reasons(due(entries, default_spec=0))
+
+
+def test_a_few_small_files_of_an_earlier_spec_are_due_when_asked_for() -> None:
+    entries = [*[file()] * 11, *[file(partition=OLD)] * 2]
+    assert {EU: False} == reasons(due(entries, default_spec=1))
+    assert {EU: True, OLD: True} == reasons(due(entries, MOVED, default_spec=1))
+
+
+def test_one_small_file_of_an_earlier_spec_stays_and_holds_nothing_back() -> None:
+    entries = [*[file()] * 11, file(partition=OLD)]
+    for rules in (RULES, MOVED):
+        assert {EU: True} == reasons(due(entries, rules, default_spec=1))
+    assert {EU: False} == reasons(due(entries))  # nobody knows which spec is the current one
+
+
+def test_one_small_file_of_an_earlier_spec_is_no_group_of_its_own_beside_a_partition_without_values() -> None:
+    null = Partition(1, (None,))
+    entries = [*[file(partition=null)] * 11, file(partition=OLD)]
+    assert {null: False} == reasons(due(entries, default_spec=1))
+    assert {null: True, OLD: True} == reasons(due(entries, MOVED, default_spec=1))
+
+
+def test_what_is_being_written_of_an_earlier_spec_waits_and_holds_back() -> None:
+    entries = [*[file(snapshot_id=1)] * 11, *[file(partition=OLD, snapshot_id=2)] * 2]
+    plans = due(entries, replace(MOVED, written_since_ms=1000), 1, s1=5, s2=1000)
+    assert {EU: False, OLD: False} == reasons(plans)
 
 
 def test_large_files_of_another_spec_are_no_reason_to_wait() -> None:
