@@ -40,6 +40,24 @@ def test_connectors_with_the_same_properties_share_a_store_until_the_last_gives_
     assert store is not one.of(HERE)
 
 
+def test_what_a_connector_left_alone_is_not_counted_for_the_next_one_that_has_the_store(tmp_path):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t/link").symlink_to(tmp_path)
+    place = place_of(f"{tmp_path}/t/")
+
+    def left_alone(stores):
+        list(stores.of(place).files(place.key))
+        return stores
+
+    first, second = left_alone(Stores({})), Stores({})
+    assert first.of(place) is second.of(place)
+    left_alone(second)
+    assert (1, 0) == (second.take_left_alone(), first.take_left_alone())
+    assert 2 == left_alone(left_alone(second)).take_left_alone()
+    left_alone(second).close()
+    assert 1 == left_alone(second).take_left_alone()
+
+
 def test_the_garbage_collector_may_close_a_connector_while_a_store_is_opened(monkeypatch):
     """A collector that nobody has any more closes its connectors wherever the garbage collector runs."""
 

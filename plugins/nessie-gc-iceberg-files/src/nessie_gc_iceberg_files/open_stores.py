@@ -82,6 +82,7 @@ class Stores:
         self._properties = dict(properties)
         self._open: dict[tuple[str, str], tuple[_Identity, Store]] = {}
         self._lock = threading.Lock()
+        self._begun = threading.local()
 
     def of(self, place: Place) -> Store:
         """The store of a place.
@@ -97,7 +98,16 @@ class Stores:
         with self._lock:
             if identity not in self._open:
                 self._open[identity] = _SHARED.taken(place, self._properties)
-            return self._open[identity][1]
+            store = self._open[identity][1]
+        self._begin_count(store)
+        return store
+
+    def _begin_count(self, store: Store) -> None:
+        """What other connectors left alone in this thread is theirs, and they may have closed without asking."""
+        begun: set[int] = self._begun.__dict__.setdefault("stores", set())
+        if id(store) not in begun:
+            begun.add(id(store))
+            store.take_left_alone()
 
     def take_left_alone(self) -> int:
         """How many names the listings of all stores have left out since this was asked last."""
@@ -108,6 +118,7 @@ class Stores:
         """Gives all stores back."""
         with self._lock:
             given_back, self._open = list(self._open.values()), {}
+            self._begun = threading.local()
         for identity, _ in given_back:
             _SHARED.give_back(identity)
 
