@@ -41,13 +41,13 @@ class FileCounts:
         )
 
 
-def counted(summary: Mapping[str, str], name: str) -> int | None:
+def counted(summary: Mapping[str, object], name: str) -> int | None:
     """A number of a summary; ``None`` where its writer did not say it, or said nonsense."""
-    text = summary.get(name, "")
+    text = str(summary.get(name, ""))
     return int(text) if text.isdecimal() else None
 
 
-def removed_bytes(summary: Mapping[str, str]) -> int | None:
+def removed_bytes(summary: Mapping[str, object]) -> int | None:
     """Size of the files that a snapshot took out, in bytes; ``None``: its writer does not say.
 
     Writers that count (``total-files-size``) leave ``removed-files-size`` out where nothing was taken out.

@@ -274,8 +274,8 @@ def test_a_table_that_became_partitioned_is_moved_to_its_spec_when_asked(plain: 
     plain.create(columns="id BIGINT, p INT")
     plain.append("(1, 1)", "(2, 2)")
     plain.sql("ALTER TABLE {t} ADD PARTITION FIELD p")
-    plain.append("(3, 1)", "(4, 1)", "(5, 2)", "(6, 2)")
-    rows = plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
+    plain.append("(3, 1)", "(4, 1)", "(5, 2)", "(6, 2)", "(7, 3)")
+    rows, (lone,) = plain.sql("SELECT * FROM {t} ORDER BY ALL").collect(), files(plain, "partition.p = 3")
 
     held = only(plan().apply())
     assert Compacted.NOT_WORTH_IT is held.outcome
@@ -284,6 +284,7 @@ def test_a_table_that_became_partitioned_is_moved_to_its_spec_when_asked(plain: 
 
     assert (Compacted.REWRITTEN, None, 6) == (done.outcome, done.reason, done.removed_data_files)
     assert {1} == {row.spec_id for row in plain.sql("SELECT spec_id FROM {t}.files").collect()}
+    assert [lone] == files(plain, "partition.p = 3")  # the only one of its group, which Iceberg leaves
     assert rows == plain.sql("SELECT * FROM {t} ORDER BY ALL").collect()
 
 

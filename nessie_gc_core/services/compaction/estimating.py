@@ -10,10 +10,10 @@ from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.services.compaction.planning import CompactionRules, delete_ratio, small_ratio
 
 
-def nothing_due(counts: FileCounts, rules: CompactionRules) -> bool:
-    """Whether so few files can have no partition that is due."""
+def nothing_due(counts: FileCounts, rules: CompactionRules, *, specs: int = 1) -> bool:
+    """Whether so few files, of so many partition specs, can have no partition that is due."""
     data_files, delete_files = counts.data_files, counts.delete_files
-    if data_files is None or delete_files is None:
+    if data_files is None or delete_files is None or (rules.earlier_specs and specs > 1):
         return False
     few = data_files < 2 or data_files <= rules.max_small_files
     return few and (delete_files == 0 or delete_files <= rules.max_delete_files)

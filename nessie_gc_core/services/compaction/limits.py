@@ -30,6 +30,10 @@ class FileLimits(Protocol):
     def target_rewrite_size(self) -> str:
         """Size of new data files."""
 
+    @property
+    def earlier_specs(self) -> bool:
+        """Whether all small files of earlier partition specs are due."""
+
 
 def max_small_files_option() -> float:
     """Declares how many small data files a partition may have."""
@@ -51,16 +55,22 @@ def target_rewrite_size_option() -> str:
     return option("256MB", section=DUE, metavar="SIZE", help="Size of new data files, such as 256MB.")
 
 
-def compaction_rules(
-    given: FileLimits, *, written_since_ms: int | None = None, earlier_specs: bool = False
-) -> CompactionRules:
+def earlier_specs_option() -> bool:
+    """Declares whether all small files of earlier partition specs are due."""
+    return option(
+        False,
+        section=DUE,
+        help="Rewrite all small files of earlier partition specs into the current one, where they may become more.",
+    )
+
+
+def compaction_rules(given: FileLimits, *, written_since_ms: int | None = None) -> CompactionRules:
     """What is due.
 
     Args:
         given: the parameters.
         written_since_ms: partitions to which a file was added then or later wait, in milliseconds since the epoch;
             ``None``: none waits.
-        earlier_specs: whether all small files of earlier partition specs are due.
 
     Raises:
         ConfigurationError: a size is none, or the small one is more than half of the target.
@@ -78,5 +88,5 @@ def compaction_rules(
         small_bytes=small,
         target_bytes=target,
         written_since_ms=written_since_ms,
-        earlier_specs=earlier_specs,
+        earlier_specs=given.earlier_specs,
     )

@@ -17,12 +17,11 @@ from nessie_gc_core.services.compaction.estimating import nothing_due
 from nessie_gc_core.services.compaction.planning import (
     CompactionRules,
     PartitionPlan,
-    Tally,
     separated,
-    tallied,
 )
 from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable, TableFiles
 from nessie_gc_core.services.compaction.separating import Specs, name_of
+from nessie_gc_core.services.compaction.tallies import Tally, tallied
 from nessie_gc_core.services.current_tables import Left, left_to_others, looked_at, table_of, version_of
 from nessie_gc_core.tables import Maintenance
 
@@ -70,7 +69,7 @@ class PlannedTable:
         chosen = [plan for plan in plans if plan.reason is None]
         report = replace(self.report, partitions=rows)
         if not chosen:
-            reason = plans[0].reason if plans else _NOT_DUE
+            reason = reason_of(plans[0]) if plans else _NOT_DUE
             report = replace(report, outcome=Compacted.NOT_WORTH_IT, reason=reason)
         else:
             report = replace(report, outcome=Compacted.REWRITTEN, reason=None)
@@ -129,8 +128,7 @@ class TableLook:
     def _against(self, table: TableMetadata, current: CurrentTable) -> Left | None:
         """Why the manifests need not be opened."""
         counts = FileCounts.of(table.summary)
-        is_moved = self.rules.earlier_specs and len(table.spec_fields) > 1
-        if not is_moved and nothing_due(counts, self.rules):
+        if nothing_due(counts, self.rules, specs=len(table.spec_fields)):
             reason = f"it has {counts.data_files:,} data files and {counts.delete_files:,} delete files"
             return Left(outcome="not worth it", reason=reason, format_version=current.format_version)
         return None
@@ -171,6 +169,11 @@ def files_of(tallies: Mapping[Partition, Tally], only: Set[Partition] | None = N
     )
 
 
+def reason_of(plan: PartitionPlan) -> str | None:
+    """Why a partition is left as it is, and what to do about that."""
+    return plan.reason if plan.remedy is None else f"{plan.reason}; {plan.remedy}"
+
+
 def _row(plan: PartitionPlan, specs: Specs) -> CompactedPartition:
     return CompactedPartition(
         spec_id=plan.partition.spec_id,
@@ -182,5 +185,5 @@ def _row(plan: PartitionPlan, specs: Specs) -> CompactedPartition:
         input_files=plan.input_files,
         input_bytes=plan.input_bytes,
         output_files=plan.output_files,
-        reason=plan.reason,
+        reason=reason_of(plan),
     )

@@ -14,6 +14,7 @@ from nessie_gc_core.model.table_metadata import SERVICE
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.compaction.limits import (
     compaction_rules,
+    earlier_specs_option,
     max_delete_files_option,
     max_small_files_option,
     small_file_size_option,
@@ -65,11 +66,7 @@ class CompactParameters(ConnectorOptions):
         minimum=0,
         help="Leave partitions alone to which files were added so recently: somebody is writing to them.",
     )
-    earlier_specs: bool = option(
-        False,
-        section=COMPACTION,
-        help="Rewrite all small files of earlier partition specs into the current one, where they may become more.",
-    )
+    earlier_specs: bool = earlier_specs_option()
     strategy: Strategy = option(Strategy.BINPACK, section=COMPACTION, help="How rows are dealt over new files.")
     sort_order: Sequence[str] = option(
         (),
@@ -113,7 +110,7 @@ class CompactParameters(ConnectorOptions):
             ConfigurationError: a size is none, or the small one is more than half of the target.
         """
         newest = int((now - self.skip_newer_than).timestamp() * 1000) if self.skip_newer_than else None
-        return compaction_rules(self, written_since_ms=newest, earlier_specs=self.earlier_specs)
+        return compaction_rules(self, written_since_ms=newest)
 
     def rewrite(self, service: str) -> FileRewrite:
         """How files are rewritten.

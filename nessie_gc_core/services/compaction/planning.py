@@ -3,96 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from nessie_gc_core.model.compaction import Partition
-from nessie_gc_core.model.files import FileKind
-from nessie_gc_core.model.manifests import FileEntry
+from nessie_gc_core.services.compaction.groups import bundled_in_common, is_in_common, moved, rewritten_along
 from nessie_gc_core.services.compaction.separating import (
     Specs,
     bundles,
     dropped_source,
     inseparable,
-    is_unpartitioned,
     joined,
     stays_whole,
 )
+from nessie_gc_core.services.compaction.tallies import Tally, deletes_everywhere, own_deletes
 
-_SPREAD = (
-    "its small files would be dealt out over partitions of the current spec, and could become more; `earlier_specs` "
-    "rewrites them all the same"
-)
+_SPREAD = "its small files would be dealt out over partitions of the current spec, and could become more"
 _OVER_BUDGET = "the byte budget of this run is used up"
 _TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
-_INSEPARABLE = (
-    "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait; `earlier_specs` "
-    "makes the small ones due"
-)
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """The live files of one partition, counted as they come."""
-
-    data_files: int = 0
-    bytes: int = 0
-    """Size of the data files."""
-    small: int = 0
-    """How many data files are small."""
-    small_bytes: int = 0
-    """Their size."""
-    largest: int = 0
-    """Size of the largest data file."""
-    delete_files: int = 0
-    """Delete files and deletion vectors of this partition."""
-    delete_bytes: int = 0
-    """Their size."""
-    equality_deletes: int = 0
-    """How many of the delete files have equality deletes, which apply to all partitions where there is none."""
-    added_ms: int | None = None
-    """When the newest of its files was added, in milliseconds since the epoch; ``None``: not known."""
-
-    def count(self, entry: FileEntry, small_bytes: int, added_ms: int | None) -> None:
-        """Counts a live file.
-
-        Args:
-            entry: the file.
-            small_bytes: below this, a data file is small.
-            added_ms: when it was added, in milliseconds since the epoch; ``None``: not known.
-        """
-        if added_ms is not None and (self.added_ms is None or added_ms > self.added_ms):
-            self.added_ms = added_ms
-        if entry.kind is not FileKind.DATA:
-            self.delete_files += 1
-            self.delete_bytes += entry.size if entry.content_size is None else entry.content_size
-            self.equality_deletes += entry.kind is FileKind.EQUALITY_DELETES
-            return
-        self.data_files += 1
-        self.bytes += entry.size
-        self.largest = max(self.largest, entry.size)
-        if entry.size < small_bytes:
-            self.small += 1
-            self.small_bytes += entry.size
-
-
-def tallied(entries: Iterable[FileEntry], *, small_bytes: int, added_ms: Mapping[int, int]) -> dict[Partition, Tally]:
-    """Counts live files by partition; keeps no file.
-
-    Args:
-        entries: all live files of a snapshot.
-        small_bytes: below this, a data file is small.
-        added_ms: ids of the snapshots that are known, with their time in milliseconds since the epoch.
-    """
-    found: dict[Partition, Tally] = {}
-    for entry in entries:
-        partition = Partition(entry.spec_id, entry.partition)
-        tally = found.get(partition)
-        if tally is None:
-            tally = found[partition] = Tally()
-        added = None if entry.snapshot_id is None else added_ms.get(entry.snapshot_id)
-        tally.count(entry, small_bytes, added)
-    return found
+_INSEPARABLE = "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait"
+_EARLIER_SPECS = "`earlier_specs` makes the small files of earlier specs due"
+_ALONE = "it is one small file of an earlier partition spec, which Iceberg leaves as it is"
 
 
 def small_ratio(small: int, data_files: int) -> float:
@@ -123,6 +54,8 @@ class PartitionPlan:
     """How many they should become."""
     reason: str | None = None
     """Why it is left as it is; ``None``: it is compacted."""
+    remedy: str | None = None
+    """What to do about that; ``None``: nothing."""
     bundle: frozenset[Partition] = frozenset()
     """The partitions that are rewritten with it or not at all; empty: itself."""
 
@@ -166,23 +99,24 @@ class CompactionRules:
             default_spec: id of the partition spec that new files get; ``None``: not known.
         """
         everywhere = deletes_everywhere(tallies, specs)
-        moved = set[Partition]()
-        if self.earlier_specs and default_spec is not None:
-            moved = {each for each in _with_small_files(tallies, default_spec) if each.spec_id != default_spec}
-        found = (
-            self._plan(each, tally, tally.delete_files + everywhere - _own(each, tally, specs), is_moved=each in moved)
-            for each, tally in tallies.items()
-        )
-        plans = [_named(plan, specs, columns) for plan in found if plan is not None]
+        becoming = moved(tallies, specs, default_spec) if self.earlier_specs else {}
+        plans: list[PartitionPlan] = []
+        for each, tally in tallies.items():
+            deletes = tally.delete_files + everywhere - own_deletes(each, tally, specs)
+            plan = self._plan(each, tally, deletes, becoming.get(each))
+            if plan is not None:
+                plans.append(_named(plan, specs, columns))
         if not self.earlier_specs:
             plans = [_kept_together(plan, specs, default_spec) for plan in plans]
-        return sorted(separated(plans, tallies, specs, default_spec), key=_order)
+        plans = sorted(separated(plans, tallies, specs, default_spec), key=_order)
+        return plans if self.earlier_specs else [_with_remedy(plan) for plan in plans]
 
-    def _plan(self, partition: Partition, tally: Tally, deletes: int, *, is_moved: bool) -> PartitionPlan | None:
-        output = math.ceil(tally.small_bytes / self.target_bytes)
+    def _plan(self, partition: Partition, tally: Tally, deletes: int, becoming: int | None) -> PartitionPlan | None:
+        """What would be rewritten of a partition that is due, or is to become so many files at least."""
+        output = max(math.ceil(tally.small_bytes / self.target_bytes), becoming or 0)
         large = tally.data_files - tally.small
         is_small = tally.small - output > 0 and small_ratio(tally.small, tally.data_files) > self.max_small_files
-        small_due = is_small or is_moved
+        small_due = is_small or becoming is not None
         deletes_due = delete_ratio(deletes, tally.data_files) > self.max_delete_files
         if not small_due and not deletes_due:
             return None
@@ -202,6 +136,10 @@ class CompactionRules:
         return plan
 
 
+def _with_remedy(plan: PartitionPlan) -> PartitionPlan:
+    return replace(plan, remedy=_EARLIER_SPECS) if plan.reason in (_SPREAD, _INSEPARABLE) else plan
+
+
 def _named(plan: PartitionPlan, specs: Specs, columns: Set[int]) -> PartitionPlan:
     """The plan, with a reason where no filter can name its partition."""
     dropped = dropped_source(plan.partition, specs, columns)
@@ -214,19 +152,6 @@ def _kept_together(plan: PartitionPlan, specs: Specs, default_spec: int | None) 
     """The plan, with a reason where its small files could become more by the partitions of the current spec."""
     is_safe = plan.deletes_due or default_spec is None or stays_whole(plan.partition.spec_id, default_spec, specs)
     return plan if plan.reason is not None or is_safe else replace(plan, reason=_SPREAD)
-
-
-def _with_small_files(tallies: Mapping[Partition, Tally], default_spec: int | None) -> set[Partition]:
-    """The partitions of which small files are rewritten where a filter takes them in.
-
-    Iceberg takes all files of earlier specs for one group, together with those of a partition without values, and
-    leaves a group of one file as it is (``BinPackRewriteFilePlanner``).
-    """
-    small = {each for each, tally in tallies.items() if tally.small}
-    earlier = {each for each in small if each.spec_id != default_spec}
-    is_one_file = sum(tallies[each].small for each in earlier) == 1
-    is_alone = all(any(value is not None for value in each.values) for each in small - earlier)
-    return small - earlier if default_spec is not None and is_one_file and is_alone else small
 
 
 def separated(
@@ -243,7 +168,7 @@ def separated(
     small = {plan.partition for plan in chosen if not plan.deletes_due}
     deletes = {plan.partition for plan in chosen if plan.deletes_due}
     everywhere = deletes_everywhere(tallies, specs)
-    with_small = _with_small_files(tallies, default_spec)
+    with_small = rewritten_along(tallies, specs, default_spec)
     touched = {each for each, tally in tallies.items() if each in with_small or tally.delete_files or everywhere}
     together = joined(deletes, small, specs)
     while mixed := inseparable(deletes | together, touched, specs):
@@ -251,11 +176,21 @@ def separated(
         together = joined(deletes, small, specs)
     small -= together
     small -= inseparable(small, with_small, specs)
-    bundle = {**bundles(deletes | together, specs), **bundles(small, specs)}
-    return [
+    alone = bundled_in_common(bundles(small, specs), small, tallies, default_spec)
+    bundle = {**bundles(deletes | together, specs), **alone}
+    found = [
         plan if plan.reason is not None else _separated(plan, bundle, together, has_deletes=everywhere > 0)
         for plan in plans
     ]
+    return found if default_spec is None else _without_lone_file(found, default_spec)
+
+
+def _without_lone_file(plans: Sequence[PartitionPlan], default_spec: int) -> list[PartitionPlan]:
+    """The plans, with a reason for the only small file in the group of the earlier specs."""
+    chosen = (plan for plan in plans if plan.reason is None and not plan.deletes_due)
+    common = [plan for plan in chosen if is_in_common(plan.partition, default_spec)]
+    is_alone = sum(plan.tally.small for plan in common) == 1
+    return [replace(plan, reason=_ALONE) if is_alone and plan in common else plan for plan in plans]
 
 
 def _separated(
@@ -276,16 +211,6 @@ def _separated(
         return plan
     output = tally.data_files - tally.small + plan.output_files
     return replace(plan, input_files=tally.data_files, input_bytes=tally.bytes, output_files=output)
-
-
-def deletes_everywhere(tallies: Mapping[Partition, Tally], specs: Specs) -> int:
-    """How many equality deletes apply to the data files of all partitions."""
-    return sum(_own(each, tally, specs) for each, tally in tallies.items())
-
-
-def _own(partition: Partition, tally: Tally, specs: Specs) -> int:
-    """How many of the delete files of a partition apply to all others, too."""
-    return tally.equality_deletes if is_unpartitioned(partition, specs) else 0
 
 
 def within_budget(tables: Sequence[Sequence[PartitionPlan]], max_bytes: int) -> list[list[PartitionPlan]]:

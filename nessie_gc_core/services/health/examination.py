@@ -11,11 +11,11 @@ from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.sizes import size_text
-from nessie_gc_core.model.table_metadata import TableMetadata
+from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.table_properties import gc_enabled, product_of
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.compaction.estimating import least_small_files
-from nessie_gc_core.services.health.files_due import exactly, files_due
+from nessie_gc_core.services.health.files_due import FilesDue, exactly
 from nessie_gc_core.services.health.manifests_read import ManifestsRead
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth, age
@@ -52,12 +52,21 @@ def examined(
     counts = FileCounts.of(table.summary)
     health = _measured(table, counts, now, broken)
     _check_target(table, broken)
-    health = _counted(health, counts, parameters) if read is None else _read(health, read)
+    if has_branches:  # states on other branches, and those until the cut-off, need files as well
+        health = replace(health, reclaimable_bytes=None)
+    health = replace(health, small_files=least_small_files(counts, parameters.rules))
+    health = health if read is None else _read(health, read)
     product = product_of(table.location, table.properties)
     if product is not None:
         return replace(health, findings=(unread_finding((product,)),))
     expire = _to_expire(health, can_expire=can_expire, has_branches=has_branches)
-    return replace(health, findings=(*_due(health, counts, read, parameters, expire), *broken))
+    files = FilesDue(health=health, parameters=parameters, branch=table.reference if has_branches else None)
+    found = (
+        *_due_snapshots(health, parameters, expire),
+        *files.found(counts, read),
+        *_due_metadata(health, parameters, expire),
+    )
+    return replace(health, findings=(*found, *broken))
 
 
 def unread_finding(types: tuple[str, ...]) -> Finding:
@@ -133,16 +142,12 @@ def _to_expire(health: TableHealth, *, can_expire: bool, has_branches: bool) -> 
     return f"{sweep}; the metadata goes on listing them"
 
 
-def _due(
-    health: TableHealth, counts: FileCounts, read: ManifestsRead | None, parameters: HealthParameters, expire: str
-) -> Iterator[Finding]:
+def _due_snapshots(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
     most = parameters.snapshot_threshold
     if health.expirable is not None and health.expirable >= most:
         text = f"{health.expirable:,} of {health.snapshots:,} snapshots can expire"
         text += f", which frees about {size_text(health.reclaimable_bytes)}" if health.reclaimable_bytes else ""
         yield Finding(name=FindingName.SNAPSHOTS, value=health.expirable, limit=most, text=text, action=expire)
-    yield from files_due(health, counts, read, parameters)
-    yield from _due_metadata(health, parameters, expire)
 
 
 def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
@@ -159,31 +164,52 @@ def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str
         yield Finding(name=FindingName.METADATA_VERSIONS, value=versions, limit=held, text=text, action=_SWEEP)
 
 
-def _counted(health: TableHealth, counts: FileCounts, parameters: HealthParameters) -> TableHealth:
-    return replace(health, small_files=least_small_files(counts, parameters.rules))
-
-
 def _read(health: TableHealth, read: ManifestsRead) -> TableHealth:
     """The same with what manifests say."""
-    due, files = read.plans, read.files
     health = replace(
         health,
         manifests_read=True,
         manifests=read.manifests,
         manifest_overlap=read.overlap,
-        due_partitions=len(due),
-        due_bytes=sum(plan.input_bytes for plan in due),
+        due_partitions=len(read.chosen),
+        held_partitions=len(read.held),
+        due_bytes=sum(plan.input_bytes for plan in read.chosen),
     )
+    files = read.files
     if files is None:
         return health
-    counted = replace(health, partitions=files.partitions, data_files=files.data_files, small_files=files.small_files)
-    return replace(counted, delete_files=files.delete_files)
+    return replace(
+        health,
+        partitions=files.partitions,
+        data_files=files.data_files,
+        small_files=files.small_files,
+        average_file_bytes=files.bytes // files.data_files if files.data_files else None,
+        delete_files=files.delete_files,
+        delete_file_share=_share(files.delete_files, files.data_files),
+    )
 
 
 def _reclaimable(table: TableMetadata, leaving: Set[int]) -> int | None:
-    """Size of the files that the snapshots after those that can expire took out, by their summaries."""
+    """Size of the files that only snapshots need that can expire, by the summaries of those after them.
+
+    It is known where the snapshots are one line, each made from the one before, and nothing else holds one: what a
+    snapshot took out is then in no later one, if the one before it expires.
+    """
     removed = [each.removed_bytes for each in table.snapshots if each.parent_id in leaving]
-    return None if None in removed else sum(filter(None, removed))
+    if set(table.refs) - {MAIN} or not _is_one_line(table) or None in removed:
+        return None
+    return sum(filter(None, removed))
+
+
+def _is_one_line(table: TableMetadata) -> bool:
+    """Whether all snapshots lead to the current one."""
+    parents = {each.snapshot_id: each.parent_id for each in table.snapshots}
+    main = table.refs.get(MAIN)
+    line, at = set[int](), None if main is None else main.snapshot_id
+    while at is not None and at in parents and at not in line:
+        line.add(at)
+        at = parents[at]
+    return len(line) == len(parents)
 
 
 def _expirable(table: TableMetadata, now: datetime, broken: list[Finding]) -> Set[int] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.sizes import size_text
@@ -19,68 +19,113 @@ from nessie_gc_core.services.health.manifests_read import ManifestsRead
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 
-_FILE_LIMITS = ("max_small_files", "max_delete_files", "small_file_size", "target_rewrite_size")
+_FILE_LIMITS = ("max_small_files", "max_delete_files", "small_file_size", "target_rewrite_size", "earlier_specs")
 _MANIFEST_LIMITS = ("effort", "target_manifest_size", "partition_priority")
 
 
-def files_due(
-    health: TableHealth, counts: FileCounts, read: ManifestsRead | None, parameters: HealthParameters
-) -> Iterator[Finding]:
-    """What is due of files and manifests.
-
-    Args:
-        health: the figures of the table.
-        counts: what its summary counts.
-        read: what its manifests say; ``None``: they were not read.
-        parameters: from when on something is due.
-    """
-    if read is None:
-        yield from _estimated(health, counts, parameters)
-    else:
-        yield from _planned(health, read, parameters)
-    ratio, limit = health.delete_ratio, parameters.delete_ratio_threshold
-    if ratio and ratio >= limit and health.delete_files != 0:
-        text = f"{ratio:.2g} deletes for each of {health.records:,} records"
-        action = _command("compact --max-delete-files 0", (), health, parameters)
-        yield Finding(name=FindingName.DELETE_RATIO, value=ratio, limit=limit, text=text, action=action)
+def _finding(name: FindingName, value: float, limit: float | None, text: str, action: str) -> Finding:
+    return Finding(name=name, value=value, limit=limit, text=text, action=action)
 
 
-def _estimated(health: TableHealth, counts: FileCounts, parameters: HealthParameters) -> Iterator[Finding]:
-    """By the summary: files of the table as a whole, and the number of its manifests."""
-    rules, compact = parameters.rules, _command("compact", _FILE_LIMITS, health, parameters)
-    small, files = least_small_files(counts, rules) or 0, counts.data_files or 0
-    together = ", in all partitions together" if health.partitioned else ""
-    if small_files_due(counts, rules):
-        text = f"at least {small:,} of {files:,} data files are smaller than {size_text(rules.small_bytes)}{together}"
-        yield _finding(FindingName.SMALL_FILES, small_ratio(small, files), rules.max_small_files, text, compact)
-    deletes = counts.delete_files or 0
-    if delete_files_due(counts, rules):
-        text = f"{deletes:,} delete files beside {files:,} data files{together}"
-        yield _finding(FindingName.DELETE_FILES, delete_ratio(deletes, files), rules.max_delete_files, text, compact)
-    manifests, most = counts.manifests or 0, parameters.manifest_threshold
-    if manifests >= most:
-        action = _command("rewrite-manifests", _MANIFEST_LIMITS, health, parameters)
-        yield _finding(FindingName.MANIFESTS, manifests, most, f"{manifests:,} manifests", action)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesDue:
+    """Finds what is due of the files and manifests of one table."""
+
+    health: TableHealth
+    """The figures of the table."""
+    parameters: HealthParameters
+    """From when on something is due."""
+    branch: str | None = None
+    """The branch to commit to, where the repository has branches."""
+
+    def found(self, counts: FileCounts, read: ManifestsRead | None) -> Iterator[Finding]:
+        """What is due.
+
+        Args:
+            counts: what the summary counts.
+            read: what the manifests say; ``None``: they were not read.
+        """
+        yield from self._estimated(counts) if read is None else self._planned(read)
+        ratio, limit, health = self.health.delete_ratio, self.parameters.delete_ratio_threshold, self.health
+        if ratio and ratio >= limit and health.delete_files != 0:
+            text = f"{ratio:.2g} deletes for each of {health.records:,} records"
+            action = self._command("compact --max-delete-files 0")
+            yield Finding(name=FindingName.DELETE_RATIO, value=ratio, limit=limit, text=text, action=action)
+
+    def _estimated(self, counts: FileCounts) -> Iterator[Finding]:
+        """By the summary: files of the table as a whole, and the number of its manifests."""
+        rules, compact = self.parameters.rules, self._command("compact", *_FILE_LIMITS)
+        small, files = least_small_files(counts, rules) or 0, counts.data_files or 0
+        together = ", in all partitions together" if self.health.partitioned else ""
+        if small_files_due(counts, rules):
+            text = f"at least {small:,} of {files:,} data files are smaller than {size_text(rules.small_bytes)}"
+            ratio, limit = small_ratio(small, files), rules.max_small_files
+            yield _finding(FindingName.SMALL_FILES, ratio, limit, text + together, compact)
+        deletes = counts.delete_files or 0
+        if delete_files_due(counts, rules):
+            text = f"{deletes:,} delete files beside {files:,} data files{together}"
+            ratio, limit = delete_ratio(deletes, files), rules.max_delete_files
+            yield _finding(FindingName.DELETE_FILES, ratio, limit, text, compact)
+        manifests, most = counts.manifests or 0, self.parameters.manifest_threshold
+        if manifests >= most:
+            action = self._command("rewrite-manifests", *_MANIFEST_LIMITS)
+            yield _finding(FindingName.MANIFESTS, manifests, most, f"{manifests:,} manifests", action)
+
+    def _planned(self, read: ManifestsRead) -> Iterator[Finding]:
+        """What the services would rewrite, and what they would leave though it is due."""
+        rules, compact = self.parameters.rules, self._command("compact", *_FILE_LIMITS)
+        small = [plan for plan in read.chosen if plan.small_due]
+        if small:
+            text = f"{_small(small):,} data files smaller than {size_text(rules.small_bytes)}{_within(small, read)}"
+            worst = max(small_ratio(plan.tally.small, plan.tally.data_files) for plan in small)
+            yield _finding(FindingName.SMALL_FILES, worst, rules.max_small_files, text, compact)
+        deletes = [plan for plan in read.chosen if plan.deletes_due]
+        if deletes:
+            text = f"{_deletes(deletes):,} delete files{_within(deletes, read)}"
+            worst = max(delete_ratio(plan.tally.delete_files, plan.tally.data_files) for plan in deletes)
+            yield _finding(FindingName.DELETE_FILES, worst, rules.max_delete_files, text, compact)
+        if read.held:
+            yield self._held_back(read)
+        if read.groups:
+            action = self._command("rewrite-manifests", *_MANIFEST_LIMITS)
+            yield _finding(FindingName.MANIFESTS, read.manifests, None, _of_manifests(read), action)
+
+    def _held_back(self, read: ManifestsRead) -> Finding:
+        first = next((plan for plan in read.held if plan.remedy is not None), read.held[0])
+        action = "nothing can be done"
+        if first.remedy is not None:
+            action = self._command("compact --earlier-specs", *_FILE_LIMITS)
+        counts = {"small data files": _small(read.held), "delete files": _deletes(read.held)}
+        what = " and ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+        text = f"{what}{_within(read.held, read)} are due and left as they are: {first.reason}"
+        return _finding(FindingName.HELD_BACK, len(read.held), None, text, action)
+
+    def _command(self, name: str, *limits: str) -> str:
+        """A command that takes a catalog of a Spark session, with the limits that are not the usual ones."""
+        usual = {field.name: field.default for field in fields(self.parameters)}
+        words = [
+            "nessie-gc",
+            *name.split(),
+            "--catalog",
+            "CATALOG",
+            "--include",
+            shlex.quote(exactly(self.health.table)),
+        ]
+        words += [] if self.branch is None else ["--branch", shlex.quote(self.branch)]
+        for limit in limits:
+            value = getattr(self.parameters, limit)
+            if value != usual[limit]:
+                words.append(f"--{limit.replace('_', '-')}")
+                words += [] if value is True else [shlex.quote(str(value))]
+        return f"`{' '.join(words)}`"
 
 
-def _planned(health: TableHealth, read: ManifestsRead, parameters: HealthParameters) -> Iterator[Finding]:
-    """What the services would rewrite."""
-    rules, compact = parameters.rules, _command("compact", _FILE_LIMITS, health, parameters)
-    small = [plan for plan in read.plans if plan.small_due]
-    if small:
-        worst = max(small_ratio(plan.tally.small, plan.tally.data_files) for plan in small)
-        files = sum(plan.tally.small for plan in small)
-        text = f"{files:,} data files smaller than {size_text(rules.small_bytes)} in {_partitions(small, read)}"
-        yield _finding(FindingName.SMALL_FILES, worst, rules.max_small_files, text, compact)
-    deletes = [plan for plan in read.plans if plan.deletes_due]
-    if deletes:
-        worst = max(delete_ratio(plan.tally.delete_files, plan.tally.data_files) for plan in deletes)
-        merged = sum(plan.tally.delete_files for plan in deletes)
-        text = f"{merged:,} delete files in {_partitions(deletes, read)}"
-        yield _finding(FindingName.DELETE_FILES, worst, rules.max_delete_files, text, compact)
-    if read.groups:
-        action = _command("rewrite-manifests", _MANIFEST_LIMITS, health, parameters)
-        yield _finding(FindingName.MANIFESTS, read.manifests, None, _of_manifests(read), action)
+def _small(plans: Sequence[PartitionPlan]) -> int:
+    return sum(plan.tally.small for plan in plans)
+
+
+def _deletes(plans: Sequence[PartitionPlan]) -> int:
+    return sum(plan.tally.delete_files for plan in plans)
 
 
 def _of_manifests(read: ManifestsRead) -> str:
@@ -90,24 +135,10 @@ def _of_manifests(read: ManifestsRead) -> str:
     return f"{chosen:,} of {read.manifests:,} manifests would become about {expected:,}{overlap}"
 
 
-def _partitions(plans: Sequence[PartitionPlan], read: ManifestsRead) -> str:
-    """So many of all partitions."""
+def _within(plans: Sequence[PartitionPlan], read: ManifestsRead) -> str:
+    """In so many of all partitions; of a table with one there is nothing to say."""
     whole = len(plans) if read.files is None else read.files.partitions
-    return f"{len(plans):,} of {whole:,} partition" + ("" if whole == 1 else "s")
-
-
-def _finding(name: FindingName, value: float, limit: float | None, text: str, action: str) -> Finding:
-    return Finding(name=name, value=value, limit=limit, text=text, action=action)
-
-
-def _command(name: str, limits: Sequence[str], health: TableHealth, parameters: HealthParameters) -> str:
-    """A command that takes a catalog of a Spark session, with the limits that are not the usual ones."""
-    usual = {field.name: field.default for field in fields(parameters)}
-    given = ((limit, getattr(parameters, limit)) for limit in limits)
-    flags = (
-        f" --{limit.replace('_', '-')} {shlex.quote(str(value))}" for limit, value in given if value != usual[limit]
-    )
-    return f"`nessie-gc {name} --catalog CATALOG --include {shlex.quote(exactly(health.table))}{''.join(flags)}`"
+    return "" if whole == 1 else f" in {len(plans):,} of {whole:,} partitions"
 
 
 def exactly(name: str) -> str:

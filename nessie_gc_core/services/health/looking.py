@@ -9,6 +9,7 @@ from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles, SupportsManifests, SupportsTableMetadata
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
+from nessie_gc_core.model.table_properties import product_of
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.health.examination import examined, unread_finding
 from nessie_gc_core.services.health.manifests_read import ManifestsRead, read_manifests
@@ -48,7 +49,7 @@ class TableLook:
             table = reader.table_metadata(version, reference=nothing.reference)
             if table is None:
                 return [nothing] if nothing.unread else []
-            read, problem = self._read(reader, version, table)
+            read, problem = self._read(reader, version, table, nothing)
         found = examined(
             table, self.parameters, self.now, can_expire=self.can_expire, has_branches=self.has_branches, read=read
         )
@@ -56,10 +57,11 @@ class TableLook:
         return [replace(found, unread=nothing.unread, findings=findings, problem=problem)]
 
     def _read(
-        self, reader: ContentToFiles, version: ContentVersion, table: TableMetadata
+        self, reader: ContentToFiles, version: ContentVersion, table: TableMetadata, nothing: TableHealth
     ) -> tuple[ManifestsRead | None, str | None]:
         """What the manifests say, where that is asked for, or why they cannot be read."""
-        if not self.parameters.read_manifests:
+        is_others = nothing.unread or product_of(table.location, table.properties) is not None
+        if is_others or not self.parameters.read_manifests:
             return None, None
         assert isinstance(reader, SupportsManifests)
         try:

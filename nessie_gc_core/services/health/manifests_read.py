@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.connectors import SupportsManifests
 from nessie_gc_core.errors import ConfigurationError
@@ -12,8 +12,9 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.services.compaction.estimating import nothing_due
 from nessie_gc_core.services.compaction.looking import entries_of, files_of
-from nessie_gc_core.services.compaction.planning import PartitionPlan, tallied
+from nessie_gc_core.services.compaction.planning import PartitionPlan
 from nessie_gc_core.services.compaction.report import TableFiles
+from nessie_gc_core.services.compaction.tallies import tallied
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.manifests.planning import ManifestGroup, overlap_of
 
@@ -30,8 +31,18 @@ class ManifestsRead:
     """Those of which some would be rewritten."""
     files: TableFiles | None = None
     """The files that they name; ``None``: so few that they were not opened."""
-    plans: Sequence[PartitionPlan] = field(default=(), repr=False)
-    """The partitions that would be compacted."""
+    due: Sequence[PartitionPlan] = field(default=(), repr=False)
+    """The partitions that are due."""
+
+    @property
+    def chosen(self) -> list[PartitionPlan]:
+        """The partitions that would be compacted."""
+        return [plan for plan in self.due if plan.reason is None]
+
+    @property
+    def held(self) -> list[PartitionPlan]:
+        """The partitions that are due, and would be left as they are."""
+        return [plan for plan in self.due if plan.reason is not None]
 
 
 def read_manifests(
@@ -49,14 +60,8 @@ def read_manifests(
         groups = []
     found = ManifestsRead(manifests=len(manifests), overlap=overlap_of(manifests), groups=groups)
     rules = parameters.rules
-    if nothing_due(FileCounts.of(table.summary), rules):
+    if nothing_due(FileCounts.of(table.summary), rules, specs=len(table.spec_fields)):
         return found
     tallies = tallied(entries_of(reader, manifests), small_bytes=rules.small_bytes, added_ms={})
-    plans = rules.due(tallies, table.spec_fields, columns=table.columns, default_spec=table.default_spec)
-    return ManifestsRead(
-        manifests=found.manifests,
-        overlap=found.overlap,
-        groups=groups,
-        files=files_of(tallies),
-        plans=[plan for plan in plans if plan.reason is None],
-    )
+    due = rules.due(tallies, table.spec_fields, columns=table.columns, default_spec=table.default_spec)
+    return replace(found, files=files_of(tallies), due=due)

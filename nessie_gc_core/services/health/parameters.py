@@ -13,6 +13,7 @@ from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.compaction.limits import (
     compaction_rules,
+    earlier_specs_option,
     max_delete_files_option,
     max_small_files_option,
     small_file_size_option,
@@ -57,6 +58,7 @@ class HealthParameters(ConnectorOptions):
     max_delete_files: float = max_delete_files_option()
     small_file_size: str = small_file_size_option()
     target_rewrite_size: str = target_rewrite_size_option()
+    earlier_specs: bool = earlier_specs_option()
     delete_ratio_threshold: float = option(
         0.3, section=DUE, minimum=0, help="Report tables with at least this many deletes per record."
     )

@@ -30,6 +30,8 @@ class FindingName(StrEnum):
     """There are too many small data files, by the rule of ``compact``."""
     DELETE_FILES = "delete-files"
     """There are too many delete files, by the rule of ``compact``."""
+    HELD_BACK = "held-back"
+    """Partitions are due that ``compact`` leaves as they are; known where manifests were read."""
     DELETE_RATIO = "delete-ratio"
     """There are many deletes for the number of records."""
     MANIFESTS = "manifests"
@@ -95,7 +97,7 @@ class TableHealth:
     metadata_location: str | None = None
     """The metadata file that was read."""
     problem: str | None = None
-    """Why nothing could be read."""
+    """Why the metadata file, or with ``metadata_location`` why a manifest, could not be read."""
     unread: Sequence[str] = ()
     """Content types by which the repository says that nobody collects it, such as that of another manager."""
     gc_enabled: bool | None = None
@@ -105,7 +107,8 @@ class TableHealth:
     expirable: int | None = None
     """How many of them can expire by the table's own retention rules."""
     reclaimable_bytes: int | None = None
-    """Size of the files that later snapshots took out of these, as writers say it; branches may still need some."""
+    """Size of the data files and delete files that these alone need, as writers say it; ``None``: not known, as where
+    another branch or tag may need them."""
     oldest_snapshot: datetime | None = None
     """When the oldest of them was made, UTC."""
     data_files: int | None = None
@@ -118,10 +121,12 @@ class TableHealth:
     """How many partitions have files; known where manifests were read."""
     due_partitions: int | None = None
     """How many partitions ``compact`` would rewrite; known where manifests were read."""
+    held_partitions: int | None = None
+    """How many partitions are due that it would leave as they are; known where manifests were read."""
     due_bytes: int | None = None
-    """Size of the data files that this takes at most."""
+    """Size of the data files that ``compact`` would rewrite at most."""
     average_file_bytes: int | None = None
-    """Their size on average in bytes; delete files count in it, so they may be smaller."""
+    """Their size on average in bytes; delete files count in it where manifests were not read."""
     target_file_bytes: int | None = None
     """The size in bytes that writers aim at (``write.target-file-size-bytes``)."""
     records: int | None = None
@@ -239,7 +244,8 @@ class HealthReport:
         worst = [table for table in self.tables if table.findings or table.problem is not None]
         for table in worst[:_SHOWN]:
             if table.problem is not None:
-                yield f"{table.table}: cannot be read: {table.problem}"
+                what = "" if table.metadata_location is None else "its manifests "
+                yield f"{table.table}: {what}cannot be read: {table.problem}"
             yield from (f"{table.table}: {finding}" for finding in table.findings)
         if len(worst) > _SHOWN:
             yield f"and {len(worst) - _SHOWN:,} more tables; --json has them all"
@@ -263,7 +269,7 @@ def age(duration: timedelta) -> str:
 
 def _cells(table: TableHealth) -> Iterator[str]:
     yield table.table
-    if table.problem is not None:
+    if table.metadata_location is None and table.problem is not None:
         yield from (*[""] * (len(_COLUMNS) - 2), "cannot be read")
         return
     expirable = f", {table.expirable:,} can expire" if table.expirable else ""
@@ -272,7 +278,8 @@ def _cells(table: TableHealth) -> Iterator[str]:
     yield "" if table.delete_files is None else f"{table.delete_files:,} files"
     yield _UNKNOWN if table.manifests is None else f"{table.manifests:,}"
     yield _bytes(table.metadata_bytes)
-    yield ", ".join(finding.name.value for finding in table.findings) or "nothing"
+    due = ", ".join(finding.name.value for finding in table.findings) or "nothing"
+    yield due if table.problem is None else f"{due}; manifests cannot be read"
 
 
 def _bytes(size: int | None) -> str:

@@ -22,6 +22,7 @@ from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.services.clocks import times_now
+from nessie_gc_core.services.current_tables import AT_ONCE
 from nessie_gc_core.services.health.examination import sweep_finding
 from nessie_gc_core.services.health.looking import TableLook
 from nessie_gc_core.services.health.parameters import HealthParameters
@@ -89,7 +90,9 @@ def _looked_at(
 
     def at_once(each: Visible) -> int:
         path = None if each.version is None else each.version.metadata_location
-        return 1 if path is None else run.choice.reads_at_once(path)
+        most = AT_ONCE if parameters.read_manifests else None  # each keeps what its manifests say meanwhile
+        reads = 1 if path is None else run.choice.reads_at_once(path)
+        return reads if most is None else min(reads, most)
 
     with OpenConnectors(run.choice) as connectors:
         look = TableLook(
@@ -99,7 +102,7 @@ def _looked_at(
             can_expire=isinstance(run.repository, SupportsSnapshotExpiry),
             has_branches=isinstance(run.repository, SupportsMetadataCommits),
         )
-        with closing(read_ahead(visible, look.looked, at_once=at_once)) as found:
+        with closing(read_ahead(visible, look.looked, at_once=at_once, kind="tables")) as found:
             for number, table in enumerate(found, start=1):
                 run.tell("health", number, None)
                 yield table

@@ -25,11 +25,10 @@ from nessie_gc_core.services.compaction.estimating import (
 from nessie_gc_core.services.compaction.planning import (
     CompactionRules,
     PartitionPlan,
-    Tally,
-    tallied,
     within_budget,
 )
 from nessie_gc_core.services.compaction.separating import bundles, inseparable, name_of
+from nessie_gc_core.services.compaction.tallies import Tally, tallied
 
 MB = 1 << 20
 SMALL, LARGE = 1 * MB, 200 * MB
@@ -309,6 +308,7 @@ def test_partitions_that_cannot_be_told_apart_wait() -> None:
 
 # ---- earlier specs ------------------------------------------------------------------------------------
 OLD = Partition(0)
+NULL = Partition(1, (None,))
 MOVED = replace(RULES, earlier_specs=True)
 
 
@@ -338,10 +338,58 @@ def test_one_small_file_of_an_earlier_spec_stays_and_holds_nothing_back() -> Non
 
 
 def test_one_small_file_of_an_earlier_spec_is_no_group_of_its_own_beside_a_partition_without_values() -> None:
-    null = Partition(1, (None,))
-    entries = [*[file(partition=null)] * 11, file(partition=OLD)]
-    assert {null: False} == reasons(due(entries, default_spec=1))
-    assert {null: True, OLD: True} == reasons(due(entries, MOVED, default_spec=1))
+    entries = [*[file(partition=NULL)] * 11, file(partition=OLD)]
+    assert {NULL: False} == reasons(due(entries, default_spec=1))
+    assert {NULL: True, OLD: True} == reasons(due(entries, MOVED, default_spec=1))
+
+
+def test_large_files_with_deletes_beside_a_lone_small_file_make_a_group() -> None:
+    beside = [file(LARGE, NULL), *deletes(11, NULL)]
+    assert {NULL: False} == reasons(due([*beside, file(partition=OLD)], default_spec=1))
+    earlier = [file(LARGE, EU), *deletes(11, EU)]
+    assert {EU: False} == reasons(due([*earlier, file(partition=OLD)], default_spec=2))
+    deleted = [*[file()] * 11, file(LARGE, OLD), file(partition=OLD), *deletes(1, OLD)]
+    assert {EU: False} == reasons(due(deleted, default_spec=1))
+
+
+def test_one_small_file_of_another_partition_holds_no_earlier_spec_back() -> None:
+    entries = [*[file(partition=OLD)] * 20, file(partition=US), *[file()] * 20]
+    assert {OLD: True, EU: True} == reasons(due(entries, MOVED, 1))
+
+
+def test_partitions_that_are_taken_in_with_an_earlier_spec_go_with_it_unless_they_are_being_written() -> None:
+    old, today = [file(partition=OLD, snapshot_id=1)] * 20, [file(partition=US, snapshot_id=2)] * 3
+    assert {OLD: True, US: True} == reasons(due([*old, *today], MOVED, 1))
+    assert {OLD: False, US: False} == reasons(
+        due([*old, *today], replace(MOVED, written_since_ms=1000), 1, s1=5, s2=1000)
+    )
+    assert {OLD: 1, US: 1} == {plan.partition: plan.output_files for plan in due([*old, *today], MOVED, 1)}
+
+
+def test_files_of_an_earlier_spec_are_taken_for_one_in_each_partition_of_the_current_one() -> None:
+    partitions = [Partition(1, (f"r{number}",)) for number in range(7)]
+    entries = [*[file(partition=OLD)] * 20, *(file(LARGE, each) for each in partitions)]
+    (plan,) = due(entries, MOVED, 1)
+    assert (OLD, 20, 7) == (plan.partition, plan.input_files, plan.output_files)
+
+
+def test_files_that_are_a_group_only_together_share_one_budget() -> None:
+    one, other = Partition(1, ("a",)), Partition(1, ("b",))
+    plans = due([file(90 * MB, one), file(90 * MB, other)], MOVED, default_spec=2)
+    assert {one: True, other: True} == reasons(plans)
+    assert {frozenset({one, other})} == {plan.bundle for plan in plans}
+    (none,), (both,) = within_budget([plans], 100 * MB), within_budget([plans], 200 * MB)
+    assert [False, False] == [plan.reason is None for plan in none]
+    assert [True, True] == [plan.reason is None for plan in both]
+
+
+def test_a_file_that_would_be_a_group_of_one_is_never_due_again_and_again() -> None:
+    named, dropped = Partition(1, ("a",)), Partition(3, (1,))
+    entries = [file(partition=named), file(partition=dropped)]
+    counted = tallied(entries, small_bytes=MOVED.small_bytes, added_ms={})
+    plans = MOVED.due(counted, SPECS, columns={2}, default_spec=2)
+    assert {named: False, dropped: False} == reasons(plans)
+    assert {True} == {"Iceberg" in str(plan.reason) for plan in plans}
 
 
 def test_what_is_being_written_of_an_earlier_spec_waits_and_holds_back() -> None:

@@ -184,6 +184,51 @@ def test_what_snapshots_free_is_what_later_ones_took_out() -> None:
     assert (health.expirable, health.reclaimable_bytes) == (3, None)
 
 
+def line(*parents: int | None, refs: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Old snapshots 1, 2, ... with their parents, each of which took out 10 bytes; a young one is the current one."""
+    number = len(parents)
+    return {
+        "location": "file:///t",
+        "format-version": 2,
+        "current-snapshot-id": number,
+        "refs": {"main": {"snapshot-id": number, "type": "branch"}, **(refs or {})},
+        "snapshots": [
+            {
+                "snapshot-id": place,
+                "parent-snapshot-id": parent,
+                "timestamp-ms": MILLISECONDS - (30 * DAY if place < number else 0),
+                "summary": {"total-files-size": 5, "removed-files-size": "10"},
+            }
+            for place, parent in enumerate(parents, start=1)
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "freed"),
+    [
+        (line(None, 1, 2), 20),
+        (line(None, 1, 2, 2), None),  # rolled back: what 3 took out is in 4 again
+        (line(None, 1, 2, refs={"kept": {"snapshot-id": 1, "type": "tag"}}), None),
+    ],
+)
+def test_what_is_freed_is_known_of_one_line_of_snapshots_that_nothing_else_holds(
+    fields: dict[str, Any], freed: int | None
+) -> None:
+    found = TableMetadata.parse(fields, **NAMED)
+    assert examined(found, HealthParameters(), NOW, can_expire=True).reclaimable_bytes == freed
+    with_branches = examined(found, HealthParameters(), NOW, can_expire=False, has_branches=True)
+    assert with_branches.reclaimable_bytes is None
+
+
+def test_the_command_names_the_branch_where_there_are_branches() -> None:
+    written = summary(total_data_files=50, total_files_size=5, manifests_created=100, manifests_kept=0)
+    seen = replace(table(summary=written), reference="dev 1")
+    health = examined(seen, HealthParameters(), NOW, can_expire=False, has_branches=True)
+    assert all(" --include 'db[.]t' --branch 'dev 1'`" in finding.action for finding in health.findings)
+    assert {"small-files", "manifests"} == {finding.name.value for finding in health.findings}
+
+
 def test_a_table_that_a_product_maintains_is_left_to_it() -> None:
     many = summary(total_data_files=500, total_files_size=500)
     found = due(table(summary=many, properties={"self-optimizing.enabled": "true"}))
@@ -351,10 +396,33 @@ def test_with_manifests_delete_files_are_due_where_compaction_merges_them() -> N
     assert not examined(many, HealthParameters(), NOW, can_expire=True).findings  # the table as a whole is well
 
 
+def with_old_spec(**totals: object) -> TableMetadata:
+    return replace(by_region(**totals), spec_fields={0: (), **by_region().spec_fields})
+
+
+def test_what_is_due_and_held_back_is_said_with_the_reason_and_what_to_do() -> None:
+    old = replace(data(1, 1 << 20)[0], spec_id=0, partition=())
+    files = [*[old] * 50, *data(3, 1 << 20)]
+    health = read(Reader([manifest()], files), with_old_spec())
+    (found,) = health.findings
+    assert (found.name, found.value) == (FindingName.HELD_BACK, 1)
+    assert found.text.startswith("50 small data files in 1 of 2 partitions are due and left as they are: ")
+    assert "compact --earlier-specs --catalog CATALOG" in found.action
+    assert (health.due_partitions, health.held_partitions) == (0, 1)
+
+    moved = read(
+        Reader([manifest()], files), with_old_spec(total_data_files=2, total_delete_files=0), earlier_specs=True
+    )
+    (found,) = moved.findings
+    assert (found.name, moved.due_partitions, moved.held_partitions) == (FindingName.SMALL_FILES, 2, 0)
+    assert found.action.endswith(" --earlier-specs`")
+
+
 def test_so_few_files_that_nothing_is_due_are_not_opened() -> None:
     reader = Reader([manifest()], data(2, 1))
-    health = read(reader, by_region(total_data_files=2, total_delete_files=0))
+    health = read(reader, by_region(total_data_files=2, total_delete_files=0, total_files_size=2))
     assert (health.manifests, health.partitions, health.due_partitions, health.findings) == (1, None, 0, ())
+    assert (health.data_files, health.small_files) == (2, 2)  # by the summary
     assert reader.opened == []
 
 
