@@ -30,6 +30,7 @@ class SparkConnectServer(Startable):
 
     conf: Mapping[str, str] = {
         "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.session.manager.defaultSessionTimeout": "24h",  # Spark closes idle sessions after an hour
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.sql.session.timeZone": "UTC",
