@@ -105,7 +105,7 @@ class _Rules:
     def _kept_by(self, ref: SnapshotRef) -> Iterator[int]:
         age, least = ref.max_snapshot_age_ms, ref.min_snapshots_to_keep
         older_than = self._older_than if age is None else self._now - age
-        for number, snapshot in enumerate(self._ancestors(ref.snapshot_id)):
+        for number, snapshot in enumerate(ancestors(self._snapshots, ref.snapshot_id)):
             if number >= (self._keep if least is None else least) and snapshot.timestamp_ms < older_than:
                 return
             yield snapshot.snapshot_id
@@ -117,23 +117,29 @@ class _Rules:
             if ref.type is RefType.TAG:
                 referenced.add(ref.snapshot_id)
                 continue
-            referenced.update(snapshot.snapshot_id for snapshot in self._ancestors(ref.snapshot_id))
+            referenced.update(snapshot.snapshot_id for snapshot in ancestors(self._snapshots, ref.snapshot_id))
         return {
             id_
             for id_, snapshot in self._snapshots.items()
             if id_ not in referenced and snapshot.timestamp_ms >= self._older_than
         }
 
-    def _ancestors(self, snapshot_id: int | None) -> Iterator[Snapshot]:
-        """A snapshot and its ancestors, newest first, as far as they are listed; a circle ends where it closes."""
-        seen: set[int] = set()
-        while snapshot_id is not None and snapshot_id not in seen:
-            seen.add(snapshot_id)
-            snapshot = self._snapshots.get(snapshot_id)
-            if snapshot is None:
-                return
-            yield snapshot
-            snapshot_id = snapshot.parent_id
+
+def ancestors(snapshots: Mapping[int, Snapshot], snapshot_id: int | None) -> Iterator[Snapshot]:
+    """A snapshot and its ancestors, newest first, as far as they are listed; a circle ends where it closes.
+
+    Args:
+        snapshots: ids with the snapshots that are listed.
+        snapshot_id: where to begin; ``None``: there is none.
+    """
+    seen: set[int] = set()
+    while snapshot_id is not None and snapshot_id not in seen:
+        seen.add(snapshot_id)
+        snapshot = snapshots.get(snapshot_id)
+        if snapshot is None:
+            return
+        yield snapshot
+        snapshot_id = snapshot.parent_id
 
 
 def _falling_out(table: TableMetadata) -> tuple[str, ...]:

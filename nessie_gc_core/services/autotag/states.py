@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from nessie_gc_core.algorithms.retention import ancestors
 from nessie_gc_core.model.repository import LogEntry
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 
@@ -46,7 +47,7 @@ def states_in(table: TableMetadata, branch: str) -> Iterator[State]:
     if branch == MAIN and table.snapshot_log and table.snapshot_log[-1][1] == ref.snapshot_id:
         history: Iterable[tuple[int, int]] = reversed(table.snapshot_log)
     else:
-        history = _ancestors(table, ref.snapshot_id)
+        history = ((each.timestamp_ms, each.snapshot_id) for each in ancestors(listed, ref.snapshot_id))
     for millis, snapshot_id in history:
         time = _EPOCH + timedelta(milliseconds=millis)
         if snapshot_id not in listed:
@@ -72,13 +73,3 @@ def states_at(states: Iterable[State], instants: Iterable[datetime]) -> dict[dat
         if isinstance(states, Generator):
             states.close()
     return {**found, **dict.fromkeys(waiting)}
-
-
-def _ancestors(table: TableMetadata, snapshot_id: int | None) -> Iterator[tuple[int, int]]:
-    listed = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots}
-    seen: set[int] = set()
-    while snapshot_id is not None and snapshot_id not in seen:
-        seen.add(snapshot_id)
-        snapshot = listed.get(snapshot_id)
-        yield (0 if snapshot is None else snapshot.timestamp_ms, snapshot_id)
-        snapshot_id = None if snapshot is None else snapshot.parent_id

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention, expired
+from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention, ancestors, expired
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.sizes import size_text
@@ -203,13 +203,9 @@ def _reclaimable(table: TableMetadata, leaving: Set[int]) -> int | None:
 
 def _is_one_line(table: TableMetadata) -> bool:
     """Whether all snapshots lead to the current one."""
-    parents = {each.snapshot_id: each.parent_id for each in table.snapshots}
+    listed = {each.snapshot_id: each for each in table.snapshots}
     main = table.refs.get(MAIN)
-    line, at = set[int](), None if main is None else main.snapshot_id
-    while at is not None and at in parents and at not in line:
-        line.add(at)
-        at = parents[at]
-    return len(line) == len(parents)
+    return sum(1 for _ in ancestors(listed, None if main is None else main.snapshot_id)) == len(listed)
 
 
 def _expirable(table: TableMetadata, now: datetime, broken: list[Finding]) -> Set[int] | None:

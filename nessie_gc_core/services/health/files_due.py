@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.sizes import size_text
-from nessie_gc_core.services.compaction.estimating import delete_files_due, least_small_files, small_files_due
+from nessie_gc_core.services.compaction.estimating import delete_files_due, small_files_due
 from nessie_gc_core.services.compaction.planning import PartitionPlan, delete_ratio, small_ratio
 from nessie_gc_core.services.health.manifests_read import ManifestsRead
 from nessie_gc_core.services.health.parameters import HealthParameters
@@ -50,12 +50,12 @@ class FilesDue:
         if ratio and ratio >= limit and health.delete_files != 0:
             text = f"{ratio:.2g} deletes for each of {health.records:,} records"
             action = self._command("compact --max-delete-files 0")
-            yield Finding(name=FindingName.DELETE_RATIO, value=ratio, limit=limit, text=text, action=action)
+            yield _finding(FindingName.DELETE_RATIO, ratio, limit, text, action)
 
     def _estimated(self, counts: FileCounts) -> Iterator[Finding]:
         """By the summary: files of the table as a whole, and the number of its manifests."""
         rules, compact = self.parameters.rules, self._command("compact", *_FILE_LIMITS)
-        small, files = least_small_files(counts, rules) or 0, counts.data_files or 0
+        small, files = self.health.small_files or 0, counts.data_files or 0
         together = ", in all partitions together" if self.health.partitioned else ""
         if small_files_due(counts, rules):
             text = f"at least {small:,} of {files:,} data files are smaller than {size_text(rules.small_bytes)}"

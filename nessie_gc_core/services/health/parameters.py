@@ -28,7 +28,6 @@ from nessie_gc_core.services.manifests.levels import (
     parse_target,
     partition_priority_option,
     target_manifest_size_option,
-    target_of,
 )
 from nessie_gc_core.services.manifests.planning import ManifestPlanner
 
@@ -101,8 +100,7 @@ class HealthParameters(ConnectorOptions):
         Raises:
             ConfigurationError: a size is none, or the table's own is not.
         """
-        target = parse_target(self.target_manifest_size) or target_of(table)
-        return ManifestPlanner(effort=self.effort, priority=self.partition_priority, target_bytes=target)
+        return ManifestPlanner.of(table, self.effort, self.partition_priority, self.target_manifest_size)
 
     def check(self) -> None:
         """Refuses parameters that make no sense, before anything is opened.

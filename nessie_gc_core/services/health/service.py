@@ -90,9 +90,8 @@ def _looked_at(
 
     def at_once(each: Visible) -> int:
         path = None if each.version is None else each.version.metadata_location
-        most = AT_ONCE if parameters.read_manifests else None  # each keeps what its manifests say meanwhile
         reads = 1 if path is None else run.choice.reads_at_once(path)
-        return reads if most is None else min(reads, most)
+        return min(reads, AT_ONCE) if parameters.read_manifests else reads  # each keeps what its manifests say
 
     with OpenConnectors(run.choice) as connectors:
         look = TableLook(

@@ -13,7 +13,6 @@ from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.tables import CurrentTable, TableName
 from nessie_gc_core.services.current_tables import Left, each_table, left_to_others, looked_at, table_of, version_of
-from nessie_gc_core.services.manifests.levels import target_of
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.placing import MOST_FILES, can_be_placed, placed
 from nessie_gc_core.services.manifests.planning import ManifestGroup, ManifestPlanner, overlap_of, total
@@ -136,14 +135,13 @@ class TableLook:
     ) -> PlannedTable:
         """What would be rewritten of a table whose manifests are known."""
         given = self.parameters
-        target = given.target_bytes or target_of(table)
-        planner = ManifestPlanner(effort=given.effort, priority=given.partition_priority, target_bytes=target)
+        planner = ManifestPlanner.of(table, given.effort, given.partition_priority, given.target_manifest_size)
         groups = planner.plan(manifests)
         if current.format_version >= _ROW_LINEAGE and self.maintenance.loses_row_ids:
             groups = groups if can_be_placed(groups) else [_without_data(group) for group in groups]
         report = replace(
             nothing,
-            target_bytes=target,
+            target_bytes=planner.target_bytes,
             manifests=len(manifests),
             bytes=total(manifests),
             overlap=overlap_of(manifests),

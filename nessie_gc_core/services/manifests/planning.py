@@ -6,9 +6,19 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Self
 
 from nessie_gc_core.model.manifests import Manifest, ManifestContent
-from nessie_gc_core.services.manifests.levels import EFFORTS, OVERLAPS, Effort, EffortRules, PartitionPriority
+from nessie_gc_core.model.table_metadata import TableMetadata
+from nessie_gc_core.services.manifests.levels import (
+    EFFORTS,
+    OVERLAPS,
+    Effort,
+    EffortRules,
+    PartitionPriority,
+    parse_target,
+    target_of,
+)
 from nessie_gc_core.services.manifests.ranges import Box, Point, by_size, measured, meeting, possible_partitions
 
 _TOO_MUCH = "its ranges meet, and together they are more bytes than this effort rewrites; give it more effort"
@@ -81,6 +91,18 @@ class ManifestPlanner:
     effort: Effort
     priority: PartitionPriority
     target_bytes: int
+
+    @classmethod
+    def of(
+        cls, table: TableMetadata, effort: Effort, priority: PartitionPriority, target_manifest_size: str | None
+    ) -> Self:
+        """The planner of one table.
+
+        Raises:
+            ConfigurationError: a size is none, or the table's own is not.
+        """
+        target = parse_target(target_manifest_size) or target_of(table)
+        return cls(effort=effort, priority=priority, target_bytes=target)
 
     @property
     def _rules(self) -> EffortRules:
