@@ -88,7 +88,7 @@ def plugins(session: nox.Session, plugin: str) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, formatting, and which way imports point."""
-    session.install("-e", ".", *GROUPS["lint"])
+    session.install(*GROUPS["lint"])
     _check_style(session)
 
 
@@ -153,7 +153,8 @@ def _install_everything(session: nox.Session, *groups: str) -> None:
 def _check_style(session: nox.Session, output: Output = None) -> None:
     session.run("ruff", "check", ".", stdout=output)
     session.run("ruff", "format", "--check", ".", stdout=output)
-    session.run("lint-imports", stdout=output)
+    packages = [str(ROOT), *(str(ROOT / "plugins" / plugin / "src") for plugin in PLUGINS)]
+    session.run("lint-imports", stdout=output, env={"PYTHONPATH": os.pathsep.join(packages)})
 
 
 def _check_types(session: nox.Session, output: Output = None) -> None:
