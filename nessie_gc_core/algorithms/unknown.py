@@ -133,7 +133,8 @@ class UnknownFinder:
         while portion := list(itertools.islice(rows, 1000)):
             tolerated = tolerance.of((str(path), str(id_)) for path, id_, _, missing in portion if missing)
             for path, content_id, problem, _ in portion:
-                assert isinstance(path, str) and isinstance(content_id, str)
+                assert isinstance(path, str)
+                assert isinstance(content_id, str)
                 if (path, content_id) in tolerated:
                     problems.tolerated += 1
                     continue

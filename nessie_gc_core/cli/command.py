@@ -257,7 +257,7 @@ def version_option() -> click.Option:
     return option
 
 
-def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:
+def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value and not context.resilient_parsing:
         click.echo(f"nessie-gc {__version__}")
         context.exit()

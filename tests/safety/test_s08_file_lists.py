@@ -46,7 +46,7 @@ class Lists:
 
     def __call__(self, *paths: str) -> SweepParameters:
         """Of some paths, or of all, with their times; the sweep that has it."""
-        found = {path: stored for path, stored in self.lake.objects.below("memory://")}
+        found = dict(self.lake.objects.below("memory://"))
         names = list(paths or found)
         times = [(found[name].modified if name in found else self.lake.time) for name in names]
         return self.of(names, times)

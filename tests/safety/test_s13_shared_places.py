@@ -5,7 +5,6 @@ Live files are kept there in any case; S1, S6, S20 and S23 decide what else is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -280,13 +279,13 @@ def test_s23_a_content_that_nobody_reads_freezes_the_shared_places_unless_its_fi
 
 # ---- dropped --------------------------------------------------------------------------------------------
 @pytest.fixture
-def dropped(lake: MemoryLake, services: LakeServices) -> Iterator[tuple[TableState, TableState]]:
+def dropped(lake: MemoryLake, services: LakeServices) -> tuple[TableState, TableState]:
     """A table that stays, and one that was swept once and is dropped since."""
     stays, goes = table(lake, "stays", ALL), table(lake, "goes", ALL)
     services.collect("1", sweep=ALLOW)
     lake.advance(AGE)
     lake.commit("main", delete(goes.key))
-    yield stays, goes
+    return stays, goes
 
 
 def test_s20_files_of_a_dropped_table_stay_in_a_shared_place_until_it_was_gone_for_long_enough(

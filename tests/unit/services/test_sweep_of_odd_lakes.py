@@ -42,7 +42,8 @@ def table(lake: MemoryLake, name: str) -> TableState:
 
 def rewrite(lake: MemoryLake, path: str, change: Change) -> str:
     stored = lake.objects.get(path)
-    assert stored is not None and stored.data is not None
+    assert stored is not None
+    assert stored.data is not None
     value = json.loads(stored.data)
     change(value)
     return lake.put(path, json.dumps(value).encode())
