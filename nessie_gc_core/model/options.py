@@ -89,7 +89,7 @@ def _field(default: object, metadata: Mapping[str, object]) -> object:
     return dataclasses.field(default=default, repr=shown, metadata=metadata)
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, secret, secret_mapping))
+@dataclass_transform(kw_only_default=True, frozen_default=True)  # every option has a default: none is a field specifier
 def options(cls: type[_T]) -> type[_T]:
     """Makes a class the options of a connector: frozen, slotted, keyword-only."""
     return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)

@@ -12,6 +12,7 @@ import pytest
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import Collector
+from nessie_gc_core.model import Outcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +67,7 @@ def test_the_ten_lines_show_what_would_go_and_delete_just_that(
     result = plan.apply(outcomes_to="audit.parquet")
     result.raise_for_status()
     gc.close()
-    assert len(lake) == result.outcomes["deleted"].files
+    assert len(lake) == result.outcomes[Outcome.DELETED].files
     assert not any(path.exists() for path in lake)
     assert (tmp_path / "audit.parquet").exists()
     if session is not None:

@@ -128,8 +128,8 @@ class TestRestCatalog(PlainCatalogContract):
 
     @pytest.fixture
     def open_repository(self, server: RestServer) -> Iterator[Callable[[], RepositoryConnector]]:
-        options = {"uri": server.uri, "properties": {"token": SECRET}}
         with server.running():
+            options = {"uri": server.uri, "properties": {"token": SECRET}}
             yield lambda: IcebergCatalogConnector.from_options(options)
 
     @pytest.fixture

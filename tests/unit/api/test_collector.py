@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import go_home
@@ -47,7 +48,7 @@ def gc(lake: MemoryLake) -> Iterator[Collector]:
         yield collector
 
 
-def settings(lake: MemoryLake) -> dict[str, object]:
+def settings(lake: MemoryLake) -> dict[str, Any]:
     kinds = ("content-to-files", "file-lister", "file-deleter")
     return {
         "repository": "memory",
@@ -398,7 +399,7 @@ def test_the_file_gives_what_the_command_line_would_take(lake: MemoryLake, home:
     ],
 )
 def test_a_wrong_setting_is_refused_before_anything_is_opened(
-    lake: MemoryLake, wrong: dict[str, object], said: str | None
+    lake: MemoryLake, wrong: dict[str, Any], said: str | None
 ) -> None:
     try:
         gc = Collector(**{**settings(lake), **wrong})

@@ -16,6 +16,7 @@ from nessie_gc_memory import MemoryLake, TableState, put
 from pyarrow import parquet
 
 from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -113,7 +114,7 @@ def test_a_resumed_sweep_adds_its_outcomes_to_those_of_the_first_attempt(
         services.sweep(live_set, settings, progress=killed_at(2))
     report = services.sweep(live_set, replace(settings, resume=True))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert report.outcomes["deleted"].files == len(lines)
+    assert report.outcomes[Outcome.DELETED].files == len(lines)
     assert dead <= {line["location"] + line["path"] for line in lines}
 
 
