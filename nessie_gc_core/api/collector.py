@@ -14,14 +14,14 @@ from uuid import UUID
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import refuse_marking, told
 from nessie_gc_core.api.checks import run_checks
-from nessie_gc_core.api.opening import open_choice, open_resources
+from nessie_gc_core.api.opening import engine_name, open_choice, open_resources
 from nessie_gc_core.api.plan import Plan, refuse_dry_run
 from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile, keys_of
 from nessie_gc_core.config.given import EXCLUSIVE, Given, refuse_blank
-from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSettings, PluginSettings
+from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, PluginSettings
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.closing import Closing
@@ -103,6 +103,7 @@ class Collector(Upkeep, Closing):
     def _set_up(self, given: Given, spark: SparkSession | None, progress: Progress) -> None:
         self._given, self._progress = given, progress
         disabled = given.settings(PluginSettings).disable_plugin
+        self._spark = spark
         self._resources = open_resources(given, self._plugins.without(disabled), spark)
         self._close = weakref.finalize(self, self._resources.close)
 
@@ -160,7 +161,7 @@ class Collector(Upkeep, Closing):
         Args:
             engine: whether the engine is tried as well, which starts it.
         """
-        name = self._given.settings(EngineSettings).engine.value if engine else None
+        name = engine_name(self._given, self._spark).value if engine else None
         return run_checks(self.new_run, lambda: self.parameters_of(GcParameters, {}), engine=name)
 
     def plan(
