@@ -18,7 +18,7 @@ from nessie_gc_core.services.report_html import report_html
 if TYPE_CHECKING:
     import pandas as pd
 
-_COUNTED = ("unknown", "unreadable", "unread", "refused", "dropped")
+_COUNTED = ("unknown", "unreadable", "unread", "refused", "left_out", "dropped")
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
 
@@ -116,6 +116,8 @@ class GcReport:
     """Locations of contents that no installed plugin reads; they are live as a whole (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
     """Locations that the configuration keeps from being swept, each with the reason (S13)."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Locations that ``include`` and ``exclude`` leave out, each with the reason."""
     dropped: dict[str, str] = field(default_factory=dict)
     """Locations of contents that are gone, which were swept on their own, each with what was there (S20)."""
     files_in: dict[str, int] = field(default_factory=dict, repr=False)
@@ -208,6 +210,7 @@ class GcReport:
             "unreadable": _named(self.unreadable.items(), "path"),
             "unread": _named(self.unread.items()),
             "refused": _named(self.refused.items()),
+            "left_out": _named(self.left_out.items()),
             "dropped": _named(self.dropped.items()),
             "counts": {name: len(getattr(self, name)) for name in _COUNTED},
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
