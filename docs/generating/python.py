@@ -46,6 +46,7 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services import run as run_module
 from nessie_gc_core.services.assets.page.service import AssetPageReport
 from nessie_gc_core.services.autotag.report import TagOutcome, TagResult
+from nessie_gc_core.services.by_table import TableTally
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable, TableFiles
 from nessie_gc_core.services.expiry.commits import Committed
@@ -62,6 +63,7 @@ CLASSES = (
     Plan,
     GcReport,
     Tally,
+    TableTally,
     NamedFile,
     UnreferencedAssets,
     AssetsReport,

@@ -28,7 +28,16 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 def options_of(group: type[ConnectorOptions]) -> list[GcOption]:
     """An option for each declared field, in their order."""
     hints = typing.get_type_hints(group)
-    return [_option(field, hints[field.name]) for field in _in_order(group)]
+    return [_option(field, hints[field.name]) for field in _in_order(group) if not field.metadata.get("positional")]
+
+
+def arguments_of(group: type[ConnectorOptions]) -> list[click.Argument]:
+    """An argument for each field that is positional."""
+    fields = (field for field in dataclasses.fields(group) if field.metadata.get("positional"))
+    return [
+        click.Argument([field.name], nargs=-1, required=True, type=Text(), metavar=f"{field.metadata['metavar']}...")
+        for field in fields
+    ]
 
 
 def _in_order(group: type[ConnectorOptions]) -> Iterator[dataclasses.Field[Any]]:

@@ -96,7 +96,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     freeze_unread_repositories(plan, run, homes, shared)
     _keep_to_chosen(plan, run, (homes, shared), gone)
     if not run.parameters.tables.takes_all:
-        leave_out(plan, run, names_of(run, names_in(versions)), _placed(homes, shared), gone)
+        leave_out(plan, run, names_of(run, names_in(versions)), placed(homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
     if remember:
         _remember(homes, shared, plan.rules, run)
@@ -279,8 +279,8 @@ def _homes(version_files: Dataset) -> tuple[pa.Table, pa.Table]:
     return found.filter(~pc.field("shared")), found.filter(pc.field("shared"))
 
 
-def _placed(*homes: pa.Table) -> Iterator[tuple[str, str]]:
-    """Content ids and raw locations."""
+def placed(*homes: pa.Table) -> Iterator[tuple[str, str]]:
+    """Content ids and raw locations of some homes, where they have one."""
     for table in homes:
         rows = zip(table.column("content_id").to_pylist(), table.column("location").to_pylist(), strict=True)
         yield from ((content_id, location) for content_id, location in rows if location is not None)

@@ -140,6 +140,7 @@ class CollectionParameters(DeletionParameters):
     defer_deletes: bool = option(
         False, section=SWEEP, help="Record what is to be deleted, for 'deferred-deletes', instead of deleting it."
     )
+    by_table: bool = option(False, section=SWEEP, help="Report the files of each table as well.")
     membership: Membership = membership_option()
     expected_file_count: int = expected_file_count_option()
     fpp: float = fpp_option()

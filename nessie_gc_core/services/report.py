@@ -18,6 +18,8 @@ from nessie_gc_core.services.report_html import report_html
 if TYPE_CHECKING:
     import pandas as pd
 
+    from nessie_gc_core.services.by_table import TableTally
+
 _COUNTED = ("unknown", "unreadable", "unread", "refused", "left_out", "dropped")
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
@@ -122,6 +124,10 @@ class GcReport:
     """Locations of contents that are gone, which were swept on their own, each with what was there (S20)."""
     files_in: dict[str, int] = field(default_factory=dict, repr=False)
     """How many files were listed in each location."""
+    outcomes_in: dict[str, dict[Outcome, Tally]] = field(default_factory=dict, repr=False)
+    """The outcomes in each location."""
+    tables: list[TableTally] | None = None
+    """The same table by table, with ``by_table``; else ``None``."""
     lost: Tally = field(default_factory=Tally)
     """Reachable files that are not stored; their bytes are not known."""
     lost_files: list[NamedFile] = field(default_factory=list)
@@ -171,6 +177,12 @@ class GcReport:
         finally:
             self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - begin
 
+    def add_outcome(self, unit: str, outcome: Outcome, files: int, bytes_: int) -> None:
+        """Counts files of a location that had the same outcome."""
+        self.outcomes[outcome].add(files, bytes_)
+        if files:
+            self.outcomes_in.setdefault(unit, {}).setdefault(outcome, Tally()).add(files, bytes_)
+
     def warn(self, text: str) -> None:
         """Adds a warning, once."""
         if text not in self.warnings and len(self.warnings) < MAX_NAMES:
@@ -213,6 +225,7 @@ class GcReport:
             "left_out": _named(self.left_out.items()),
             "dropped": _named(self.dropped.items()),
             "counts": {name: len(getattr(self, name)) for name in _COUNTED},
+            "tables": None if self.tables is None else [table.to_dict() for table in self.tables],
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
             "failed_files": [_file(f) for f in self.failed_files],
             "spared_files": [_file(f) for f in self.spared_files],
