@@ -15,8 +15,9 @@ from nessie_gc_core.cli.output import print_json, say, standard_output
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.report import GcReport, NamedFile, Tally
+from nessie_gc_core.services.report import GcReport, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.tally import Tally
 
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",

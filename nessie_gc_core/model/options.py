@@ -51,7 +51,7 @@ def option(
         key: what a key of pairs looks like, as a regular expression, where it is no plain name.
         whole: whether a text is one text of a list, commas and all.
         shown: whether its value may be shown; a value that is not shown may hold a secret.
-        positional: whether a command line takes its values as arguments, of which there has to be one.
+        positional: whether a command line takes its values as arguments; at least one is required.
     """
     metadata = {"help": help, "secret": not shown, "flag": flag, "metavar": metavar, "section": section}
     more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole, "positional": positional}

@@ -3,49 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.model.locations import folders_of
-from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.places import Dropped
-from nessie_gc_core.services.report import GcReport, Tally
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableTally:
-    """The files at one location: of one table or view, or of several where locations overlap."""
-
-    tables: tuple[str, ...]
-    """Dotted names, sorted; tables that are gone are marked as dropped."""
-    location: str
-    """The canonical root of what is swept together."""
-    listed: Tally = field(default_factory=Tally)
-    """Stored files there."""
-    outcomes: Mapping[Outcome, Tally] = field(default_factory=dict)
-    """What became of the unreferenced ones."""
-    left_alone: str | None = None
-    """Why the location is not swept; ``None``: it is."""
-
-    @property
-    def unreferenced(self) -> Tally:
-        """The sum of all outcomes."""
-        total = Tally()
-        for tally in self.outcomes.values():
-            total.add(tally.files, tally.bytes)
-        return total
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON shows it."""
-        return {
-            "tables": list(self.tables),
-            "location": self.location,
-            "files_listed": self.listed.to_dict(),
-            "unreferenced": self.unreferenced.to_dict(),
-            **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
-            "left_alone": self.left_alone,
-        }
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.tally import TableTally, Tally
 
 
 def by_table(

@@ -14,37 +14,14 @@ from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report_html import report_html
+from nessie_gc_core.services.tally import TableTally, Tally
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nessie_gc_core.services.by_table import TableTally
-
 _COUNTED = ("unknown", "unreadable", "unread", "refused", "left_out", "dropped")
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """A number of files and their bytes."""
-
-    files: int = 0
-    bytes: int = 0
-
-    def add(self, files: int, bytes_: int) -> None:
-        """Adds to it."""
-        self.files += files
-        self.bytes += bytes_
-
-    def to_dict(self) -> dict[str, int]:
-        """As JSON shows it."""
-        return {"files": self.files, "bytes": self.bytes}
-
-    def __str__(self) -> str:
-        return (
-            f"{self.files:,} file{'' if self.files == 1 else 's'}, {self.bytes:,} byte{'' if self.bytes == 1 else 's'}"
-        )
 
 
 @dataclass(slots=True)

@@ -151,7 +151,7 @@ class ExplainReport(ShownAsText):
 
     files: Sequence[ExplainedFile]
     """In the order in which they were asked for."""
-    collection: GcReport
+    reading: GcReport
     """What was read, what is unknown, and how long it took."""
 
     @property
@@ -163,7 +163,7 @@ class ExplainReport(ShownAsText):
         """The report as one JSON object."""
         return {
             "files": [file.to_dict() for file in self.files],
-            "collection": self.collection.to_dict(),
+            "reading": self.reading.to_dict(),
             "exit_code": self.exit_code,
         }
 

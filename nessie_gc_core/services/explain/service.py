@@ -62,7 +62,7 @@ class ExplainService(Service[Run]):
         try:
             looking = _Looking(self.parameters.file)
             swept = GcService(self.parameters.finding, Directions(remember=False, purpose=looking)).swept(run)
-            return ExplainReport(files=_Explaining(looking, swept, self.parameters).files(), collection=run.report)
+            return ExplainReport(files=_Explaining(looking, swept, self.parameters).files(), reading=run.report)
         finally:
             if run.report.live_set_id:  # it was marked for this look only
                 delete_together(run.store, uuid.UUID(run.report.live_set_id))

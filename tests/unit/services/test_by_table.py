@@ -9,7 +9,8 @@ from nessie_gc_memory import MemoryLake, delete, put
 
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
-from nessie_gc_core.services.report import GcReport, Tally
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.tally import Tally
 
 AGE = timedelta(days=3)
 
