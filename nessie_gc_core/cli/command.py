@@ -300,8 +300,18 @@ def _known_names(root: click.Command) -> set[str]:
 
 
 def _all_options(root: click.Command) -> Iterator[GcOption]:
-    commands = [root, *(root.commands.values() if isinstance(root, click.Group) else ())]
+    commands = [root, *commands_of(root).values()]
     yield from (option for command in commands for option in command.params if isinstance(option, GcOption))
+
+
+def commands_of(root: click.Command, words: str = "") -> dict[str, GcCommand]:
+    """The commands of a group and of the groups in it, by their words: ``gc``, ``config show``."""
+    found: dict[str, GcCommand] = {}
+    for name, command in root.commands.items() if isinstance(root, click.Group) else ():
+        if isinstance(command, GcCommand):
+            found[words + name] = command
+        found.update(commands_of(command, f"{words}{name} "))
+    return found
 
 
 def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:

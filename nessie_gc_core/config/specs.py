@@ -55,13 +55,16 @@ def repository_specs(given: Given, registry: PluginRegistry) -> list[ConnectorSp
         ConfigurationError: there is no such connector, or it has no such option, or a setting is not that of one of
             several repositories.
     """
-    entries = given.file.repositories
-    if not entries:
+    if not given.file.repositories:
         return [_repository_spec(given, registry)]
     _refuse_for_several(given, registry)
+    return [_entry_spec(entry, given, registry) for entry in repositories_in_order(given)]
+
+
+def repositories_in_order(given: Given) -> list[RepositoryEntry]:
+    """The ``[[repositories]]``, the one that is chosen first."""
     chosen = chosen_repository(given)
-    in_order = sorted(entries, key=lambda entry: entry.label != chosen)
-    return [_entry_spec(entry, given, registry) for entry in in_order]
+    return sorted(given.file.repositories, key=lambda entry: entry.label != chosen)
 
 
 def chosen_repository(given: Given) -> str | None:
