@@ -86,6 +86,14 @@ class Call:
         """A text, if there is one."""
         return cast("str | None", self.context.params.get(name))
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The texts of an option that can be repeated."""
+        return tuple(self.context.params.get(name) or ())
+
+    def number(self, name: str) -> int | None:
+        """A number, if there is one."""
+        return cast("int | None", self.context.params.get(name))
+
     def flag(self, name: str) -> bool:
         """Whether a flag is set."""
         return bool(self.context.params.get(name))

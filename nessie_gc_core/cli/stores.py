@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from uuid import UUID
 
 import click
 
@@ -74,8 +73,8 @@ def open_schema_store(call: Call) -> Iterator[tuple[LiveSetStore, SupportsSqlSch
         yield store, store
 
 
-def chosen_id(call: Call) -> UUID:
-    """The live set that ``-l`` or ``-L`` names."""
+def chosen_id(call: Call) -> str:
+    """The live set that ``-l`` or ``-L`` names: its id, or the beginning of it."""
     return chosen_live_set(call.given().settings(DeferredDeletionParameters))
 
 
