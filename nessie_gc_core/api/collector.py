@@ -185,7 +185,8 @@ class Collector(Upkeep, Questions, Closing):
             sweep = part_of(gc, SweepParameters, live_set_id=run.report.live_set_id)
         outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
         said = bool(self._given.values.get("dry_run"))
-        kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None)
+        whole_id = run.report.live_set_id or sweep.live_set_id  # it may be the beginning of one
+        kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None, live_set_id=whole_id)
         return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.later_run())
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:

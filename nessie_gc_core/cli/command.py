@@ -100,6 +100,14 @@ class Call:
         """A text, if there is one."""
         return cast("str | None", self.context.params.get(name))
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The texts of an option that can be repeated."""
+        return tuple(self.context.params.get(name) or ())
+
+    def number(self, name: str) -> int | None:
+        """A number, if there is one."""
+        return cast("int | None", self.context.params.get(name))
+
     def flag(self, name: str) -> bool:
         """Whether a flag is set."""
         return bool(self.context.params.get(name))
@@ -314,8 +322,18 @@ def _known_names(root: click.Command) -> set[str]:
 
 
 def _all_options(root: click.Command) -> Iterator[GcOption]:
-    commands = [root, *(root.commands.values() if isinstance(root, click.Group) else ())]
+    commands = [root, *commands_of(root).values()]
     yield from (option for command in commands for option in command.params if isinstance(option, GcOption))
+
+
+def commands_of(root: click.Command, words: str = "") -> dict[str, GcCommand]:
+    """The commands of a group and of the groups in it, by their words: ``gc``, ``config show``."""
+    found: dict[str, GcCommand] = {}
+    for name, command in root.commands.items() if isinstance(root, click.Group) else ():
+        if isinstance(command, GcCommand):
+            found[words + name] = command
+        found.update(commands_of(command, f"{words}{name} "))
+    return found
 
 
 def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:

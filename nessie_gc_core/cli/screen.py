@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from rich.console import Console
 from rich.filesize import decimal
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,8 @@ from nessie_gc_core.services.report import GcReport, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.tally import Tally
 
+_ENDLESS = 1_000_000
+"""The width of lines that nobody breaks."""
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
     Outcome.ALREADY_GONE: "somebody else had deleted them",
@@ -61,6 +64,30 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
 def shown_time(time: datetime | None, zone: tzinfo | None) -> str:
     """A time as people read it: whole seconds in their zone."""
     return "" if time is None else time.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def shown_duration(time: timedelta | None) -> str:
+    """A duration as people read it: ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if time is None:
+        return ""
+    seconds = time.total_seconds()
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes} min {int(seconds % 60)} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def print_table(table: Table) -> None:
+    """Prints a table; where the output is no terminal, no line of it is broken."""
+    console = standard_output()
+    if console.is_terminal:
+        console.print(table)
+        return
+    console.width = max(1, Measurement.get(console, console.options.update(max_width=_ENDLESS), table).maximum)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        say(line.rstrip())
 
 
 def plain_table(*columns: str, numbers: Iterable[str] = ()) -> Table:

@@ -217,7 +217,13 @@ class CollectionParameters(DeletionParameters):
 
 
 def _live_set_id() -> str | None:
-    return option(None, section=_LIVE_SET, flag="-l", metavar="ID", help="Id of the live set.")
+    return option(
+        None,
+        section=_LIVE_SET,
+        flag="-l",
+        metavar="ID",
+        help="Id of the live set, or its first characters (4 or more).",
+    )
 
 
 def _read_live_set_id_from() -> str | None:
