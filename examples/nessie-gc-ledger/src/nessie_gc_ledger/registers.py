@@ -18,7 +18,7 @@ from nessie_gc_ledger.rows import Rows, Transaction
 class LedgerStoreOptions(ConnectorOptions):
     """Where the rows are."""
 
-    file: str = option("live-sets.db", help="the SQLite file, made on first use; its folder must exist")
+    file: str = option("live-sets.db", help="the SQLite file, created on first use; its folder must exist")
 
 
 class Registers(LiveSetStore):
