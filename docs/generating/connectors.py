@@ -17,7 +17,8 @@ OWN = {"nessie_gc_core", *(path.name.replace("-", "_") for path in (ROOT / "plug
 """Import names of this repository's distributions; what else is installed is not our reference's matter."""
 _HOW = {
     "repository": "Options are given with `-r KEY=VALUE`, `NESSIE_GC_REPOSITORY_KEY`, or in the table `[repository]`.",
-    "live-set-store": "Options are given with `--jdbc-…`, `NESSIE_GC_STORE_KEY`, or in the table `[store]`.",
+    "live-set-store": "Options are given with `--store-option KEY=VALUE`, `NESSIE_GC_STORE_KEY`, or in the table "
+    "`[store]`; those of `jdbc` with `--jdbc-…` too.",
 }
 _HOW_ELSE = (
     "Options are given with `--connector-option {kind}:NAME:KEY=VALUE`, or in the table `[connectors.{kind}.NAME]`."
