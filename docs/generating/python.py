@@ -52,6 +52,7 @@ from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
+from nessie_gc_core.services.pruning import KeptLiveSet, PruneReport
 from nessie_gc_core.services.report import NamedFile, Tally
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.what_if import EndedState, EndedStates
@@ -93,6 +94,8 @@ CLASSES = (
     CheckResult,
     LiveSetService,
     LiveSetDetails,
+    PruneReport,
+    KeptLiveSet,
     ManifestsReport,
     ReorganizedTable,
     Reorganized,
