@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from generating import (
+    architecture,
     commands,
     configuration,
     connectors,
@@ -19,7 +21,8 @@ from generating import (
     tables,
 )
 
-REFERENCE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+REFERENCE = DOCS / "reference"
 PAGES = {
     "README.md": index.page,
     "command-line.md": commands.page,
@@ -41,16 +44,23 @@ NOTE = "<!-- Written by docs/generate.py from the code: change the code, and run
 def main() -> int:
     """Writes or checks all pages."""
     stale = []
-    for name, page in PAGES.items():
-        path, text = REFERENCE / name, NOTE + page().strip() + "\n"
+    for path, text in texts():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
-        stale.append(name)
+        stale.append(path.name)
         if "--check" not in sys.argv:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
     sys.stdout.write(f"out of date: {', '.join(stale)}\n" if stale else "up to date\n")
     return 1 if stale and "--check" in sys.argv else 0
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Each file that is written from the code, and its text."""
+    for name, page in PAGES.items():
+        yield REFERENCE / name, NOTE + page().strip() + "\n"
+    yield architecture.PICTURE, architecture.picture()
+    yield architecture.PAGE, architecture.page()
 
 
 if __name__ == "__main__":

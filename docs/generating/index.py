@@ -21,7 +21,8 @@ _PAGES = (
 
 _INTRO = """# Reference
 
-These pages are written from the code, and a test fails where they differ. S1 to S28 are the
+These pages are written from the code, and a test fails where they differ.
+The [API pages](../api/README.md) of the site have the same docstrings, with links between types. S1 to S28 are the
 [safety rules](../explanation/safety.md). The words are in the [glossary](../glossary.md).
 
 """

@@ -76,6 +76,20 @@ class GcOption(click.Option):
         return [part for layer in layers if isinstance(layer, (list, tuple)) for part in layer], source
 
 
+class GcArgument(click.Argument):
+    """Arguments of a command, at least one, with a line of help."""
+
+    section = "Arguments"
+
+    def __init__(self, name: str, *, type: click.ParamType[Any], metavar: str, help: str) -> None:
+        super().__init__([name], nargs=-1, required=True, type=type, metavar=metavar)
+        self._help = help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """What the help shows."""
+        return f"{self.metavar}...", self._help
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of a command: the values of its options, and its session."""
@@ -265,7 +279,7 @@ def version_option() -> click.Option:
     return option
 
 
-def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:
+def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value and not context.resilient_parsing:
         click.echo(f"nessie-gc {__version__}")
         context.exit()

@@ -67,8 +67,8 @@ class Program(click.Group):
         args: Sequence[str] | None = None,
         prog_name: str | None = None,
         complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
+        standalone_mode: bool = True,  # noqa: FBT001, FBT002 - click's
+        windows_expand_args: bool = True,  # noqa: FBT001, FBT002 - click's
         **extra: Any,
     ) -> Any:
         """Runs a command, and ends with its exit code."""

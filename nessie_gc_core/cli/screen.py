@@ -16,8 +16,9 @@ from nessie_gc_core.cli.output import print_json, say, standard_output
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.report import GcReport, NamedFile, Tally
+from nessie_gc_core.services.report import GcReport, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.tally import Tally
 
 _ENDLESS = 1_000_000
 """The width of lines that nobody breaks."""
@@ -114,6 +115,7 @@ class _Page:
         self._read(report)
         if report.engine is not None:
             self._outcomes(report)
+            self._tables(report)
             self._unsaid(report)
         for warning in report.warnings:
             self._line(f"warning: {warning}", style="yellow")
@@ -162,6 +164,23 @@ class _Page:
             self._line(f"beside them {_sum(report.sidecars)} of checksum sidecars (.crc)")
         self._console.print()
 
+    def _tables(self, report: GcReport) -> None:
+        """A row for each table (``--by-table``)."""
+        if report.tables is None:
+            return
+        numbers = ("files", "unreferenced", "bytes")
+        table = plain_table("table", *numbers, "", numbers=numbers)
+        for row in report.tables:
+            found = row.unreferenced
+            parts = (f"{tally.files:,} {name.value.replace('_', ' ')}" for name, tally in row.outcomes.items())
+            said = f"left alone: {row.left_alone}" if row.left_alone is not None else ", ".join(parts)
+            name = Text(shown(", ".join(row.tables) or row.location))
+            table.add_row(
+                name, f"{row.listed.files:,}", f"{found.files:,}", decimal(found.bytes), Text(shown(with_flags(said)))
+            )
+        self._console.print(table)
+        self._console.print()
+
     def _unsaid(self, report: GcReport) -> None:
         """What was left alone, what is missing, and what failed, with reasons."""
         self._reasons("unknown: nothing was deleted there; make it readable and run again", report.worst_unknown, "red")
@@ -172,6 +191,8 @@ class _Page:
             "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
+        if report.left_out:
+            self._line(f"left out: {_plural(len(report.left_out), 'location')}, by --include and --exclude")
         self._reasons("dropped: these were swept, too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")

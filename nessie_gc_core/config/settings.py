@@ -196,7 +196,11 @@ class PluginSettings(ConnectorOptions):
 class EngineSettings(ConnectorOptions):
     """What does the work."""
 
-    engine: EngineName = option(EngineName.SPARK, section=_ENGINE, help="What does the work: Spark, or this process.")
+    engine: EngineName = option(
+        EngineName.SPARK,
+        section=_ENGINE,
+        help="What does the work: Spark, or this process. Without PySpark, the default is local.",
+    )
     expiry_parallelism: int = option(
         4, section=_ENGINE, minimum=1, help="Workers of the local engine; Spark's master says how many it has."
     )

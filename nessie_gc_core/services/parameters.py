@@ -16,6 +16,7 @@ from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.finding_parameters import (
     GUARD,
@@ -25,9 +26,11 @@ from nessie_gc_core.services.finding_parameters import (
     PlaceParameters,
     dropped_after_option,
     dropped_under_option,
+    exclude_option,
     expected_file_count_option,
     file_list_option,
     fpp_option,
+    include_option,
     max_delete_percent_option,
     max_file_modification_option,
     membership_option,
@@ -51,6 +54,8 @@ _LIVE_SET = "Live set"
 class DeletionParameters(PlaceParameters):
     """What every deletion observes, that of a sweep and that of what an earlier sweep recorded."""
 
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
     dry_run: bool = option(False, section=SWEEP, help="Do everything but the last call: delete nothing.")
     outcomes_to: str | None = option(
         None,
@@ -97,6 +102,15 @@ class DeletionParameters(PlaceParameters):
         """Limits on how much one run may delete."""
         return DeletionCaps(max_files=self.max_deletes, max_files_per_unit=self.max_deletes_per_location)
 
+    @property
+    def tables(self) -> TablePatterns:
+        """The tables whose locations are swept; all are read.
+
+        Raises:
+            ConfigurationError: a pattern is not a regular expression.
+        """
+        return TablePatterns.parse(self.include, self.exclude)
+
     def check(self, choice: ConnectorChoice) -> None:
         """Refuses parameters that make no sense, before anything is opened.
 
@@ -104,6 +118,7 @@ class DeletionParameters(PlaceParameters):
             ConfigurationError: the message names the parameter.
         """
         PlaceParameters.check(self, choice)
+        _ = self.tables
         path = self.outcomes_to
         if path is None:
             return
@@ -125,6 +140,7 @@ class CollectionParameters(DeletionParameters):
     defer_deletes: bool = option(
         False, section=SWEEP, help="Record what is to be deleted, for 'deferred-deletes', instead of deleting it."
     )
+    by_table: bool = option(False, section=SWEEP, help="Report the files of each table as well.")
     membership: Membership = membership_option()
     expected_file_count: int = expected_file_count_option()
     fpp: float = fpp_option()

@@ -63,8 +63,9 @@ def test_the_first_version_fails_the_kit_as_the_page_shows(tmp_path: Path) -> No
     page = DOCS / "tutorial" / "write-a-plugin.md"
     first = [block.text for block in blocks(page) if "FirstTapeLister" in block.text and block.is_run]
     connector, _, tests = first
-    assert "class FirstTapeLister" in connector and "class TestFirstTapeLister" in tests
-    (tmp_path / "test_first.py").write_text("\n".join([connector, tests]), encoding="utf-8")
+    assert "class FirstTapeLister" in connector
+    assert "class TestFirstTapeLister" in tests
+    (tmp_path / "test_first.py").write_text(f"{connector}\n{tests}", encoding="utf-8")
     (shown,) = [shown for block in blocks(page) for command, shown in block.commands() if "test_first.py" in command]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "test_first.py"]
     done = _run(command, tmp_path)
