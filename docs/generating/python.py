@@ -55,6 +55,7 @@ from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.explain.report import ExplainedFile, NeedingVersion, Standing
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
+from nessie_gc_core.services.pruning import KeptLiveSet, PruneReport
 from nessie_gc_core.services.report import NamedFile
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.tally import TableTally, Tally
@@ -102,6 +103,8 @@ CLASSES = (
     CheckResult,
     LiveSetService,
     LiveSetDetails,
+    PruneReport,
+    KeptLiveSet,
     ManifestsReport,
     ReorganizedTable,
     Reorganized,
