@@ -47,7 +47,7 @@ commit is old, because whatever they reach stays live:
 {plugin}```
 
 The package's `pyproject.toml` names it as an entry point in the group `nessie_gc`
-([more](../tutorial/write-a-plugin.md#the-package)):
+([more](../tutorial/write-a-plugin.md#package-it)):
 
 <!-- not run: a part of a pyproject.toml; a test installs the plugin with this entry point -->
 ```toml
