@@ -1,6 +1,6 @@
 """An Airflow DAG: marks at night, sweeps when the mark is done, and fails if anything failed or stayed unknown."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
@@ -10,7 +10,7 @@ ID = "/var/lib/nessie-gc/live-set.txt"
 with DAG(
     "nessie_gc",
     schedule="30 2 * * *",
-    start_date=datetime(2026, 1, 1),
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
     default_args={"retries": 2, "retry_delay": timedelta(minutes=10)},

@@ -15,7 +15,9 @@ from nessie_gc_core.connectors import Service
 class StaleParameters(ConnectorOptions):
     """What counts as stale."""
 
-    older_than: timedelta = option(timedelta(days=90), minimum=1, help="Minimum age of the newest commit.")
+    older_than: timedelta = option(
+        timedelta(days=90), minimum=1, help="Report references whose newest commit is at least this old."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from generating.text import code, table
-from nessie_gc_core.cli.command import GcCommand, GcOption
+from nessie_gc_core.cli.command import GcOption, commands_of
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, SECTIONS
@@ -19,6 +19,9 @@ the pairs of all sources are merged; if two sources set the same key, the first 
 2. the environment: `NESSIE_GC_` and the long name, so `--default-cutoff` is `NESSIE_GC_DEFAULT_CUTOFF`
 3. a file: `--config FILE`, or `NESSIE_GC_CONFIG`, or `{DEFAULT_FILE}` in the working directory
 4. the default
+
+`nessie-gc init` writes a first file, with a comment for each setting and the values of the options that you pass.
+`nessie-gc config show` shows which values are in effect and where each comes from; `--all` also shows defaults.
 
 Before anything is read, the following are errors: an unknown `NESSIE_GC_` variable (the error suggests the nearest
 known name), an unknown key, an option with an empty value, a switch that is neither true nor false. In Kubernetes, a
@@ -70,8 +73,7 @@ def page() -> str:
 
 def _options() -> list[GcOption]:
     found: dict[str, GcOption] = {}
-    for command in cli.commands.values():
-        assert isinstance(command, GcCommand)
+    for command in commands_of(cli).values():
         for option in command.params:
             if isinstance(option, GcOption) and not option.hidden and option.key != "config":
                 found.setdefault(option.key, option)

@@ -17,7 +17,8 @@ OWN = {"nessie_gc_core", *(path.name.replace("-", "_") for path in (ROOT / "plug
 """Import names of this repository's distributions; the reference covers no others."""
 _HOW = {
     "repository": "Set options with `-r KEY=VALUE`, `NESSIE_GC_REPOSITORY_KEY`, or in the table `[repository]`.",
-    "live-set-store": "Set options with `--jdbc-…`, `NESSIE_GC_STORE_KEY`, or in the table `[store]`.",
+    "live-set-store": "Set options with `--store-option KEY=VALUE`, `NESSIE_GC_STORE_KEY`, or in the table `[store]`; "
+    "those of `jdbc` also with `--jdbc-…`.",
 }
 _HOW_ELSE = "Set options with `--connector-option {kind}:NAME:KEY=VALUE`, or in the table `[connectors.{kind}.NAME]`."
 _INTRO = """# Connectors

@@ -23,6 +23,7 @@ from nessie_gc_core.api import (
     Collector,
     CompactionReport,
     ExpiryReport,
+    ExplainReport,
     GcReport,
     HealthReport,
     ManifestsReport,
@@ -38,6 +39,7 @@ from nessie_gc_core.api import (
     procedures,
     remove_orphan_files,
 )
+from nessie_gc_core.api.questions import Questions
 from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.engines.local.frame import LocalFrame
@@ -50,10 +52,12 @@ from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable, TableFiles
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
+from nessie_gc_core.services.explain.report import ExplainedFile, NeedingVersion, Standing
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
-from nessie_gc_core.services.report import NamedFile, Tally
+from nessie_gc_core.services.report import NamedFile
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
+from nessie_gc_core.services.tally import TableTally, Tally
 from nessie_gc_core.services.what_if import EndedState, EndedStates
 from nessie_gc_core.services.work_branch import Merged, MergeReport
 
@@ -62,6 +66,7 @@ CLASSES = (
     Plan,
     GcReport,
     Tally,
+    TableTally,
     NamedFile,
     UnreferencedAssets,
     AssetsReport,
@@ -81,6 +86,10 @@ CLASSES = (
     AutotagReport,
     TagResult,
     TagOutcome,
+    ExplainReport,
+    ExplainedFile,
+    NeedingVersion,
+    Standing,
     WhatIfReport,
     EndedStates,
     EndedState,
@@ -194,6 +203,7 @@ def _collector() -> str:
         _PARAMETERS,
         "#### with\n\n`with Collector(...) as gc:` closes it at the end, as `close()` does.\n",
         *member_parts(Collector, level=4),
+        *member_parts(Questions, level=4, of=Collector),
         *member_parts(Upkeep, level=4, of=Collector),
     ]
     return "\n".join(parts)

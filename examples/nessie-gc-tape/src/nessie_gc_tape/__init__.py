@@ -17,7 +17,7 @@ from nessie_gc_core.model import FileReference
 class TapeOptions(ConnectorOptions):
     """Where the tapes are."""
 
-    shelf: str = option(".", help="folder with the tapes, one NAME.tar each")
+    shelf: str = option(".", help="folder with the tapes, one NAME.tar for each")
 
 
 class TapeLister(FileLister):
