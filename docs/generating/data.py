@@ -102,8 +102,8 @@ _MORE = {
     "content_versions": "Number of distinct states of contents.",
     "files_listed": "Number of stored files in the swept locations.",
     "unreferenced": "The sum of the seven outcomes.",
-    "counts": "Numbers of `unknown`, `unreadable`, `unread`, `refused`, `left_out` and `dropped`; a hundred of each are "
-    "named.",
+    "counts": "Numbers of `unknown`, `unreadable`, `unread`, `refused`, `left_out` and `dropped`; a hundred of each "
+    "are named.",
     "tables": "With `--by-table`, a row for each location: `tables`, `location`, `files_listed`, `unreferenced`, each "
     "outcome that occurs, and `left_alone`, the reason why it was not swept. Otherwise `null`.",
     "lost": "Reachable files that are not stored: their number, and the first names.",
