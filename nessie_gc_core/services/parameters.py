@@ -16,6 +16,7 @@ from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.finding_parameters import (
     GUARD,
@@ -25,9 +26,11 @@ from nessie_gc_core.services.finding_parameters import (
     PlaceParameters,
     dropped_after_option,
     dropped_under_option,
+    exclude_option,
     expected_file_count_option,
     file_list_option,
     fpp_option,
+    include_option,
     max_delete_percent_option,
     max_file_modification_option,
     membership_option,
@@ -51,40 +54,44 @@ _LIVE_SET = "Live set"
 class DeletionParameters(PlaceParameters):
     """What every deletion observes, that of a sweep and that of what an earlier sweep recorded."""
 
-    dry_run: bool = option(False, section=SWEEP, help="Do everything but the last call: delete nothing.")
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
+    dry_run: bool = option(False, section=SWEEP, help="Do everything except the deletion itself.")
     outcomes_to: str | None = option(
         None,
         section=SWEEP,
         metavar="FILE",
-        help="Write every file with its outcome and reason (.jsonl or .parquet).",
+        help="Write every file with its outcome and reason to this file (.jsonl or .parquet).",
     )
-    max_live_set_age: timedelta = option(timedelta(days=7), section=GUARD, help="Refuse a live set that is older.")
+    max_live_set_age: timedelta = option(
+        timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this."
+    )
     max_deletes: int | None = option(
         None,
         section=GUARD,
         metavar="FILES",
         minimum=0,
-        help="Delete nothing where the run would delete more files than this.",
+        help="Delete nothing if the run would delete more files than this (default: no limit).",
     )
     max_deletes_per_location: int | None = option(
         None,
         section=GUARD,
         metavar="FILES",
         minimum=0,
-        help="Delete nothing in a location where more files than this would go.",
+        help="Delete nothing in a location if more files than this would be deleted there (default: no limit).",
     )
     recheck_interval: timedelta = option(
         timedelta(minutes=5),
         section=GUARD,
         minimum=0,
         maximum=300,
-        help="How often the references are looked at again while files are deleted.",
+        help="How often to check the references again while files are deleted.",
     )
     files_per_step: int = option(
         25_000,
         section=SWEEP,
         minimum=1,
-        help="A step deletes about this many files; what comes next can be resumed.",
+        help="Delete about this many files in one step; a later run can resume after any step.",
     )
 
     @property
@@ -97,6 +104,15 @@ class DeletionParameters(PlaceParameters):
         """Limits on how much one run may delete."""
         return DeletionCaps(max_files=self.max_deletes, max_files_per_unit=self.max_deletes_per_location)
 
+    @property
+    def tables(self) -> TablePatterns:
+        """The tables whose locations are swept; all are read.
+
+        Raises:
+            ConfigurationError: a pattern is not a regular expression.
+        """
+        return TablePatterns.parse(self.include, self.exclude)
+
     def check(self, choice: ConnectorChoice) -> None:
         """Refuses parameters that make no sense, before anything is opened.
 
@@ -104,6 +120,7 @@ class DeletionParameters(PlaceParameters):
             ConfigurationError: the message names the parameter.
         """
         PlaceParameters.check(self, choice)
+        _ = self.tables
         path = self.outcomes_to
         if path is None:
             return
@@ -123,15 +140,16 @@ class CollectionParameters(DeletionParameters):
     """How garbage is found, and what of it goes."""
 
     defer_deletes: bool = option(
-        False, section=SWEEP, help="Record what is to be deleted, for 'deferred-deletes', instead of deleting it."
+        False, section=SWEEP, help="Record the files for 'deferred-deletes' instead of deleting them."
     )
+    by_table: bool = option(False, section=SWEEP, help="Report the files of each table as well.")
     membership: Membership = membership_option()
     expected_file_count: int = expected_file_count_option()
     fpp: float = fpp_option()
     allowed_fpp: float = option(
         1e-4,
         section=SWEEP,
-        help="Accepted for the original's sake; the filter is sized for what is there, so it is never overfull.",
+        help="For compatibility with the Java tool; ignored, because the filter grows as needed.",
     )
     file_list: Sequence[str] = file_list_option()
     dropped_after: timedelta | None = dropped_after_option()
@@ -201,7 +219,13 @@ class CollectionParameters(DeletionParameters):
 
 
 def _live_set_id() -> str | None:
-    return option(None, section=_LIVE_SET, flag="-l", metavar="ID", help="Id of the live set.")
+    return option(
+        None,
+        section=_LIVE_SET,
+        flag="-l",
+        metavar="ID",
+        help="Id of the live set, or its first characters (4 or more).",
+    )
 
 
 def _read_live_set_id_from() -> str | None:
@@ -210,7 +234,7 @@ def _read_live_set_id_from() -> str | None:
         section=_LIVE_SET,
         flag="-L",
         metavar="FILE",
-        help="File whose first line is the id of the live set.",
+        help="Read the id of the live set from the first line of this file.",
     )
 
 
@@ -220,7 +244,7 @@ class SweepParameters(CollectionParameters):
 
     live_set_id: str | None = _live_set_id()
     read_live_set_id_from: str | None = _read_live_set_id_from()
-    resume: bool = option(False, section=SWEEP, help="Take up a sweep that was killed or failed.")
+    resume: bool = option(False, section=SWEEP, help="Resume a sweep that was killed or that failed.")
 
 
 @options

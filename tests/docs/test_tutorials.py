@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import json
 import os
 import re
 import subprocess
@@ -48,6 +49,14 @@ def test_the_package_is_found_by_its_entry_point_once_it_is_built(package: Path,
     done = _run([sys.executable, "-m", "nessie_gc_core", "plugins"], tmp_path, core, plugin)
     name = package.name.removeprefix("nessie-gc-")
     assert f"{name}: {package.name} 0.1.0, works" in done.stdout.splitlines(), done.stdout + done.stderr
+
+
+def test_the_store_of_the_package_is_chosen_by_its_name(core: Path, tmp_path: Path) -> None:
+    plugin = _built(EXAMPLES / "nessie-gc-ledger", tmp_path / "wheel")
+    command = [sys.executable, "-m", "nessie_gc_core", "list", "--store", "ledger", "--json"]
+    done = _run([*command, "--store-option", f"file={tmp_path}/live-sets.db"], tmp_path, core, plugin)
+    assert (0, {"live_sets": []}) == (done.returncode, json.loads(done.stdout)), done.stderr
+    assert (tmp_path / "live-sets.db").is_file()
 
 
 def test_the_first_version_fails_the_kit_as_the_page_shows(tmp_path: Path) -> None:

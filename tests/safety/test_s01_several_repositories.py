@@ -338,11 +338,12 @@ def test_s06_one_that_was_not_marked_with_the_others_is_left_alone(
     assert {f"memory:{beside.name}": "it was not marked with the others"} == report.unreadable
 
 
+@pytest.mark.parametrize("around", ["memory://wh/db/around", "memory://wh//db/around"])
 def test_s06_deferred_deletions_leave_one_alone_that_was_not_marked_with_the_others(
-    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices, around: str
 ) -> None:
-    table(lake, "mine"), table(lake, "around", location="memory://wh/db/around")
-    theirs = table(beside, "theirs", location="memory://wh/db/around/inner")
+    table(lake, "mine"), table(lake, "around", location=around)
+    theirs = table(beside, "theirs", location=f"{around}/inner")
     dead = garbage(lake, "mine")
     together.mark()
     lake.advance(AGE)
