@@ -171,7 +171,7 @@ def test_s27_a_pattern_that_matches_no_reference_is_a_warning_in_the_report(dead
 
 
 def test_s27_check_warns_of_patterns_without_references_and_of_empty_places(dead_lake: MemoryLake) -> None:
-    arguments = ("check", "--repository", "memory", "-C", "mian=NONE")
+    arguments = ("check", "--repository", "memory", "--engine", "local", "-C", "mian=NONE")
     places = ("--allow", "memory://warehouse/", "--allow", "memory://warehuose/")
     result = run(*arguments, *places)
     assert 0 == result.exit_code, result.stdout

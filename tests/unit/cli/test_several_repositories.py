@@ -76,7 +76,7 @@ def test_python_reads_the_same_file(lake: MemoryLake, file: Path) -> None:
 
 
 def test_check_looks_at_each(run: Run, file: Path, beside: MemoryLake) -> None:
-    found = run("check").stdout
+    found = run("check", "--engine", "local").stdout
     assert "memory:default has 1 reference; " in found
     assert f"memory:{beside.name} has 1 reference" in found
 
