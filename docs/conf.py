@@ -40,7 +40,6 @@ exclude_patterns = ["docs/generating", "docs/site_assets", ".*", "site", "build"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
 
@@ -57,7 +56,6 @@ autodoc_preserve_defaults = True
 add_module_names = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
-viewcode_line_numbers = True
 copybutton_exclude = ".linenos, .gp, .go"
 copybutton_prompt_text = "$ "
 
