@@ -1,4 +1,4 @@
-"""An Airflow DAG: marks at night, sweeps when the mark is done, and fails where anything failed or stayed unknown."""
+"""An Airflow DAG: marks at night, sweeps when the mark is done, and fails if anything failed or stayed unknown."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,7 +21,7 @@ with DAG(
         env={"NESSIE_GC_REPOSITORY_OAUTH2_CLIENT_SECRET": "{{ conn.nessie.password }}"},
         append_env=True,
     )
-    # A second try takes the sweep up where the first one ended.
+    # A retry resumes the sweep.
     sweep = BashOperator(
         task_id="sweep",
         bash_command=f"nessie-gc sweep --config /etc/nessie-gc.toml -L {ID}"

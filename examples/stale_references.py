@@ -1,4 +1,4 @@
-"""A plugin for Nessie GC with a service: it finds references that nobody commits to any more."""
+"""A plugin for Nessie GC with a service that finds references to which nobody commits any more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from nessie_gc_core.connectors import Service
 class StaleParameters(ConnectorOptions):
     """What counts as stale."""
 
-    older_than: timedelta = option(timedelta(days=90), minimum=1, help="Age from which a newest commit is old.")
+    older_than: timedelta = option(
+        timedelta(days=90), minimum=1, help="Report references whose newest commit is at least this old."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +28,17 @@ class StaleReport:
 
     @property
     def exit_code(self) -> int:
-        """Always 0: a stale reference is no failure."""
+        """Always 0: a stale reference is not a failure."""
         return 0
 
     def to_dict(self) -> Mapping[str, object]:
-        """As JSON shows it."""
+        """The report as JSON."""
         return {"references": [{"name": name, "newest": time.isoformat()} for name, time in self.found.items()]}
 
 
 @dataclass(frozen=True, slots=True)
 class StaleReferences(Service[Run]):
-    """List branches and tags whose newest commit is old: what they reach stays live."""
+    """List branches and tags whose newest commit is old. Everything they reach stays live."""
 
     name = "stale-references"
     Parameters = StaleParameters

@@ -16,10 +16,10 @@ _INTRO = """# Command line
 
 `nessie-gc COMMAND [OPTIONS]`, or `python -m nessie_gc_core COMMAND [OPTIONS]`.
 
-First the commands, then [every option](#options) under the heading that the help shows it with. An option can also
-come from the environment and from a file: see [configuration](configuration.md). Durations are ISO 8601 (`P1D`,
-`PT6H`), instants are ISO 8601 with an offset or `Z` (`2026-01-31T00:00:00Z`).
-Exit codes: [report](report.md#exit-codes).
+This page lists the commands, then [every option](#options), under the same headings as in the help. You can also set
+options in environment variables and in a file; see [configuration](configuration.md). Durations are ISO 8601 (`P1D`,
+`PT6H`), instants are ISO 8601 with an offset or `Z` (`2026-01-31T00:00:00Z`). For exit codes, see
+[report](report.md#exit-codes).
 """
 
 

@@ -1,4 +1,4 @@
-"""The commands that look at live sets, and delete them: ``list``, ``show``, ``delete``, ``list-deferred``."""
+"""The commands that look at live sets, and delete them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,21 @@ from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.output import print_json, print_json_stream, say
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import chosen_id, open_store
+from nessie_gc_core.cli.values import Text as CliText
+from nessie_gc_core.config.given import Rank
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
+from nessie_gc_core.model.policies import parse_duration
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import shown
-from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService, as_plain, mark_time, sweep_time
+from nessie_gc_core.services.pruning import PruneReport, PruneRule, prune
+from nessie_gc_core.services.stored_live_sets import (
+    LiveSetDetails,
+    LiveSetService,
+    as_plain,
+    mark_time,
+    statuses,
+    sweep_time,
+)
 
 _ID_WIDTH = 36
 """How long an id is, which is never broken."""
@@ -98,6 +109,45 @@ def delete(call: Call) -> int:
     else:
         say(f"live set {live_set.id} ({live_set.status}) is deleted from the store; no file was touched")
     return 0
+
+
+def prune_(call: Call) -> int:
+    """Remove old live sets from the store.
+
+    This deletes no file. A live set stays while it is in progress, while its repository is being collected, while it
+    has deferred deletions, and while a later run needs it: the newest of each repository always stays.
+    """
+    given, text = call.given(), call.text("older_than")
+    if text is None or given.rank("older_than") is not Rank.CALLER:
+        raise click.UsageError("give --older-than on the command line; elsewhere it is a setting of 'expire-snapshots'")
+    rule = PruneRule(
+        older_than=parse_duration(text),
+        keep=call.number("keep") or 0,
+        status=statuses(call.texts("status")),
+        discard_deferred=call.flag("discard_deferred"),
+    )
+    with open_store(call) as store:
+        report = prune(store, rule, dry_run=call.flag("dry_run"))
+    if call.session.as_json:
+        print_json(report.to_dict())
+    else:
+        _print_pruned(report, call.zone())
+    return 0
+
+
+def _print_pruned(report: PruneReport, zone: tzinfo | None) -> None:
+    count = f"{len(report.pruned):,} live set{'' if len(report.pruned) == 1 else 's'}"
+    say(f"{'would remove' if report.dry_run else 'removed'} {count}; no file was touched")
+    for live_set in report.pruned:
+        say(f"  {live_set.id}  {live_set.status}, created {shown_time(live_set.created, zone)}")
+    asked = [kept for kept in report.kept if kept.asked]
+    if asked:
+        say(f"{len(asked):,} stay{'s' if len(asked) == 1 else ''} for another reason than the age or the status:")
+    for kept in asked:
+        say(f"  {kept.live_set.id}  {kept.live_set.status}: {kept.reason}")
+    others = len(report.kept) - len(asked)
+    if others:
+        say(f"{others:,} stay{'s' if others == 1 else ''} because of the age or the status")
 
 
 def list_deferred(call: Call) -> int:
@@ -223,9 +273,29 @@ _DELETE = (
     ),
 )
 
+_PRUNE = (
+    GcOption(
+        "--older-than",
+        section="Live set",
+        type=CliText(),
+        metavar="DURATION",
+        help="Remove live sets that were created longer ago than this, such as P90D (required).",
+    ),
+    GcOption(
+        "--keep",
+        section="Live set",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Keep the newest N of each repository, whatever their age.",
+    ),
+    STATUS,
+    *_DELETE,
+)
+
 LIVE_SET_COMMANDS = (
     GcCommand("list", list_, (*_LIST, *options.STORE, *options.REPORT)),
     GcCommand("show", show, (*options.LIVE_SET, *_SHOW, *options.STORE, *options.REPORT)),
     GcCommand("delete", delete, (*options.LIVE_SET, *_DELETE, *options.STORE, *options.REPORT)),
+    GcCommand("prune", prune_, (*_PRUNE, *options.DRY_RUN, *options.STORE, *options.REPORT)),
     GcCommand("list-deferred", list_deferred, (*options.LIVE_SET, *options.STORE, *options.REPORT)),
 )

@@ -12,7 +12,7 @@ from nessie_gc_core.model.tables import CurrentTable
 
 
 class Strategy(StrEnum):
-    """How rows are dealt over new files."""
+    """How rows are arranged in new files."""
 
     BINPACK = "binpack"
     """As they come: files are put together until they have the target size."""
@@ -52,7 +52,7 @@ class FileRewrite:
     small_bytes: int
     """Data files of fewer bytes are rewritten."""
     strategy: Strategy = Strategy.BINPACK
-    """How rows are dealt over new files."""
+    """How rows are arranged in new files."""
     sort_order: Sequence[SortField] = ()
     """Of the strategy ``sort``; empty: the table's own."""
     zorder_columns: Sequence[str] = ()

@@ -16,10 +16,10 @@ from nessie_gc_core.model.options import option, options
 from nessie_gc_core.services.mark_parameters import WalkParameters
 
 SWEEP = "Sweep"
-GUARD = "What keeps files"
+GUARD = "Safety limits"
 TABLES = "Tables"
 COMMITS = "Commits"
-DUE = "When something is due"
+DUE = "Thresholds"
 
 
 class Membership(StrEnum):
@@ -37,22 +37,22 @@ class PlaceParameters(WalkParameters):
         (),
         section=GUARD,
         metavar="PREFIX",
-        help="Sweep only below this location (a warehouse); may be given several times.",
+        help="Sweep only below this location, such as a warehouse; may be repeated (default: everywhere).",
     )
     min_depth: int | None = option(
         None,
         section=GUARD,
         metavar="N",
         minimum=0,
-        help="Least number of path elements below the bucket; without allowed locations 2 (3 for local files).",
+        help="Minimum path depth below the bucket (default: 2, or 3 for local files; with --allow, no minimum).",
     )
-    strict_unknown: bool = option(False, section=GUARD, help="Delete nothing at all where anything could not be read.")
+    strict_unknown: bool = option(False, section=GUARD, help="Delete nothing at all if anything could not be read.")
     lease: timedelta = option(
         timedelta(minutes=2),
         section=SWEEP,
         minimum=1,
         maximum=3600,
-        help="How long the lease on the repository holds without a sign of life.",
+        help="How long the lease on the repository lasts without being renewed.",
     )
 
     def allowed(self, rules: LocationRules) -> AllowedLocations:
@@ -82,7 +82,7 @@ def membership_option() -> Membership:
     return option(
         Membership.EXACT,
         section=SWEEP,
-        help="How stored files are compared with reachable ones; a Bloom filter keeps a little garbage.",
+        help="How stored files are compared with reachable files; a Bloom filter leaves a little garbage behind.",
     )
 
 
@@ -92,13 +92,17 @@ def expected_file_count_option(default: int = 1_000_000) -> int:
         default,
         section=SWEEP,
         minimum=1,
-        help="Capacity of the Bloom filter; it is made larger where more is reachable.",
+        help="Capacity of the Bloom filter; grows if more files are reachable.",
     )
 
 
 def fpp_option() -> float:
     """Declares the false-positive rate of the Bloom filter."""
-    return option(1e-5, section=SWEEP, help="The Bloom filter's probability to take a dead file for a live one.")
+    return option(
+        1e-5,
+        section=SWEEP,
+        help="The Bloom filter's false-positive rate: the chance that an unreferenced file is kept.",
+    )
 
 
 def min_age_option() -> timedelta:
@@ -106,13 +110,15 @@ def min_age_option() -> timedelta:
     return option(
         DEFAULT_MIN_AGE,
         section=GUARD,
-        help="Keep files that are younger than this at the time the references were listed.",
+        help="Keep files that were younger than this when the references were listed.",
     )
 
 
 def no_age_floor_option() -> bool:
     """Declares that the least age may be below its floor."""
-    return option(False, section=GUARD, help="Allow a least age below one hour; only where nobody writes to the lake.")
+    return option(
+        False, section=GUARD, help="Allow a --min-age below one hour; use it only if nobody writes to the lake."
+    )
 
 
 def max_file_modification_option() -> datetime | None:
@@ -127,7 +133,7 @@ def include_option() -> Sequence[str]:
         section=TABLES,
         metavar="PATTERN",
         whole=True,
-        help="Only tables whose whole name NAMESPACE.TABLE matches a regular expression.",
+        help="Only tables whose whole name NAMESPACE.TABLE matches this regular expression; may be repeated.",
     )
 
 
@@ -138,14 +144,15 @@ def exclude_option() -> Sequence[str]:
         section=TABLES,
         metavar="PATTERN",
         whole=True,
-        help="No tables whose whole name matches, whatever is included.",
+        help="Skip tables whose whole name NAMESPACE.TABLE matches this regular expression, even if included; may be "
+        "repeated.",
     )
 
 
 def session_catalog_option() -> str | None:
     """Declares the catalog of a Spark session."""
     return option(
-        None, section=TABLES, metavar="NAME", help="The catalog of the Spark session that has the tables (required)."
+        None, section=TABLES, metavar="NAME", help="The catalog in the Spark session that has the tables (required)."
     )
 
 
@@ -156,7 +163,7 @@ def session_branch_option() -> str | None:
         section=TABLES,
         flag="--branch",
         metavar="NAME",
-        help="In Nessie, the branch to commit to (default: the one that the catalog is configured for).",
+        help="In Nessie, the branch to commit to (default: the branch that the catalog is configured for).",
     )
 
 
@@ -168,13 +175,13 @@ def max_delete_percent_option() -> float | None:
         metavar="PERCENT",
         minimum=0,
         maximum=100,
-        help="Delete nothing in a location where more than this share of its files would go.",
+        help="Delete nothing in a location if more than this percentage of its files would be deleted.",
     )
 
 
 def commit_retries_option() -> int:
     """Declares how often a commit is tried again."""
-    return option(4, section=COMMITS, minimum=0, help="How often a commit is repeated that met another one.")
+    return option(4, section=COMMITS, minimum=0, help="How often to repeat a commit after a conflict.")
 
 
 def file_list_option() -> Sequence[str]:
@@ -183,8 +190,8 @@ def file_list_option() -> Sequence[str]:
         (),
         section=SWEEP,
         metavar="FILE",
-        help="Take what is stored from this list (Parquet, CSV or JSON lines) instead of listing; may be given several "
-        "times.",
+        help="Read the stored files from this list (Parquet, CSV or JSON lines) instead of listing them; may be "
+        "repeated.",
     )
 
 
@@ -206,7 +213,8 @@ def dropped_under_option() -> Sequence[str]:
         (),
         section=SWEEP,
         metavar="PREFIX",
-        help="List this warehouse for dropped tables that nobody knows; only if no other catalog has tables there.",
+        help="Look in this warehouse for dropped tables that no commit mentions; only if no other catalog has tables "
+        "there.",
     )
 
 
@@ -215,5 +223,5 @@ def dropped_after_option() -> timedelta | None:
     return option(
         None,
         section=SWEEP,
-        help="Sweep places of tables and views that have been gone for longer than this, too; reads all commits.",
+        help="Also sweep the locations of tables and views dropped longer ago than this; reads all commits.",
     )

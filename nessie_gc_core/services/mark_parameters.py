@@ -20,10 +20,10 @@ class WalkParameters(ConnectorOptions):
     """How references are walked, by a mark and by a re-check."""
 
     identify_parallelism: int = option(
-        4, section=MARK, minimum=1, help="How many references are walked at once, on both engines."
+        4, section=MARK, minimum=1, help="How many references to walk at once, on both engines."
     )
     visited: str = option(
-        "exact", section=MARK, metavar="NAME", help="How walked commits are remembered: exact or none."
+        "exact", section=MARK, metavar="NAME", help="How to remember which commits were walked: exact or none."
     )
 
     def check(self, choice: ConnectorChoice) -> None:
@@ -67,7 +67,7 @@ def cutoff_ref_time_option() -> datetime | None:
         section=MARK,
         flag="-R",
         metavar="INSTANT",
-        help="The time from which durations count back; now where nothing is said.",
+        help="The time from which durations count back (default: now).",
     )
 
 
@@ -77,7 +77,7 @@ def write_live_set_id_to_option() -> str | None:
         None,
         section=MARK,
         metavar="FILE",
-        help="File that receives the live set's id; made, with its folders, before anything else.",
+        help="Write the live set's id to this file, created at start with its parent folders.",
     )
 
 

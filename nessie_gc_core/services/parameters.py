@@ -56,40 +56,42 @@ class DeletionParameters(PlaceParameters):
 
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
-    dry_run: bool = option(False, section=SWEEP, help="Do everything but the last call: delete nothing.")
+    dry_run: bool = option(False, section=SWEEP, help="Do everything except the deletion itself.")
     outcomes_to: str | None = option(
         None,
         section=SWEEP,
         metavar="FILE",
-        help="Write every file with its outcome and reason (.jsonl or .parquet).",
+        help="Write every file with its outcome and reason to this file (.jsonl or .parquet).",
     )
-    max_live_set_age: timedelta = option(timedelta(days=7), section=GUARD, help="Refuse a live set that is older.")
+    max_live_set_age: timedelta = option(
+        timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this."
+    )
     max_deletes: int | None = option(
         None,
         section=GUARD,
         metavar="FILES",
         minimum=0,
-        help="Delete nothing where the run would delete more files than this.",
+        help="Delete nothing if the run would delete more files than this (default: no limit).",
     )
     max_deletes_per_location: int | None = option(
         None,
         section=GUARD,
         metavar="FILES",
         minimum=0,
-        help="Delete nothing in a location where more files than this would go.",
+        help="Delete nothing in a location if more files than this would be deleted there (default: no limit).",
     )
     recheck_interval: timedelta = option(
         timedelta(minutes=5),
         section=GUARD,
         minimum=0,
         maximum=300,
-        help="How often the references are looked at again while files are deleted.",
+        help="How often to check the references again while files are deleted.",
     )
     files_per_step: int = option(
         25_000,
         section=SWEEP,
         minimum=1,
-        help="A step deletes about this many files; what comes next can be resumed.",
+        help="Delete about this many files in one step; a later run can resume after any step.",
     )
 
     @property
@@ -138,7 +140,7 @@ class CollectionParameters(DeletionParameters):
     """How garbage is found, and what of it goes."""
 
     defer_deletes: bool = option(
-        False, section=SWEEP, help="Record what is to be deleted, for 'deferred-deletes', instead of deleting it."
+        False, section=SWEEP, help="Record the files for 'deferred-deletes' instead of deleting them."
     )
     by_table: bool = option(False, section=SWEEP, help="Report the files of each table as well.")
     membership: Membership = membership_option()
@@ -147,7 +149,7 @@ class CollectionParameters(DeletionParameters):
     allowed_fpp: float = option(
         1e-4,
         section=SWEEP,
-        help="Accepted for the original's sake; the filter is sized for what is there, so it is never overfull.",
+        help="For compatibility with the Java tool; ignored, because the filter grows as needed.",
     )
     file_list: Sequence[str] = file_list_option()
     dropped_after: timedelta | None = dropped_after_option()
@@ -232,7 +234,7 @@ def _read_live_set_id_from() -> str | None:
         section=_LIVE_SET,
         flag="-L",
         metavar="FILE",
-        help="File whose first line is the id of the live set.",
+        help="Read the id of the live set from the first line of this file.",
     )
 
 
@@ -242,7 +244,7 @@ class SweepParameters(CollectionParameters):
 
     live_set_id: str | None = _live_set_id()
     read_live_set_id_from: str | None = _read_live_set_id_from()
-    resume: bool = option(False, section=SWEEP, help="Take up a sweep that was killed or failed.")
+    resume: bool = option(False, section=SWEEP, help="Resume a sweep that was killed or that failed.")
 
 
 @options

@@ -38,7 +38,7 @@ def test_the_plugin_with_a_service_brings_a_command_once_it_is_installed(tmp_pat
     assert "references: [" in _run_with(tmp_path / "site", *command)
     said = " ".join(_run_with(tmp_path / "site", "stale-references", "--help").split())
     assert "List branches and tags whose newest commit is old" in said
-    assert "Age from which a newest commit is old." in said
+    assert "Report references whose newest commit is at least this old." in said
     assert "--engine" not in said
 
 

@@ -46,14 +46,14 @@ def branch_option() -> str:
         DEFAULT_BRANCH,
         section=_ASSETS,
         metavar="NAME",
-        help="In Nessie, the branch on which the table is; it is made, empty, if missing.",
+        help="In Nessie, the branch that has the table; created empty if missing.",
     )
 
 
 def own_branch_option() -> bool:
     """Declares whether the table is on a branch of its own."""
     return option(
-        True, section=_ASSETS, help="In Nessie, use the branch above; else the one that the catalog is configured for."
+        True, section=_ASSETS, help="In Nessie, use --branch; otherwise the branch that the catalog is configured for."
     )
 
 
@@ -64,13 +64,13 @@ def seen_count_option() -> int:
         section=_ASSETS,
         minimum=1,
         metavar="N",
-        help="In how many runs an asset must have been seen; the latest run must be one of them.",
+        help="Minimum number of runs that saw the asset; the latest run must be one of them.",
     )
 
 
 def seen_apart_option() -> timedelta:
     """Declares which runs count."""
-    return option(timedelta(0), section=_ASSETS, help="How far apart runs must be at least to count as several.")
+    return option(timedelta(0), section=_ASSETS, help="Count runs separately only if they are at least this far apart.")
 
 
 def where_option() -> str | None:
@@ -79,7 +79,7 @@ def where_option() -> str | None:
         None,
         section=_ASSETS,
         metavar="PREDICATE",
-        help="Only assets for whose row of the latest run this is true, in the engine's SQL.",
+        help="Only assets whose row in the latest run meets this predicate, in the engine's SQL.",
     )
 
 
@@ -99,7 +99,7 @@ def expansion_cache_option() -> str | None:
         None,
         section=_ASSETS,
         metavar="NAMESPACE.TABLE",
-        help="Iceberg table of the same catalog that remembers what manifests name, so that they are read once.",
+        help="Iceberg table in the same catalog that caches what manifests list, so that each is read only once.",
     )
 
 
@@ -168,19 +168,21 @@ class IdentifyParameters(FindParameters):
         None,
         section=_ASSETS,
         metavar="UUID",
-        help="Identity of the run; the same one again does nothing where that run is complete.",
+        help="Id of the run (default: a new one). A run that is already complete is not repeated.",
     )
-    dry_run: bool = option(False, section=_ASSETS, help="Find the assets, and write nothing.")
+    dry_run: bool = option(False, section=_ASSETS, help="Find the assets, but write nothing.")
     history: bool = option(
         False,
         section=_ASSETS,
-        help="Walk all commits for why nothing needs an asset, and for what held it last; decides nothing.",
+        help="Walk all commits to report why each asset is unreferenced and what referenced it last; changes no "
+        "decision.",
     )
     lost_table: str | None = option(
         None,
         section=_ASSETS,
         metavar="NAMESPACE.TABLE",
-        help="Iceberg table of the same catalog that receives what is needed and not stored, with what breaks.",
+        help="Iceberg table in the same catalog that receives a row for each file that is needed but missing, and "
+        "what it breaks.",
     )
     default_cutoff: str = default_cutoff_option("P7D")
     expected_file_count: int = expected_file_count_option(10_000_000)
@@ -231,28 +233,28 @@ class DeleteUnreferencedParameters(DeletionParameters):
         None,
         section=_ASSETS,
         metavar="NAMESPACE.TABLE",
-        help="Iceberg table of the same catalog that receives a row for each asset that was handled.",
+        help="Iceberg table in the same catalog that receives a row for each asset that was handled.",
     )
     expansion_cache: str | None = expansion_cache_option()
     remove_directories: bool = option(
         False,
         section=_ASSETS,
-        help="Remove the empty directories of dropped tables, too, on file systems that have them.",
+        help="Also remove the empty directories of dropped tables, on file systems that have directories.",
     )
     delete_on_purge: bool = option(
-        True, section=_ASSETS, help="Take the rows of deleted assets out of the table of assets."
+        True, section=_ASSETS, help="Remove the rows of deleted assets from the table of assets."
     )
     drop_gc_table: bool = option(
         False,
         section=_ASSETS,
-        help="Drop the table of assets afterwards. It forgets the sightings of all other assets, too.",
+        help="Drop the table of assets afterwards. This also loses the sightings of all other assets.",
     )
     default_cutoff: str | None = option(
         None,
         section=MARK,
         flag="-c",
         metavar="POLICY",
-        help="The policy of references that no pattern matches; that of the latest run where nothing is said.",
+        help="The policy of references that no pattern matches (default: as in the latest run).",
     )
     cutoff: Sequence[str] = option(
         (),
@@ -260,10 +262,10 @@ class DeleteUnreferencedParameters(DeletionParameters):
         flag="-C",
         metavar="PATTERN=POLICY,...",
         whole=True,
-        help="The policy of references whose whole name matches; those of the latest run where nothing is said.",
+        help="The policy of references whose whole name matches a regular expression (default: as in the latest run).",
     )
     min_age: timedelta | None = option(
-        None, section=GUARD, help="Keep files that are younger; as in the latest run where nothing is said."
+        None, section=GUARD, help="Keep files that are younger than this (default: as in the latest run)."
     )
     no_age_floor: bool = no_age_floor_option()
 
@@ -313,10 +315,10 @@ class AssetPageParameters(ConnectorOptions):
         None,
         section=_ASSETS,
         metavar="FILE.html",
-        help="Write the page into this file; one that is there is replaced.",
+        help="Write the page to this file; an existing file is replaced.",
     )
     plots: str | None = option(
-        None, section=_ASSETS, metavar="FOLDER", help="Write the plots of the page into this folder, as PNG."
+        None, section=_ASSETS, metavar="FOLDER", help="Write the plots of the page to this folder, as PNG files."
     )
     seen_count: int = seen_count_option()
     seen_apart: timedelta = seen_apart_option()

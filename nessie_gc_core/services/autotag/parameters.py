@@ -25,31 +25,37 @@ class AutotagParameters(ConnectorOptions):
         help="Tag this branch (default: the default branch; main in tables).",
     )
     at: datetime | None = option(
-        None, section=TAGS, metavar="INSTANT", help="The time it takes for now; only a dry run may look ahead."
+        None,
+        section=TAGS,
+        metavar="INSTANT",
+        help="Act as if it were this time (default: now). Only a dry run may look ahead.",
     )
     tag_policy: Sequence[str] = option(
         DEFAULT_POLICIES,
         section=TAGS,
         metavar="PERIOD=KEEP",
         whole=True,
-        help="How often, and how many are kept; 'daily=8;prefix=eod/;time-zone=Europe/Berlin;delay=PT2H;branch=dev.*'.",
+        help="How often to tag and how many tags to keep, e.g. "
+        "'daily=8;prefix=eod/;time-zone=Europe/Berlin;delay=PT2H;branch=dev.*'.",
     )
     tag_prefix: str = option(
-        DEFAULT_PREFIX, section=TAGS, metavar="PREFIX", help="How names of tags begin, where their policy does not say."
+        DEFAULT_PREFIX, section=TAGS, metavar="PREFIX", help="Prefix of tag names, unless the policy sets one."
     )
     tag_time_zone: str = option(
-        "UTC", section=TAGS, metavar="ZONE", help="Whose midnight counts, where the policy does not say."
+        "UTC", section=TAGS, metavar="ZONE", help="Time zone in which days begin and end, unless the policy sets one."
     )
     tag_delay: timedelta = option(
-        timedelta(0), section=TAGS, minimum=0, help="Tag the state of this long after each roll-over."
+        timedelta(0), section=TAGS, minimum=0, help="Tag the state this long after the end of each period."
     )
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
     adopt: bool = option(
-        False, section=TAGS, help="Take tags that are in doubt for ours, so that they go when no policy keeps them."
+        False,
+        section=TAGS,
+        help="Treat doubtful tags as created by autotag, so that they are deleted when no policy keeps them.",
     )
     commit_retries: int = commit_retries_option()
-    dry_run: bool = option(False, section=TAGS, help="Say what would be done; make and delete no tag.")
+    dry_run: bool = option(False, section=TAGS, help="Report what would be done; create and delete no tags.")
 
     @property
     def policies(self) -> tuple[TagPolicy, ...]:

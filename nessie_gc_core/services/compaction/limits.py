@@ -16,11 +16,11 @@ class FileLimits(Protocol):
 
     @property
     def max_small_files(self) -> float:
-        """Most small data files of a partition for each large one."""
+        """Maximum number of small data files for each large one in a partition."""
 
     @property
     def max_delete_files(self) -> float:
-        """Most delete files of a partition for each data file."""
+        """Maximum number of delete files for each data file in a partition."""
 
     @property
     def small_file_size(self) -> str:
@@ -28,7 +28,7 @@ class FileLimits(Protocol):
 
     @property
     def target_rewrite_size(self) -> str:
-        """Size of new data files."""
+        """Target size of new data files."""
 
     @property
     def earlier_specs(self) -> bool:
@@ -37,22 +37,26 @@ class FileLimits(Protocol):
 
 def max_small_files_option() -> float:
     """Declares how many small data files a partition may have."""
-    return option(10.0, section=DUE, minimum=0, help="Most small data files of a partition for each large one.")
+    return option(
+        10.0, section=DUE, minimum=0, help="Maximum number of small data files for each large one in a partition."
+    )
 
 
 def max_delete_files_option() -> float:
     """Declares how many delete files a partition may have."""
-    return option(10.0, section=DUE, minimum=0, help="Most delete files of a partition for each data file.")
+    return option(
+        10.0, section=DUE, minimum=0, help="Maximum number of delete files for each data file in a partition."
+    )
 
 
 def small_file_size_option() -> str:
     """Declares below which size data files are small."""
-    return option("100MB", section=DUE, metavar="SIZE", help="Data files below this size are small, such as 100MB.")
+    return option("100MB", section=DUE, metavar="SIZE", help="Data files below this size are small.")
 
 
 def target_rewrite_size_option() -> str:
     """Declares the size of new data files."""
-    return option("256MB", section=DUE, metavar="SIZE", help="Size of new data files, such as 256MB.")
+    return option("256MB", section=DUE, metavar="SIZE", help="Target size of new data files.")
 
 
 def earlier_specs_option() -> bool:
@@ -60,7 +64,7 @@ def earlier_specs_option() -> bool:
     return option(
         False,
         section=DUE,
-        help="Rewrite all small files of earlier partition specs into the current one, where they may become more.",
+        help="Rewrite all small files of earlier partition specs into the current spec, even if that makes more files.",
     )
 
 

@@ -43,10 +43,10 @@ class CompactParameters(ConnectorOptions):
         None,
         section=TABLES,
         metavar="NAME",
-        help="In Nessie, work on a new branch of this name, made from the one above, which has to be given then.",
+        help="In Nessie, work on a new branch with this name, created from --branch (then required).",
     )
     merge: bool = option(
-        False, section=TABLES, help="Merge the work branch back and delete it, if everything could be done."
+        False, section=TABLES, help="Merge the work branch back and delete it, if every table succeeded."
     )
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
@@ -58,33 +58,33 @@ class CompactParameters(ConnectorOptions):
         None,
         section=COMPACTION,
         metavar="SIZE",
-        help="Rewrite at most so much in this run, such as 500GB; what gains most comes first (default: no limit).",
+        help="Rewrite at most this much in one run, such as 500GB, largest gains first (default: no limit).",
     )
     skip_newer_than: timedelta = option(
         timedelta(hours=1),
         section=COMPACTION,
         minimum=0,
-        help="Leave partitions alone to which files were added so recently: somebody is writing to them.",
+        help="Skip partitions to which files were added more recently than this: someone is writing to them.",
     )
     earlier_specs: bool = earlier_specs_option()
-    strategy: Strategy = option(Strategy.BINPACK, section=COMPACTION, help="How rows are dealt over new files.")
+    strategy: Strategy = option(Strategy.BINPACK, section=COMPACTION, help="How rows are arranged in new files.")
     sort_order: Sequence[str] = option(
         (),
         section=COMPACTION,
         metavar="COLUMN",
-        help="With strategy sort: a column, such as `id` or `ts desc nulls last`; may be given several times "
-        "(default: the sort order of the table).",
+        help="With strategy sort: a column, such as `id` or `ts desc nulls last`; may be repeated (default: the "
+        "table's sort order).",
     )
     zorder_columns: Sequence[str] = option(
-        (), section=COMPACTION, metavar="COLUMN", help="With strategy zorder: a column; may be given several times."
+        (), section=COMPACTION, metavar="COLUMN", help="With strategy zorder: a column; may be repeated."
     )
     partial_progress: bool = option(
-        False, section=COMPACTION, help="Commit each table in up to ten parts, so that one conflict does not undo all."
+        False, section=COMPACTION, help="Commit each table in up to ten parts, so that a conflict undoes one part only."
     )
     commit_retries: int = option(
-        4, section=COMPACTION, minimum=0, help="How often a table is planned and committed again that others changed."
+        4, section=COMPACTION, minimum=0, help="How often to plan and commit a table again after a conflict."
     )
-    dry_run: bool = option(False, section=COMPACTION, help="Say what would be compacted; write and commit nothing.")
+    dry_run: bool = option(False, section=COMPACTION, help="Report what would be compacted; write and commit nothing.")
 
     @property
     def patterns(self) -> TablePatterns:

@@ -47,32 +47,36 @@ class ExpireSnapshotsParameters(DeletionParameters):
         None,
         section=EXPIRY,
         metavar="TIME",
-        help="Expire snapshots made before this instant or duration (P5D); by default the tables' properties say it.",
+        help="Expire snapshots older than this instant or duration, such as P5D (default: each table's properties).",
     )
     retain_last: int | None = option(
         None,
         section=EXPIRY,
         metavar="N",
         minimum=1,
-        help="Keep this many snapshots of every branch whatever their age.",
+        help="Keep this many snapshots of every branch, whatever their age (default: each table's properties).",
     )
     max_ref_age: timedelta | None = option(
-        None, section=EXPIRY, minimum=0, help="Expire tags and branches that are older than this; main never expires."
+        None,
+        section=EXPIRY,
+        minimum=0,
+        help="Expire Iceberg tags and branches older than this; main never expires (default: each table's properties).",
     )
     snapshot_ids: Sequence[str] = option(
-        (), section=EXPIRY, metavar="ID", help="Expire this snapshot, too, whatever its age; may be repeated."
+        (), section=EXPIRY, metavar="ID", help="Also expire this snapshot, whatever its age; may be repeated."
     )
     retention: Sequence[str] = option(
         (),
         section=EXPIRY,
         metavar="PATTERN=WORDS",
         whole=True,
-        help="What holds for tables of a pattern instead: 'sales[.].*=older-than P30D retain-last 5 max-ref-age P90D'.",
+        help="Override these for tables that match, such as 'sales[.].*=older-than P30D retain-last 5 max-ref-age "
+        "P90D'.",
     )
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
     clean_expired_metadata: bool = option(
-        False, section=EXPIRY, help="Take out schemas and partition specs that nothing names any more, too."
+        False, section=EXPIRY, help="Also remove schemas and partition specs that nothing uses any more."
     )
     commit_retries: int = commit_retries_option()
     commit_to: Sequence[str] = option(
@@ -80,7 +84,8 @@ class ExpireSnapshotsParameters(DeletionParameters):
         section=HISTORY,
         metavar="PATTERN",
         whole=True,
-        help="Commit to branches whose whole name matches this regular expression (Nessie only; required there).",
+        help="Commit to branches whose whole name matches this regular expression (required for Nessie, and only for "
+        "Nessie).",
     )
     default_cutoff: str = default_cutoff_option()
     cutoff: Sequence[str] = cutoff_option()

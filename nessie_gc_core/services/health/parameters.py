@@ -43,7 +43,7 @@ class HealthParameters(ConnectorOptions):
         section=TABLES,
         metavar="NAME",
         whole=True,
-        help="Look at this branch or tag (default: the default branch of Nessie, every table of a plain catalog).",
+        help="Examine this branch or tag (default: the default branch in Nessie, every table in a plain catalog).",
     )
     snapshot_threshold: int = option(
         20, section=DUE, minimum=1, help="Report tables with at least this many snapshots that can expire."
@@ -51,7 +51,8 @@ class HealthParameters(ConnectorOptions):
     read_manifests: bool = option(
         False,
         section=TABLES,
-        help="Read the manifests of each current snapshot, too, and say what compact and rewrite-manifests would do.",
+        help="Also read the manifests of each current snapshot, and report what compact and rewrite-manifests would "
+        "do.",
     )
     max_small_files: float = max_small_files_option()
     max_delete_files: float = max_delete_files_option()
@@ -59,13 +60,13 @@ class HealthParameters(ConnectorOptions):
     target_rewrite_size: str = target_rewrite_size_option()
     earlier_specs: bool = earlier_specs_option()
     delete_ratio_threshold: float = option(
-        0.3, section=DUE, minimum=0, help="Report tables with at least this many deletes per record."
+        0.3, section=DUE, minimum=0, help="Report tables with at least this many deleted rows per record."
     )
     manifest_threshold: int = option(
         100,
         section=DUE,
         minimum=1,
-        help="Where manifests are not read, report current snapshots with at least this many of them.",
+        help="Without --read-manifests, report current snapshots with at least this many manifests.",
     )
     effort: Effort = effort_option()
     target_manifest_size: str | None = target_manifest_size_option()
@@ -77,7 +78,7 @@ class HealthParameters(ConnectorOptions):
         10_000, section=DUE, minimum=1, help="Report metadata files that list at least this many snapshots."
     )
     sweep_interval: timedelta = option(
-        timedelta(days=7), section=DUE, minimum=0, help="Report a repository that was not swept for this long."
+        timedelta(days=7), section=DUE, minimum=0, help="Report a repository that has not been swept for this long."
     )
 
     @property

@@ -28,7 +28,7 @@ class Effort(StrEnum):
 
 
 class PartitionPriority(StrEnum):
-    """How important it is that manifests follow partitions."""
+    """How important it is that manifests group files by partition."""
 
     LOW = "low"
     """Sizes alone decide which manifests are rewritten."""
@@ -78,12 +78,14 @@ OVERLAPS: Mapping[PartitionPriority, float | None] = {
 
 def effort_option() -> Effort:
     """Declares how much may be rewritten."""
-    return option(Effort.MEDIUM, section=DUE, help="How much may be rewritten to reach the goals.")
+    return option(Effort.MEDIUM, section=DUE, help="How much may be rewritten.")
 
 
 def partition_priority_option() -> PartitionPriority:
     """Declares how important partitions are."""
-    return option(PartitionPriority.MEDIUM, section=DUE, help="How important it is that manifests follow partitions.")
+    return option(
+        PartitionPriority.MEDIUM, section=DUE, help="How important it is that manifests group files by partition."
+    )
 
 
 def target_manifest_size_option() -> str | None:
@@ -92,7 +94,8 @@ def target_manifest_size_option() -> str | None:
         None,
         section=DUE,
         metavar="SIZE",
-        help="Size of new manifests, such as 8MB (default: commit.manifest.target-size-bytes of the table, or 8MB).",
+        help="Target size of new manifests, such as 8MB (default: the table's commit.manifest.target-size-bytes, or "
+        "8MB).",
     )
 
 

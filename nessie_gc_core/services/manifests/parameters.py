@@ -37,9 +37,9 @@ class RewriteManifestsParameters(ConnectorOptions):
     target_manifest_size: str | None = target_manifest_size_option()
     partition_priority: PartitionPriority = partition_priority_option()
     commit_retries: int = option(
-        4, section=MANIFESTS, minimum=0, help="How often a table is planned and committed again that others changed."
+        4, section=MANIFESTS, minimum=0, help="How often to plan and commit a table again after a conflict."
     )
-    dry_run: bool = option(False, section=MANIFESTS, help="Say what would be rewritten; write and commit nothing.")
+    dry_run: bool = option(False, section=MANIFESTS, help="Report what would be rewritten; write and commit nothing.")
 
     @property
     def patterns(self) -> TablePatterns:

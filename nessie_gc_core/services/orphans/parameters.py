@@ -34,39 +34,39 @@ class PrefixMismatchMode(StrEnum):
 class RemoveOrphanFilesParameters(DeletionParameters):
     """Where orphan files of a table are looked for, and which of them go."""
 
-    table: str | None = option(
-        None, section=ORPHANS, metavar="NAMESPACE.TABLE", help="The table, by its dotted name in the repository."
-    )
+    table: str | None = option(None, section=ORPHANS, metavar="NAMESPACE.TABLE", help="The table (required).")
     older_than: str = option(
         DEFAULT_AGE,
         section=ORPHANS,
         metavar="TIME",
-        help="Remove files modified before this instant or duration; a day ago at the latest.",
+        help="Remove files modified before this instant or duration; at least one day ago.",
     )
     location: str | None = option(
-        None, section=ORPHANS, metavar="PREFIX", help="Look below this place only, which lies in the table's location."
+        None,
+        section=ORPHANS,
+        metavar="PREFIX",
+        help="Look only below this location, which must be inside the table's (default: the whole table).",
     )
     file_list: Sequence[str] = file_list_option()
     equal_schemes: Mapping[str, str] = option(
-        {}, section=ORPHANS, help="Schemes that mean the same, alias=scheme; s3a, s3n and the like are known."
+        {}, section=ORPHANS, help="Schemes that mean the same, as alias=scheme; s3a, s3n and similar ones are built in."
     )
     equal_authorities: Mapping[str, str] = option(
-        {}, section=ORPHANS, help="Authorities that mean the same, alias=authority."
+        {}, section=ORPHANS, help="Authorities that mean the same, as alias=authority."
     )
     prefix_mismatch_mode: PrefixMismatchMode = option(
         PrefixMismatchMode.ERROR,
         section=ORPHANS,
-        help="Where metadata names the same path with another scheme or authority: ERROR, or IGNORE to keep the file.",
+        help="If metadata names the same path with another scheme or authority: ERROR stops, IGNORE keeps the file.",
     )
     max_concurrent_deletes: int | None = option(
-        None, section=ORPHANS, minimum=1, help="Accepted for the procedure's sake; --expiry-parallelism says how many."
+        None,
+        section=ORPHANS,
+        minimum=1,
+        help="For compatibility with Iceberg's procedure; ignored. Use --expiry-parallelism.",
     )
-    prefix_listing: bool = option(
-        True, section=ORPHANS, help="Accepted for the procedure's sake; every listing is one of prefixes."
-    )
-    stream_results: bool = option(
-        False, section=ORPHANS, help="Accepted for the procedure's sake; results are always streamed."
-    )
+    prefix_listing: bool = option(True, section=ORPHANS, help="For compatibility with Iceberg's procedure; ignored.")
+    stream_results: bool = option(False, section=ORPHANS, help="For compatibility with Iceberg's procedure; ignored.")
     no_age_floor: bool = no_age_floor_option()
     max_delete_percent: float | None = max_delete_percent_option()
 

@@ -57,7 +57,7 @@ BAD = {
         ("check", *COLLECT, "--inmemory", "--defer-deletes"),
         "--inmemory and --defer-deletes exclude each other",
     ),
-    "bad live set": (("show", "-l", "17"), "--live-set-id '17' is not the id of a live set"),
+    "bad live set": (("show", "-l", "17"), "--live-set-id '17' is neither the id of a live set"),
     "no live-set file": (
         ("show", "-L", "nowhere"),
         "cannot read --read-live-set-id-from nowhere: No such file or directory",

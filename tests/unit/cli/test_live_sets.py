@@ -247,6 +247,46 @@ def test_the_script_that_makes_the_tables_can_be_seen(run: Run, home: Path) -> N
     assert printed == (home / "x.sql").read_text()
 
 
+# ---- prune --------------------------------------------------------------------------------------------
+def test_old_live_sets_are_removed_and_the_others_say_why_they_stay(run: Run, lake: MemoryLake, swept: str) -> None:
+    old, newest = mark(run), mark(run)
+    before = lake.paths()
+    dry = run("prune", "--older-than", "PT0S", "--dry-run")
+    assert "would remove 1 live set; no file was touched" == dry.stdout.splitlines()[0]
+    result = run("prune", "--older-than", "PT0S")
+    lines = result.stdout.splitlines()
+    assert ["removed 1 live set; no file was touched", f"  {old}  IDENTIFY_SUCCESS"] == [lines[0], lines[1][:56]]
+    assert "2 stay for another reason than the age or the status:" == lines[2]
+    assert f"  {newest}  IDENTIFY_SUCCESS: it is the newest of memory:default that was marked to its end" == lines[3]
+    assert f"  {swept}  EXPIRY_SUCCESS: it is the newest of memory:default that was swept to its end" == lines[4]
+    assert before == lake.paths()
+    assert [newest, swept] == [found["id"] for found in json.loads(run("list", "--json").stdout)["live_sets"]]
+
+
+def test_pruning_is_told_as_json_too(run: Run, lake: MemoryLake) -> None:
+    old, newest = mark(run), mark(run)
+    report = json.loads(run("prune", "--older-than", "PT0S", "--json").stdout)
+    assert ([old], [newest], False) == (
+        [found["id"] for found in report["pruned"]],
+        [found["id"] for found in report["kept"]],
+        report["dry_run"],
+    )
+    assert (True, True) == (report["kept"][0]["asked"], "newest" in report["kept"][0]["reason"])
+
+
+def test_young_live_sets_are_counted_only(run: Run, lake: MemoryLake) -> None:
+    mark(run)
+    expected = ["removed 0 live sets; no file was touched", "1 stays because of the age or the status"]
+    assert expected == run("prune", "--older-than", "P1D").stdout.splitlines()
+
+
+def test_s27_the_age_stands_on_the_command_line(run: Run, home: Path) -> None:
+    assert "give --older-than on the command line" in one_line(run("prune"))
+    (home / "nessie-gc.toml").write_text('older-than = "PT0S"\n')
+    assert "elsewhere it is a setting of 'expire-snapshots'" in one_line(run("prune"))
+    assert "'soon' is no duration" in one_line(run("prune", "--older-than", "soon"))
+
+
 def test_a_branch_that_moves_is_walked_again(run: Run, lake: MemoryLake, swept: str) -> None:
     head = lake.history.state_at(lake.history.reference("main").commit_id)["db.t"]
     lake.commit("main", put(head))

@@ -16,39 +16,41 @@ from nessie_gc_iceberg_catalog.selection import Selection
 class IcebergCatalogOptions(ConnectorOptions):
     """How to reach one Iceberg catalog, in PyIceberg's own words."""
 
-    catalog_name: str = option("default", help="name of the catalog: as in .pyiceberg.yaml; for SQL also in the tables")
+    catalog_name: str = option(
+        "default", help="name of the catalog, as in .pyiceberg.yaml; SQL catalogs also store it in their tables"
+    )
     type: str | None = option(
-        None, help="rest, sql, hive, glue, dynamodb, in-memory or bigquery; guessed from the URI if absent"
+        None, help="rest, sql, hive, glue, dynamodb, in-memory or bigquery (default: guessed from the URI)"
     )
     uri: str | None = secret(help="address of the catalog: a REST endpoint, a database URL, a metastore")
     identity: str | None = option(
-        None, help="name under which the store keeps this catalog's records, whatever its address; one for each catalog"
+        None, help="name of this catalog in the store of live sets; unique, and independent of the address"
     )
-    warehouse: str | None = option(None, help="the catalog's warehouse, where it wants one")
-    properties: Mapping[str, str] = secret_mapping(help="more PyIceberg catalog and FileIO properties, k=v")
+    warehouse: str | None = option(None, help="the catalog's warehouse, if it needs one")
+    properties: Mapping[str, str] = secret_mapping(help="further PyIceberg catalog and FileIO properties, k=v")
     keep_listed_snapshots: bool = option(
         True,
         help="keep every snapshot that a table's metadata lists, whatever the cut-off policy (expire snapshots first)",
     )
     include: Sequence[str] = option(
         (),
-        help="collect only tables whose whole name NAMESPACE.TABLE one of these regular expressions matches",
+        help="collect only tables whose whole name NAMESPACE.TABLE matches one of these regular expressions",
         whole=True,
     )
     exclude: Sequence[str] = option(
-        (), help="do not collect tables whose whole name one of these regular expressions matches", whole=True
+        (), help="do not collect tables whose whole name matches one of these regular expressions", whole=True
     )
     managed_tables: Sequence[str] = option(
         (),
-        help="collect tables with such names although somebody else manages them, or gc.enabled is false",
+        help="collect tables with matching names even if another system manages them, or gc.enabled is false",
         whole=True,
     )
-    nested_namespaces: bool = option(True, help="look for namespaces in namespaces")
+    nested_namespaces: bool = option(True, help="also look for nested namespaces")
     unreadable_tables: Mapping[str, str] = option(
-        {}, help="NAMESPACE.TABLE=LOCATION of tables that the catalog cannot load; their locations are frozen"
+        {}, help="NAMESPACE.TABLE=LOCATION of tables that the catalog cannot load; nothing is deleted there"
     )
-    parallelism: int = option(4, help="how many tables are loaded at once")
-    retries: int = option(2, help="how often a call is repeated when the catalog does not answer")
+    parallelism: int = option(4, help="how many tables to load at once")
+    retries: int = option(2, help="how often to repeat a call if the catalog does not answer")
 
     def __post_init__(self) -> None:
         if self.identity is not None:

@@ -27,7 +27,7 @@ _IS_NESSIE, _NESSIE_BASE = "nessie.is-nessie-catalog", "nessie.iceberg-base-uri"
 class TableCatalogOptions(ConnectorOptions):
     """What PyIceberg's own configuration does not say."""
 
-    properties: Mapping[str, str] = secret_mapping(help="more PyIceberg catalog and FileIO properties, k=v")
+    properties: Mapping[str, str] = secret_mapping(help="further PyIceberg catalog and FileIO properties, k=v")
     retries: int = option(4, help="how often a commit is repeated that met another one")
 
 

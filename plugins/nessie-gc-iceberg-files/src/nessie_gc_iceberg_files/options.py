@@ -23,8 +23,8 @@ class ReaderOptions(StorageOptions):
     """How tables and views are read."""
 
     ignore_snapshot_refs: bool = option(
-        False, help="give up the protection of snapshots that Iceberg's own branches and tags hold"
+        False, help="do not protect snapshots that Iceberg's own branches and tags reference"
     )
     ignore_staged_snapshots: bool = option(
-        False, help="give up the protection of snapshots that write-audit-publish staged and nobody published yet"
+        False, help="do not protect snapshots that write-audit-publish staged and that are not yet published"
     )

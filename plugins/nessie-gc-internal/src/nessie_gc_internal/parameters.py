@@ -23,15 +23,16 @@ class InternalGcParameters(ConnectorOptions):
     nessie_jdbc_url: str | None = secret(
         section=_DATABASE,
         metavar="URL",
-        help="Database of Nessie's version store JDBC2: jdbc:postgresql://HOST:PORT/DATABASE or postgresql://HOST/DATABASE.",
+        help="Database of Nessie's version store JDBC2: jdbc:postgresql://HOST:PORT/DATABASE or "
+        "postgresql://HOST/DATABASE.",
     )
     nessie_jdbc_user: str | None = option(None, section=_DATABASE, help="User of the database.")
     nessie_jdbc_password: str | None = secret(
         section=_DATABASE,
-        help="Password of the user; prefer NESSIE_GC_NESSIE_JDBC_PASSWORD in the environment.",
+        help="Password of the user; prefer the environment variable NESSIE_GC_NESSIE_JDBC_PASSWORD.",
     )
     nessie_jdbc_properties: Mapping[str, str] = secret_mapping(
-        section=_DATABASE, metavar="KEY=VALUE,...", help="Parameters of the connection, such as sslmode=verify-full."
+        section=_DATABASE, metavar="KEY=VALUE,...", help="Connection parameters, such as sslmode=verify-full."
     )
     nessie_repository_id: str = option(
         "", section=_DATABASE, metavar="ID", help="Repository id, if the server is configured with one."
@@ -40,8 +41,8 @@ class InternalGcParameters(ConnectorOptions):
         timedelta(days=1),
         section=_RECORDS,
         minimum=0,
-        help="Keep unreferenced records that Nessie wrote, or whose reference it deleted, within this time; longer "
-        "than any server's reference-cache-ttl and the error of its clock.",
+        help="Keep unreferenced records that were written, or whose reference was deleted, within this time; must "
+        "exceed every server's reference-cache-ttl plus its clock error.",
     )
     no_age_floor: bool = option(
         False, section=_RECORDS, help="Allow a grace period below one hour; only if nobody writes to Nessie."
@@ -49,17 +50,17 @@ class InternalGcParameters(ConnectorOptions):
     purge_unstamped: bool = option(
         False,
         section=_RECORDS,
-        help="Also purge unreferenced records without a stamp, which Nessie before 0.96 wrote.",
+        help="Also purge unreferenced records without a timestamp, which Nessie before 0.96 wrote.",
     )
     contents: bool = option(
-        False, section=_RECORDS, help="List the contents that no live commit sees, such as dropped tables."
+        False, section=_RECORDS, help="List the contents that no live commit references, such as dropped tables."
     )
     purge_batch_size: int = option(
         1000,
         section=_RECORDS,
         minimum=1,
         maximum=10_000,
-        help="Records to delete in one transaction; writers wait while it runs.",
+        help="How many records to delete in one transaction; writers wait while it runs.",
     )
     purge_rate: int | None = option(
         None, section=_RECORDS, minimum=1, metavar="N", help="Delete at most this many records per second."

@@ -40,14 +40,16 @@ class SchemaStrategy(StrEnum):
 class JdbcOptions(ConnectorOptions):
     """Which database, and how it is used."""
 
-    url: str | None = secret(help="jdbc:postgresql:…, jdbc:sqlite:FILE, or a URL as SQLAlchemy writes them")
-    user: str | None = option(None, help="user of the database; comes before one in the URL")
-    password: str | None = secret(help="password of the user; comes before one in the URL")
-    properties: Mapping[str, str] = secret_mapping(help="parameters of the connection, by the names of the driver")
-    pool_max_size: int = option(5, help="how many connections are open at once, at most")
-    fetch_size: int = option(1000, help="how many rows are read at once, at most")
+    url: str | None = secret(help="jdbc:postgresql:…, jdbc:sqlite:FILE, or an SQLAlchemy URL")
+    user: str | None = option(None, help="user of the database; overrides the user in the URL")
+    password: str | None = secret(help="password of the user; overrides the password in the URL")
+    properties: Mapping[str, str] = secret_mapping(help="connection parameters, by the driver's names")
+    pool_max_size: int = option(5, help="maximum number of open connections")
+    fetch_size: int = option(1000, help="maximum number of rows to read at once")
     schema: str | None = option(
-        None, help="CREATE, DROP_AND_CREATE, CREATE_IF_NOT_EXISTS or NONE, on first use; SQLite: CREATE_IF_NOT_EXISTS"
+        None,
+        help="CREATE, DROP_AND_CREATE, CREATE_IF_NOT_EXISTS or NONE, on first use (default for SQLite: "
+        "CREATE_IF_NOT_EXISTS)",
     )
 
     def strategy(self, *, default: SchemaStrategy) -> SchemaStrategy:

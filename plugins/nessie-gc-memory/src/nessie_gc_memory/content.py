@@ -26,7 +26,7 @@ _NAMES = StoredNames(metadata=r"metadata/[0-9]+\.metadata\.json", of_others=r"(?
 class MemoryContentOptions(ConnectorOptions):
     """Where ``memory://`` paths are looked up."""
 
-    lake: str = option("default", help="name of a simulated lake of this process")
+    lake: str = option("default", help="name of a simulated lake in this process")
 
 
 class MemoryContentToFiles(ContentToFiles):

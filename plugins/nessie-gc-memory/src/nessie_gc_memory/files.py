@@ -17,7 +17,7 @@ from nessie_gc_memory.objects import SCHEME
 class MemoryFilesOptions(ConnectorOptions):
     """Which objects."""
 
-    lake: str = option("default", help="name of a simulated lake of this process")
+    lake: str = option("default", help="name of a simulated lake in this process")
 
 
 class MemoryFileLister(FileLister):

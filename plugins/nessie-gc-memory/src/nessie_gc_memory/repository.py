@@ -23,8 +23,8 @@ _WRITING = threading.Lock()
 class MemoryRepositoryOptions(ConnectorOptions):
     """Where the history is."""
 
-    lake: str = option("default", help="name of a simulated lake of this process")
-    history_file: str | None = option(None, help="a saved history to read instead of the lake's")
+    lake: str = option("default", help="name of a simulated lake in this process")
+    history_file: str | None = option(None, help="saved history to read instead of the lake's")
 
 
 class MemoryRepository(RepositoryConnector):

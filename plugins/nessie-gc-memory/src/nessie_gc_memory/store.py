@@ -25,7 +25,7 @@ _RESUMABLE = (LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, 
 class MemoryStoreOptions(ConnectorOptions):
     """Which store."""
 
-    store: str = option("", help="name of a store that others in this process share; empty: one's own")
+    store: str = option("", help="name of a store that this process shares (default: a store of its own)")
 
 
 class MemoryLiveSetStore(RegisterVerbs):

@@ -19,30 +19,30 @@ class NessieOptions(ConnectorOptions):
     """How to reach a Nessie server."""
 
     uri: str = option(
-        "http://localhost:19120/api/v2", help="Base of Nessie's REST API, version 2; without credentials in it."
+        "http://localhost:19120/api/v2", help="Base URL of Nessie's REST API, version 2, without credentials."
     )
     identity: str | None = option(
-        None, help="Name under which the store keeps this repository's records; where absent, what the server says."
+        None, help="Name of this repository in the store of live sets (default: as the server reports it)."
     )
     authentication: str = option("none", help="How to authenticate: none, bearer, basic or oauth2.")
-    token: str | None = secret(help="The token, for bearer authentication.")
-    username: str | None = option(None, help="The user name, for basic authentication.")
-    password: str | None = secret(help="The password, for basic authentication.")
+    token: str | None = secret(help="Token for bearer authentication.")
+    username: str | None = option(None, help="User name for basic authentication.")
+    password: str | None = secret(help="Password for basic authentication.")
     oauth2_token_endpoint: str | None = option(None, help="URL of the OAuth2 token endpoint.")
-    oauth2_client_id: str | None = option(None, help="Client id, for OAuth2 client credentials.")
-    oauth2_client_secret: str | None = secret(help="Client secret, for OAuth2 client credentials.")
-    oauth2_scope: str | None = option(None, help="Scopes to ask for, separated by spaces.")
+    oauth2_client_id: str | None = option(None, help="Client id for OAuth2 client credentials.")
+    oauth2_client_secret: str | None = secret(help="Client secret for OAuth2 client credentials.")
+    oauth2_scope: str | None = option(None, help="Scopes to request, separated by spaces.")
     connect_timeout_seconds: float = option(10.0, help="How long to wait for a connection.")
-    read_timeout_seconds: float = option(60.0, help="How long to wait for the next part of an answer.")
-    retries: int = option(5, help="How often a request is sent again while the server cannot serve.")
+    read_timeout_seconds: float = option(60.0, help="How long to wait for the next part of a response.")
+    retries: int = option(5, help="How often to repeat a request while the server is unavailable.")
     retry_backoff_seconds: float = option(
-        0.5, help="The first pause before a request is sent again; later ones double."
+        0.5, help="Pause before the first repetition of a request; doubles each time."
     )
-    tls_ca_file: str | None = option(None, help="PEM file with the certificate authorities to trust.")
+    tls_ca_file: str | None = option(None, help="PEM file with trusted certificate authorities.")
     tls_verify: bool = option(True, help="Whether to check the server's certificate.")
-    page_size: int = option(1000, help="Most entries to ask for in one request (Nessie caps commits at 250).")
+    page_size: int = option(1000, help="Maximum number of entries in one response (Nessie limits commits to 250).")
     nessie_options: Mapping[str, str] = secret_mapping(
-        help="Options of Nessie's Java client (nessie.authentication.type=BEARER, ...); unknown ones are refused."
+        help="Options of Nessie's Java client (nessie.authentication.type=BEARER, ...); unknown ones are rejected."
     )
 
     def __post_init__(self) -> None:
