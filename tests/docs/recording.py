@@ -31,6 +31,8 @@ _CHANGES = (
     (r"\d[\d,]*(\.\d+)? (s|bytes|kB|MB|requests)\b", "NUMBER"),
     (r"\b\d+\.\d+\.\d+\b", "VERSION"),
     (r"nessie-gc-demo-\w+", "nessie-gc-demo-ID"),
+    (r"\d+ other settings", "NUMBER other settings"),
+    (r"such as\s+\S+", "such as FILE"),
     (r"\s+", " "),
 )
 """What is another each time, and no difference."""

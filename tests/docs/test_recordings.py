@@ -21,7 +21,7 @@ IMAGES = DOCS / "images"
 DEMO = "nessie-gc demo --engine local"
 ADDRESS = "http://localhost:19120/api/v2"
 FIRST_RUN = (
-    f"nessie-gc init --uri {ADDRESS} --default-cutoff 10 --allow $PWD/warehouse/",
+    f"nessie-gc init --uri {ADDRESS} --engine local --allow $PWD/warehouse/ --default-cutoff 10",
     "nessie-gc config show",
     "nessie-gc check",
     "nessie-gc gc --dry-run",
@@ -77,7 +77,10 @@ def test_a_recording_keeps_its_lines_and_has_no_script(tmp_path: Path) -> None:
 def test_a_terminal_shows_what_is_left_on_its_screen_in_its_colours(tmp_path: Path) -> None:
     lines = Terminal(tmp_path, os.environ).run(r"printf 'working...\r\033[2K\033[1;32mdone\033[0m in %s\n' $PWD")
     assert [
-        (Span(text="done", colour="green", bold=True), Span(text=" in /home/ada", colour="default", bold=False))
+        (
+            Span(text="done", colour="green", bold=True),
+            Span(text=" in /home/ada/my-lakes", colour="default", bold=False),
+        )
     ] == list(lines)
 
 
