@@ -26,7 +26,7 @@ from nessie_gc_core.services.parameters import GcParameters
 
 # ---- plugins ------------------------------------------------------------------------------------------
 def plugins(call: Call) -> int:
-    """Show what is installed, what is broken and why, and every connector with its options."""
+    """Show the installed plugins, which of them are broken and why, and all connectors with their options."""
     registry = installed()
     connectors = list(_connectors(registry))
     if call.session.as_json:
@@ -92,12 +92,12 @@ def check(call: Call) -> int:
 
 # ---- completion ---------------------------------------------------------------------------------------
 def completion_script(call: Call) -> int:
-    """Write a script with which a shell completes commands and options."""
+    """Write a shell completion script."""
     shell = call.text("shell") or "bash"
     completion = get_completion_class(shell)
     path = call.path("output_file")
     if completion is None or path is None:
-        raise ConfigurationError(f"there is no completion for the shell {shell!r}")
+        raise ConfigurationError(f"completion is not available for the shell {shell!r}")
     root = call.context.find_root().command
     # The shell that will run the script is not the one of now, whose version click would ask for.
     made = completion(root, {}, PROGRAM, COMPLETE_VARIABLE)
@@ -106,7 +106,7 @@ def completion_script(call: Call) -> int:
         click.echo(script)
         return 0
     write_new(path, script)
-    click.echo(f"{path} is written; {_USE[shell].format(path=path)}", err=True)
+    click.echo(f"wrote {path}; {_USE[shell].format(path=path)}", err=True)
     return 0
 
 
@@ -119,7 +119,7 @@ _USE = {
 
 # ---- demo ---------------------------------------------------------------------------------------------
 def demo(call: Call) -> int:
-    """Write a small lake with Spark through Nessie, collect its garbage, and prove that nothing else is gone."""
+    """Write a small lake with Spark and Nessie, collect its garbage, and verify that nothing else was deleted."""
     try:
         from nessie_gc_core.demo.run import run_demo
     except ImportError as error:
@@ -143,14 +143,20 @@ _CHECK = (
     *options.ENGINE,
 )
 _COMPLETION = (
-    GcOption("--output-file", "-O", required=True, type=Text(), metavar="FILE", help="The file; it must not exist."),
-    GcOption("--shell", type=click.Choice(["bash", "zsh", "fish"]), default="bash", show_default=True, help="Shell."),
+    GcOption(
+        "--output-file", "-O", required=True, type=Text(), metavar="FILE", help="File to write; it must not exist yet."
+    ),
+    GcOption(
+        "--shell",
+        type=click.Choice(["bash", "zsh", "fish"]),
+        default="bash",
+        show_default=True,
+        help="Shell to write the script for.",
+    ),
 )
 _DEMO = (
     cast("click.Option", options.ENGINE[0]),
-    GcOption(
-        "--folder", type=Text(), metavar="FOLDER", help="Where the lake is written, and stays; else it is removed."
-    ),
+    GcOption("--folder", type=Text(), metavar="FOLDER", help="Keep the lake here (default: a temporary folder)."),
 )
 
 INSTALLATION_COMMANDS = (

@@ -74,7 +74,7 @@ def test_s27_a_misspelt_variable_is_an_error_with_the_nearest_name(
 
 def test_s27_a_variable_that_is_like_no_option_is_an_error() -> None:
     result = run("list", env={"NESSIE_GC_XYZ": "1"})
-    assert "unknown environment variable NESSIE_GC_XYZ; unset it; no option or connector reads it" in result.stderr
+    assert "unknown environment variable NESSIE_GC_XYZ; unset it: no option or connector reads it" in result.stderr
 
 
 @pytest.mark.parametrize("value", ["ture", "", " ", "2", "on off"])

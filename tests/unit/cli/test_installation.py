@@ -119,7 +119,7 @@ def test_a_completion_script_is_written_and_never_written_over(run: Run, home: P
     assert 0 == run("completion-script", "-O", "script", "--shell", shell).exit_code
     assert "_NESSIE_GC_COMPLETE" in (home / "script").read_text()
     again = run("completion-script", "-O", "script", "--shell", shell)
-    assert (1, "script exists already; name another file, or remove it") == (again.exit_code, one_line(again))
+    assert (1, "script already exists; name another file, or remove it") == (again.exit_code, one_line(again))
 
 
 def test_the_completion_script_works_in_bash(run: Run, home: Path) -> None:
