@@ -134,7 +134,7 @@ def delete_batch(
     """Deletes files and gives exactly one outcome for each path, whatever the deleter does (S15)."""
     for start in range(0, len(files), deleter.batch_size):
         waiting = {file.path: file for file in files[start : start + deleter.batch_size]}
-        error = "the deleter gave no outcome for it"
+        error = "the deleter returned no outcome for it"
         try:
             for given in deleter.delete_files(location, list(waiting.values())):
                 if waiting.pop(given.path, None) is not None:

@@ -51,7 +51,7 @@ def checked(file: ReachableFile, parent: str) -> ReachableFile:
     """
     for text in (file.path, file.location or ""):
         if "\0" in text or not (text.isascii() or _is_text(text)):
-            raise UnreadableFileError(parent, f"it names {text!r}, which no path can be")
+            raise UnreadableFileError(parent, f"it names {text!r}, which is not a valid path")
     return file
 
 

@@ -58,7 +58,7 @@ def expired(table: TableMetadata, retention: Retention, now: datetime) -> Remova
         now: the time from which ages count, UTC.
 
     Raises:
-        ConfigurationError: a property of the table is no number.
+        ConfigurationError: a property of the table is not a number.
         SafetyError: a branch or tag that stays holds a snapshot that was asked to go.
     """
     rules = _Rules(table, retention, _milliseconds(now))
@@ -66,7 +66,7 @@ def expired(table: TableMetadata, retention: Retention, now: datetime) -> Remova
     held = {ref.snapshot_id for ref in refs.values()}
     for asked in sorted(retention.snapshot_ids & held):
         names = ", ".join(sorted(name for name, ref in refs.items() if ref.snapshot_id == asked))
-        raise SafetyError(f"snapshot {asked} of {table.content_key} cannot go: {names} still holds it")
+        raise SafetyError(f"snapshot {asked} of {table.content_key} cannot expire: {names} still references it")
     kept = held | rules.kept_by_branches(refs) | rules.unreferenced_and_young(refs)
     kept -= retention.snapshot_ids
     removal = Removal(
@@ -152,7 +152,7 @@ def _property(table: TableMetadata, name: str) -> int:
     """A number among the table's properties.
 
     Raises:
-        ConfigurationError: it is no number, or is negative.
+        ConfigurationError: it is not a number, or is negative.
     """
     text = table.properties.get(name)
     if text is None:

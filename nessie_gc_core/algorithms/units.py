@@ -215,17 +215,17 @@ class _SharedPlaces:
 
     def refusal(self, place: _Place, store: str) -> str | None:
         """Why it may not; ``None``: it may."""
-        name_it = "name it in `allow` if only tables of this catalog have files there"
+        name_it = "name it in `allow` if no other catalog has files there"
         if not self.allowed.prefixes:
-            return f"tables write there beside their locations, and others may as well; {name_it}"
+            return f"tables write there outside their locations, and others may do so too; {name_it}"
         refusal = self.allowed.refusal(place.exact, store)
         if refusal is not None:
             return refusal if "`allow`" in refusal else f"{refusal}; {name_it}"
         if depth(place.exact) < 1:
-            return "is a whole bucket; give the tables that write there a folder in it"
+            return "is a whole bucket; give the tables that write there a folder of their own"
         first = bisect.bisect_left(self.homes, place.canonical)
         if first < len(self.homes) and self.homes[first].startswith(place.canonical):
-            return "holds locations of tables, which are swept on their own; give its files a folder beside these"
+            return "contains table locations, which are swept separately; move its other files to a separate folder"
         return None
 
 
@@ -261,7 +261,7 @@ def _place_of(raw: str, rules: LocationRules, spellings: Spellings) -> _Place:
         real, place = spellings.on_disk(written), spellings.place(written)
         return _Place(to_list if real == written else real, written, place, place)
     if rules.climbed(raw) is not None:
-        raise UnknownLocationError(f"{raw!r} has '..' in it: stores and clients take that in different ways")
+        raise UnknownLocationError(f"{raw!r} contains '..', which stores and clients interpret in different ways")
     place = spellings.place(written)
     return _Place(to_list, written, place, rules.exact_prefix(raw) if place == written else place)
 

@@ -50,7 +50,7 @@ class UnreadContents:
             try:
                 plan.freeze([plan.rules.canonical_prefix(raw)], reason, unread=True)
             except UnknownLocationError as error:
-                plan.freeze_all(f"{raw} {reason}, and where it lies is not known: {error}")
+                plan.freeze_all(f"{raw} {reason}, and its place is unknown: {error}")
         plan.unread.update(self.unlocated)
 
     def are_known(self, version_files: Dataset) -> bool:

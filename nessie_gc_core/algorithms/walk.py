@@ -219,7 +219,7 @@ class CommitWalker:
         """
         key, left = commit_key(entry.commit_id), stream.left(entry.commit_time)
         if key != stream.position:
-            raise RepositoryError(f"the history of {stream.reference.name!r} is no chain at commit {entry.commit_id}")
+            raise RepositoryError(f"the commit chain of {stream.reference.name!r} breaks at commit {entry.commit_id}")
         if not stream.alone:
             self._streams.pop(key, None)
             if not self._deduplicator.should_walk(key, left):

@@ -68,7 +68,7 @@ def collect(
         check=False,
         env=_environment(),
     )
-    complaints = (done.stderr.strip() or "it said nothing").splitlines()[-1]
+    complaints = (done.stderr.strip() or "no message").splitlines()[-1]
     try:
         report = json.loads(done.stdout)
     except ValueError as error:

@@ -50,6 +50,6 @@ def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Be
             end()
             thread.join(_SECONDS)
         if (other := future.exception()) not in (None, error):
-            log.info("what ran at the same time ended too: %s", one_line(other))
+            log.info("a task that ran at the same time failed too: %s", one_line(other))
         raise
     thread.join()

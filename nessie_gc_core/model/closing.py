@@ -12,7 +12,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Releases what it holds; may be called twice."""
+        """Releases its resources; may be called twice."""
 
     def __enter__(self) -> Self:
         return self

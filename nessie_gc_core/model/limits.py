@@ -46,7 +46,7 @@ class AllowedLocations:
         if least is None:
             least = 0 if self.prefixes else DEFAULT_FILE_DEPTH if exact.startswith("file:") else DEFAULT_DEPTH
         if depth(exact) < least:
-            return f"is less than {least} levels deep; allow it with `allow` if it is to be swept"
+            return f"is less than {least} levels deep; name it in `allow` to sweep it"
         return None
 
 
@@ -69,8 +69,8 @@ class AgeLimit:
             raise ConfigurationError(f"`min_age` must not be negative, not {self.min_age}")
         if floor and self.min_age < MIN_AGE_FLOOR:
             raise ConfigurationError(
-                f"`min_age` {self.min_age} is below one hour: files of commits under way could be deleted; "
-                "add `no_age_floor` if nobody writes to this lake"
+                f"`min_age` {self.min_age} is below one hour: files of running commits could be deleted; use "
+                "`no_age_floor` if nobody writes to this lake"
             )
 
     def newest_deletable(self, references_listed: datetime, store_now: datetime, *others_now: datetime) -> datetime:
@@ -114,8 +114,8 @@ class DeletionCaps:
 
     def _over(self, files: int, stored: int) -> str | None:
         if self.max_files_per_unit is not None and files > self.max_files_per_unit:
-            return f"{files} files of this location would go, more than `max_deletes_per_location` allows"
+            return f"{files} files of this location would be deleted, more than `max_deletes_per_location` allows"
         percent = 100.0 * files / stored if stored else 0.0
         if self.max_percent_per_unit is not None and percent > self.max_percent_per_unit:
-            return f"{percent:.1f} per cent of this location would go, more than `max_delete_percent` allows"
+            return f"{percent:.1f} percent of this location would be deleted, more than `max_delete_percent` allows"
         return None

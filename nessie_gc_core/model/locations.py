@@ -136,12 +136,12 @@ class LocationRules:
         match = _SCHEME.match(raw)
         if match is None:
             if not raw.startswith("/"):
-                raise UnknownLocationError(f"{raw!r} is neither absolute nor has it a scheme")
+                raise UnknownLocationError(f"{raw!r} is not absolute and has no scheme")
             return "file", "file:///", _file_key(raw, raw)
         scheme = self.scheme_aliases.get(match[1].lower())
         if scheme is None:
             raise UnknownLocationError(
-                f"the scheme of {raw!r} is not known; say what it is with `scheme_alias` {match[1]}=SCHEME"
+                f"the scheme of {raw!r} is unknown; declare it with `scheme_alias` {match[1]}=SCHEME"
             )
         rest = raw[match.end() :]
         if scheme == "file":
@@ -280,5 +280,5 @@ def _file_key(path: str, raw: str) -> str:
         return path[1:]
     elements = [element for element in path.split("/") if element not in ("", ".")]
     if ".." in elements:
-        raise UnknownLocationError(f"{raw!r} has '..' in it")
+        raise UnknownLocationError(f"{raw!r} contains '..'")
     return _joined(elements, path)

@@ -104,7 +104,7 @@ def _form(declared: object, key: str, whole: bool) -> _Form | None:
     if origin in (Mapping, dict) and arguments == (str, str):
         return _Form("pairs of the form KEY=VALUE", dict[str, str], partial(_pairs, key))
     if origin in (Sequence, tuple, list) and arguments in ((str,), (str, ...)):
-        return _Form("a list of texts", tuple[str, ...], partial(_texts, whole))
+        return _Form("a list of strings", tuple[str, ...], partial(_texts, whole))
     if isinstance(declared, type) and issubclass(declared, Enum):
         words = ", ".join(str(member.value) for member in declared)
         members = {str(member.value).casefold(): member for member in declared}
@@ -132,7 +132,7 @@ def _bound(declared: object, read: Callable[[object], object], bound: Bound | No
             return read(bound)
     except (ValueError, OverflowError):
         pass
-    raise ConfigurationError(f"{bound!r} is no bound for the type {declared!r}")
+    raise ConfigurationError(f"{bound!r} is not a bound for the type {declared!r}")
 
 
 def _without_none(hint: object) -> tuple[object, bool]:
@@ -197,6 +197,6 @@ def _shown(bound: object) -> str:
 
 def _text_of(value: object, *, shown: bool) -> str:
     try:
-        return repr(value) if shown else "what was given"
+        return repr(value) if shown else "the given value"
     except ValueError:  # a number of more digits than Python writes
-        return "what was given"
+        return "the given value"

@@ -79,7 +79,9 @@ def check_identity(name: str) -> None:
         ConfigurationError: it is empty, or has spaces at its ends or characters that cannot be shown.
     """
     if not name or name != name.strip() or not name.isprintable():
-        raise ConfigurationError("option 'identity' must be a name of printable characters without spaces around it")
+        raise ConfigurationError(
+            "option 'identity' must be a name of printable characters, without spaces at either end"
+        )
 
 
 def _field(default: object, metadata: Mapping[str, object]) -> object:

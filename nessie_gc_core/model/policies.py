@@ -92,7 +92,7 @@ class CutoffPolicy:
             return cls(text=str(int(upper)), reach=Reach(commits=max(int(upper), 1)))
         instant = _before(upper, reference_time) or _instant(upper)
         if instant is None:
-            raise ConfigurationError(f"cut-off policy {text!r} is not known; give {_ACCEPTED}")
+            raise ConfigurationError(f"unknown cut-off policy {text!r}; give {_ACCEPTED}")
         return cls(text=instant.isoformat(timespec="microseconds"), reach=Reach(since=instant))
 
 
@@ -104,7 +104,7 @@ def parse_instant(text: str) -> datetime:
     """
     instant = _instant(text.strip().upper())
     if instant is None:
-        raise ConfigurationError(f"{text!r} is no instant; give one with an offset, such as 2026-01-31T00:00:00Z")
+        raise ConfigurationError(f"{text!r} is not an instant; give one with an offset, such as 2026-01-31T00:00:00Z")
     return instant
 
 
@@ -132,7 +132,7 @@ def parse_duration(text: str) -> timedelta:
     """
     duration = _duration(text.strip().upper())
     if duration is None:
-        raise ConfigurationError(f"{text!r} is no duration; give an ISO duration such as P1D, PT6H or PT0S")
+        raise ConfigurationError(f"{text!r} is not a duration; give an ISO duration such as P1D, PT6H or PT0S")
     return duration
 
 
@@ -153,7 +153,7 @@ def _before(upper: str, reference_time: datetime) -> datetime | None:
     try:
         return (reference_time - duration).astimezone(UTC)
     except OverflowError as error:
-        raise ConfigurationError(f"cut-off policy {upper!r} reaches outside the calendar") from error
+        raise ConfigurationError(f"cut-off policy {upper!r} reaches beyond the calendar") from error
 
 
 def _instant(upper: str) -> datetime | None:
@@ -219,4 +219,4 @@ def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ConfigurationError(f"reference pattern {pattern!r} is no regular expression: {error}") from error
+        raise ConfigurationError(f"reference pattern {pattern!r} is not a valid regular expression: {error}") from error

@@ -46,7 +46,9 @@ def compiled(option: str, patterns: Sequence[str]) -> tuple[re.Pattern[str], ...
     try:
         return tuple(re.compile(pattern) for pattern in patterns)
     except re.error as error:
-        raise ConfigurationError(f"option {option!r}: {error.pattern!r} is no regular expression: {error}") from error
+        raise ConfigurationError(
+            f"option {option!r}: {error.pattern!r} is not a valid regular expression: {error}"
+        ) from error
 
 
 def any_matches(patterns: Sequence[re.Pattern[str]], name: str) -> bool:

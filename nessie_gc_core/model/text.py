@@ -54,3 +54,8 @@ def _json_escape(match: re.Match[str]) -> str:
 def one_line(error: BaseException) -> str:
     """An error as one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: ``1 file``, ``2,000 files``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -188,7 +188,7 @@ class PluginRegistry:
             if not found:
                 known = sorted({word for plugin in self.plugins for word in (plugin.name, plugin.distribution) if word})
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "'nessie-gc plugins' lists what is"
+                hint = f"did you mean {near[0]!r}?" if near else "'nessie-gc plugins' lists the installed ones"
                 raise PluginError(f"`{setting}` {name}: no plugin of this name is installed; {hint}")
             broken = next((plugin for plugin in found if plugin.error is not None), None)
             if working and broken is not None:
@@ -292,7 +292,7 @@ class PluginRegistry:
             try:
                 answer = implementation.function(location=location, files=files) or {}
                 if not isinstance(answer, Mapping):
-                    raise TypeError(f"it gave a {type(answer).__name__} where a mapping of paths to reasons belongs")
+                    raise TypeError(f"it returned a {type(answer).__name__} instead of a mapping of paths to reasons")
                 said = {path: str(reason or f"vetoed by plugin {plugin!r}") for path, reason in answer.items()}
             except Exception as error:  # noqa: BLE001 - a veto that fails keeps the files
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]

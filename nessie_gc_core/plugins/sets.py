@@ -7,7 +7,7 @@ import socket
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-INSTALL_ON_WORKERS = "install on every worker what the driver has"
+INSTALL_ON_WORKERS = "install the driver's packages on every worker"
 """How every reason ends for which a worker keeps files because of its plugins."""
 
 

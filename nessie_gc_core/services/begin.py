@@ -31,9 +31,9 @@ def work_on_live_set(
         check_status: refuses live sets whose status does not fit; asked under the lease.
 
     Raises:
-        ConfigurationError: a parameter makes no sense, or the engine's workers cannot run.
+        ConfigurationError: a parameter is invalid, or the engine's workers cannot run.
         SafetyError: the live set is too old, from the future, or of another repository.
-        LiveSetStateError, LeaseHeldError: its status does not fit, or somebody else is at work.
+        LiveSetStateError, LeaseHeldError: its status does not fit, or another process is at work.
     """
     live_set_id = chosen_live_set(parameters)
     run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)

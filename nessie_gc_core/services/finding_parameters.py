@@ -67,7 +67,7 @@ class PlaceParameters(WalkParameters):
             raise ConfigurationError(f"`allow`: {error}") from error
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.

@@ -17,11 +17,11 @@ def chosen_live_set(parameters: SweepParameters | DeferredDeletionParameters) ->
     """
     text, file = parameters.live_set_id, parameters.read_live_set_id_from
     if text is not None and file is not None:
-        raise ConfigurationError("`live_set_id` and `read_live_set_id_from` exclude each other")
+        raise ConfigurationError("`live_set_id` and `read_live_set_id_from` are mutually exclusive")
     if file is not None:
         return _read_id(Path(file))
     if text is None:
-        raise ConfigurationError("give the live set, with `live_set_id` or `read_live_set_id_from`")
+        raise ConfigurationError("the live set is missing; give `live_set_id` or `read_live_set_id_from`")
     try:
         return UUID(text)
     except ValueError as error:
@@ -36,7 +36,7 @@ def _read_id(path: Path) -> UUID:
     except OSError as error:
         raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: it is not text in UTF-8") from error
+        raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: it is not UTF-8 text") from error
     except ValueError as error:
         raise ConfigurationError(f"the first line of {path} is {line[:60]!r}, not the id of a live set") from error
 

@@ -204,7 +204,7 @@ def _plan(
     allowed = run.parameters.allowed(rules)
     plan = plan_units(_raw_locations(homes), rules, allowed, dropped=dropped, shared=_raw_locations(shared))
     if not allowed.prefixes:
-        run.report.warn("no allowed locations are configured (`allow`): any location that is deep enough is swept")
+        run.report.warn("`allow` is not set: any location that is deep enough is swept")
     unread.freeze(plan)
     _freeze_unusable(plan, run)
     return plan

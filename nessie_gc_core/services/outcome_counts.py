@@ -41,4 +41,4 @@ def _add_names(outcomes: Dataset, report: GcReport) -> None:
             names.extend(NamedFile(path, reason) for path, reason in found)
     if report.outcomes[Outcome.SPARED].files:
         for reason in lacking_plugins(outcomes, MAX_NAMES):
-            report.warn(f"files stay that could go: {reason}")
+            report.warn(f"files that could be deleted stay: {reason}")

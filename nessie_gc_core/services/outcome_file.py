@@ -31,7 +31,7 @@ from nessie_gc_core.services.outcome_formats import (
 PLANNED = "planned"
 """Outcome of a file that an earlier attempt was about to delete, where nothing says whether it did."""
 _BY_EARLIER = "deleted by an earlier attempt"
-_NOT_KNOWN = "an earlier attempt was about to delete it, and its location is not swept this time"
+_NOT_KNOWN = "an earlier attempt was about to delete it, and this run does not sweep its location"
 
 
 class OutcomeFile:

@@ -26,6 +26,7 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
@@ -84,7 +85,7 @@ class Directions:
 
 @dataclass(frozen=True, slots=True)
 class SweepService(Service[Run]):
-    """Delete what a live set does not need: expand it, list its locations, subtract, check again, delete."""
+    """Delete the files that a live set does not need: expand it, list its locations, subtract, check again, delete."""
 
     name: ClassVar[str] = "sweep"
     aliases: ClassVar[tuple[str, ...]] = ("expire",)
@@ -98,7 +99,7 @@ class SweepService(Service[Run]):
 
         Raises:
             SafetyError: the live set is too old, or of another repository.
-            LiveSetStateError, LeaseHeldError: it is not ready, or somebody else is sweeping.
+            LiveSetStateError, LeaseHeldError: it is not ready, or another process is sweeping.
             NessieGcError: the sweep failed; the live set is then EXPIRY_FAILED, and can be resumed.
         """
         self.outcomes(run)
@@ -119,7 +120,8 @@ class SweepService(Service[Run]):
             check_marked(named, resume=self.parameters.resume)
             if live_set.is_of_expiry and type(self.directions.purpose) is Purpose:
                 raise LiveSetStateError(
-                    f"live set {live_set.id} is of an expiry, which a sweep cannot finish: run `expire_snapshots` again"
+                    f"live set {live_set.id} belongs to a snapshot expiry, which a sweep cannot finish: run "
+                    "`expire_snapshots` again"
                 )
 
     def _to_sweep(self, run: SweepRun) -> list[LiveSet]:
@@ -216,7 +218,9 @@ class _Sweep:
         if not held:
             return verdicts
         files = self._run.engine.dataset(to_batches(held, FILE_KEYS), FILE_KEYS)
-        return spare(verdicts, files, "it shows a table that no catalog has, and goes when all else of it is gone")
+        return spare(
+            verdicts, files, "it identifies a table that is in no catalog; it is deleted after the rest of that table"
+        )
 
     def _dropped(self, located: Located, needed: Needed) -> dict[str, str]:
         """The dropped contents that were swept on their own, but for those of which there was no file."""
@@ -300,7 +304,9 @@ class _Sweep:
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
         left_out = self._only.count() - dead.count()
         if left_out:
-            self._run.report.warn(f"{left_out:,} files of the plan are needed, changed or gone by now, and left out")
+            self._run.report.warn(
+                f"{plural(left_out, 'file')} of the plan left out, being needed, changed or gone by now"
+            )
         return mine
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
@@ -315,9 +321,9 @@ class _Sweep:
             missing = lost_by_unit
             self._run.report.lost.files = sum(lost_by_unit.values())
         for row in lost.head(MAX_NAMES).to_pylist():
-            self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced and not stored"))
+            self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced but missing"))
         needed = subtract.count_by_unit(mine) if missing else {}
         for unit, files in missing.items():
             if files == needed[unit]:
-                plan.freeze([unit], "the listing shows none of the files that should be there")
+                plan.freeze([unit], "the listing shows none of the expected files")
         return lost

@@ -49,7 +49,7 @@ class SweepRecords(OutcomeRecords):
         known = [step for step in unfinished if step.unit in swept]
         for step in unfinished:
             if step.unit not in swept:
-                report.warn(f"what an earlier attempt deleted in {step.unit} is not known, and not counted")
+                report.warn(f"deletions by an earlier attempt in {step.unit} are unknown, and not counted")
         closed = _closed(known, verdicts)
         self._run.store.record_steps(self._run.live_set.id, closed)
         for step in (*closed, *(step for step in earlier if step.state is SweepStepState.DONE)):

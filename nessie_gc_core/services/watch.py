@@ -61,7 +61,7 @@ def traffic_reported(run: Run) -> Iterator[None]:
                 progress.show_traffic(traffic())
         except Exception as error:  # noqa: BLE001 - the run is about more than what is shown of it
             failed.append(error)
-            log.warning("the progress cannot show traffic any more: %s", one_line(error))
+            log.warning("the progress display cannot show traffic any more: %s", one_line(error))
 
     failed: list[Exception] = []
     try:

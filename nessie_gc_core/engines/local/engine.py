@@ -86,7 +86,7 @@ class LocalEngine(Engine):
             self._connection.execute(f"SET memory_limit = {_literal(memory_limit)}")
         except duckdb.Error as error:
             self.close()
-            raise ConfigurationError(f"memory limit {memory_limit!r} is no size such as 512MB: {error}") from error
+            raise ConfigurationError(f"memory limit {memory_limit!r} is not a size such as 512MB: {error}") from error
         self._connection.execute(f"SET threads = {min(workers, os.cpu_count() or 1)}")
         self._connection.execute("SET preserve_insertion_order = false")
 
@@ -94,7 +94,7 @@ class LocalEngine(Engine):
         """A frame of this engine, or an Arrow table."""
         table = frame.to_arrow() if isinstance(frame, LocalFrame) else frame
         if not isinstance(table, pa.Table):
-            raise ConfigurationError(f"expected is a frame or an Arrow table, not {type(frame).__name__}")
+            raise ConfigurationError(f"expected a frame or an Arrow table, not {type(frame).__name__}")
         missing = set(schema.names) - set(table.schema.names)
         if missing:
             raise ConfigurationError(f"the frame lacks the columns {', '.join(sorted(missing))}")
@@ -270,9 +270,11 @@ class LocalDataset(Dataset):
             with self._engine.cursor() as cursor:
                 (type_,) = cursor.sql(f"SELECT ({predicate}\n) FROM ({self.query}) LIMIT 0").types
         except duckdb.Error as error:
-            raise ConfigurationError(f"{predicate!r} is no predicate over these rows: {one_line(error)}") from error
+            raise ConfigurationError(
+                f"{predicate!r} is not a valid predicate for these rows: {one_line(error)}"
+            ) from error
         if str(type_) != "BOOLEAN":
-            raise ConfigurationError(f"{predicate!r} is no predicate: it gives {type_}, and not true or false")
+            raise ConfigurationError(f"{predicate!r} is not a predicate: it returns {type_} instead of true or false")
         return self._derive(f"SELECT * FROM ({self.query}) WHERE ({predicate}\n)")
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:

@@ -18,8 +18,8 @@ DANGLING = 1
 _LARGE = 1.8
 """Iceberg's own default: files above so many times the target are cut."""
 _GLOBAL_DELETES = (
-    "delete files that apply to nothing were not taken out: Iceberg cannot tell them from those of an unpartitioned "
-    "spec, which apply to files of other specs"
+    "dangling delete files were not removed: Iceberg cannot tell them from delete files of an unpartitioned spec, "
+    "which apply to files of other specs"
 )
 
 

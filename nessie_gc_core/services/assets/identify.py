@@ -54,10 +54,10 @@ class Identified:
 
 @dataclass(frozen=True, slots=True)
 class IdentifyService(Service[Run]):
-    """Find files that nothing needs, and write them into an Iceberg table; this deletes no file.
+    """Find unreferenced files, and write them to an Iceberg table; deletes no files.
 
-    Each run adds a row for every unreferenced asset that it sees. 'delete-unreferenced' deletes those of which enough
-    runs agree.
+    Each run adds a row for every unreferenced asset that it sees. 'delete-unreferenced' deletes those that enough runs
+    have seen.
     """
 
     name: ClassVar[str] = "identify-unreferenced"
@@ -216,8 +216,8 @@ def check_repository(run: Run, runs: Sequence[AssetRun], table: str) -> None:
     identity = run.repository.identity()
     if runs and runs[-1].repository != identity:
         raise ConfigurationError(
-            f"the table {table} was filled from {runs[-1].repository}, not from {identity}; give that repository, or "
-            "another table"
+            f"the table {table} belongs to the repository {runs[-1].repository}, not to {identity}; use that "
+            "repository or another table"
         )
 
 
@@ -231,7 +231,7 @@ def existing_table(run: Run, parameters: DeleteUnreferencedParameters | AssetPag
     table = open_table(run, parameters, make_branch=False)
     if table is None or not table.exists():
         raise ConfigurationError(
-            f"there is no table of unreferenced assets {parameters.table}; run 'identify-unreferenced' first, "
-            "and look at `table` and `branch`"
+            f"the table of unreferenced assets {parameters.table} does not exist; run 'identify-unreferenced' first, "
+            "or check `table` and `branch`"
         )
     return table

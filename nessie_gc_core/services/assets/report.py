@@ -51,7 +51,7 @@ class AssetsReport(ShownAsText):
 
     def __str__(self) -> str:
         """A few lines."""
-        where = "written nowhere: a dry run" if self.dry_run else f"run {self.found.runid} ({self.found.run})"
+        where = "not written: this was a dry run" if self.dry_run else f"run {self.found.runid} ({self.found.run})"
         lines = [f"assets in {self.table}, {where}: {Tally(self.found.assets, self.found.size_bytes)}"]
         return "\n".join([*lines, *(f"  {name}: {tally}" for name, tally in self.by_type)])
 
@@ -111,7 +111,7 @@ class PurgeReport(ShownAsText):
         """A few lines."""
         latest = "none" if self.latest is None else str(self.latest.runid)
         lines = [
-            f"agreed upon by enough of the {self.runs:,} runs of {self.table} (the latest: {latest}): {self.agreed}",
+            f"seen by enough of the {self.runs:,} runs of {self.table} (the latest: {latest}): {self.agreed}",
             *(
                 f"  {outcome.value.replace('_', ' ')}: {tally}"
                 for outcome, tally in self.outcomes.items()

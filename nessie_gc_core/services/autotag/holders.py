@@ -117,10 +117,10 @@ class RepositoryHolder(Holder):
         """One by one."""
         for tag in make:
             at = replace(self._found[tag.branch], commit_id=tag.target)
-            yield tag, self._tried(partial(self._tags.make_tag, tag.name, at), tag, "somebody took the name")
+            yield tag, self._tried(partial(self._tags.make_tag, tag.name, at), tag, "the name is already taken")
         for tag in delete:
             found = Reference(name=tag.name, kind=ReferenceKind.TAG, commit_id=tag.target)
-            reason = "somebody deleted or moved it"
+            reason = "someone deleted or moved it"
             yield tag, self._tried(partial(self._tags.delete_tag, found), tag, reason)
 
     def reloaded(self) -> RepositoryHolder:
@@ -144,7 +144,7 @@ class TableHolder(Holder):
     def __init__(self, tags: SupportsTableTags, table: TableMetadata) -> None:
         self.id, self.table = table.content_id, table.content_key
         self._tags, self.metadata = tags, table
-        self.left_alone = table.unwritable if table.manager is None else f"{table.manager} manages it"
+        self.left_alone = table.unwritable if table.manager is None else f"it is managed by {table.manager}"
         refs = table.refs.items()
         self.references = {name: str(ref.snapshot_id) if ref.type is RefType.TAG else None for name, ref in refs}
 

@@ -50,7 +50,9 @@ class Period:
             return cls(text=word, step=None)
         if word == "hourly":
             return cls(text=word, step=_HOUR)
-        problem = f"the period {text!r} is none of hourly, {', '.join(_CALENDAR)}, and no part of a day such as PT15M"
+        problem = (
+            f"the period {text!r} is not valid; use hourly, {', '.join(_CALENDAR)}, or a part of a day such as PT15M"
+        )
         if re.match("P", word, re.IGNORECASE) is None:
             raise ConfigurationError(problem)
         step = parse_duration(text)

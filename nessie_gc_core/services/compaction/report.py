@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from nessie_gc_core.model.sizes import size_text
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 from nessie_gc_core.services.work_branch import Merged, MergeReport
@@ -161,9 +162,11 @@ class CompactedTable:
                 sum(each.output_files for each in self.chosen),
             )
             deletes = sum(each.before.delete_files for each in self.chosen if each.deletes_due)
-            said = f"{name}: {files:,} data files ({size_text(self.input_bytes)}) become about {output:,}"
-            said += f", {deletes:,} delete files are merged" if deletes else ""
-            return f"{said}; {len(self.chosen):,} of {self.before.partitions if self.before else 0:,} partitions"
+            said = f"{name}: {plural(files, 'data file')} ({size_text(self.input_bytes)}) would become about {output:,}"
+            said += f", {plural(deletes, 'delete file')} merged" if deletes else ""
+            return (
+                f"{said}; {len(self.chosen):,} of {plural(self.before.partitions if self.before else 0, 'partition')}"
+            )
         return f"{name}: {self.outcome.value}: {self.reason}"
 
 
@@ -233,7 +236,7 @@ class CompactionReport(ShownAsText):
     def __str__(self) -> str:
         """A page for a terminal: what was compacted and what failed; of the rest how many there are."""
         would = "would be compacted" if self.dry_run else "compacted"
-        lines = [f"{would}: {self.rewritten:,} of {len(self.tables):,} tables; {self.seconds:.1f} s"]
+        lines = [f"{would}: {self.rewritten:,} of {plural(len(self.tables), 'table')}; {self.seconds:.1f} s"]
         lines.extend([] if self.work_branch is None else [str(self.work_branch)])
         quiet = (Compacted.NOT_WORTH_IT, Compacted.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]

@@ -27,7 +27,7 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion, Reference, ReferenceKind
 from nessie_gc_core.model.table_patterns import any_matches
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.expiry.branch_plan import BranchPlan, PlannedVersion
 from nessie_gc_core.services.expiry.commits import SECONDS, Committed
@@ -42,8 +42,8 @@ from nessie_gc_core.services.run import Run
 log = logging.getLogger(__name__)
 
 _MAY_BE_COMMITTED = (Committed.EXPIRED, Committed.UNKNOWN)
-_GONE = "it is gone from the branch"
-_NOTHING = "nothing of it may go any more"
+_GONE = "it is no longer on the branch"
+_NOTHING = "none of its snapshots may expire any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class BranchExpiry:
         """Checks what is given.
 
         Raises:
-            ConfigurationError: a parameter makes no sense here, or no plugin writes metadata of tables.
+            ConfigurationError: a parameter is invalid here, or no plugin writes metadata of tables.
         """
         parameters.check_with_history()
         reader = run.registry.reader_of(ICEBERG_TABLE)
@@ -150,8 +150,8 @@ class BranchExpiry:
             policy = policies.for_reference(branch.name)
             if policy.reach.commits > 1:
                 raise ConfigurationError(
-                    f"the cut-off policy {policy.text} of the branch {branch.name!r} counts commits, and this makes "
-                    "one, so that the oldest would not be live any more; give a duration, such as P30D, or an instant"
+                    f"the cut-off policy {policy.text} of the branch {branch.name!r} counts commits, and this commit "
+                    "would push the oldest out; give a duration, such as P30D, or an instant"
                 )
 
     def _lease(self) -> AbstractContextManager[Lease | None]:
@@ -293,4 +293,6 @@ def _message(going: Iterable[PlannedVersion]) -> str:
     """What the history says of the commit."""
     plans = list(going)
     snapshots = sum(len(each.snapshot_ids) for each in plans)
-    return f"nessie-gc expire-snapshots: metadata of {len(plans)} tables without {snapshots} snapshots"
+    return (
+        f"nessie-gc expire-snapshots: metadata of {plural(len(plans), 'table')} without {plural(snapshots, 'snapshot')}"
+    )

@@ -78,10 +78,12 @@ class Committer:
                     continue
                 if not isinstance(error, RepositoryError) or len(part.snapshot_ids) <= _FEWEST:
                     return CommitResult(outcome=Committed.REFUSED, reason=one_line(error), removal=done)
-                log.info("%s; trying half of it", error)
+                log.info("%s; trying half as many", error)
                 waiting.extend(reversed(part.halves()))
         if not done:
-            return CommitResult(outcome=Committed.LEFT_ALONE, reason=left_out or "nothing of it may go any more")
+            return CommitResult(
+                outcome=Committed.LEFT_ALONE, reason=left_out or "none of its snapshots may expire any more"
+            )
         return CommitResult(outcome=Committed.EXPIRED, reason=left_out or None, removal=done)
 
     def _commit(self, planned: PlannedTable, part: Removal) -> Removal:
@@ -112,7 +114,7 @@ class Committer:
     def _now(self, planned: PlannedTable) -> TableMetadata:
         table = self.repository.reload(planned.table)
         if table is None:
-            raise CommitConflictError(f"{planned.table.content_key} is gone, or another table has its name")
+            raise CommitConflictError(f"{planned.table.content_key} no longer exists, or another table has its name")
         return table
 
     def _is_made(self, planned: PlannedTable, removal: Removal) -> bool:

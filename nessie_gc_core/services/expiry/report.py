@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nessie_gc_core.errors import IncompleteError
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.report import GcReport, Tally
 from nessie_gc_core.services.shown import ShownAsText
@@ -64,7 +65,7 @@ class ExpiredTable:
         lists = {"refs": self.refs, "schemas": self.schemas, "partition specs": self.partition_specs}
         more = "".join(f", {word} {', '.join(map(str, found))}" for word, found in lists.items() if found)
         files = "" if self.reference is not None else f"; {self.files}"
-        return f"{name}: {self.expired:,} of {self.snapshots:,} snapshots{more}{files}"
+        return f"{name}: {self.expired:,} of {plural(self.snapshots, 'snapshot')}{more}{files}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +123,11 @@ class ExpiryReport(ShownAsText):
         """A page for a terminal."""
         of_these = [table for table in self.tables if table.outcome is Committed.EXPIRED]
         would = "would expire" if self.dry_run else "expired"
-        lines = [f"{would}: {self.snapshots:,} snapshots of {len(of_these):,} tables"]
+        lines = [f"{would}: {plural(self.snapshots, 'snapshot')} of {plural(len(of_these), 'table')}"]
         lines.extend(f"  {table}" for table in self.tables[:_SHOWN])
         if len(self.tables) > _SHOWN:
             lines.append(f"  and {len(self.tables) - _SHOWN:,} more tables; --json has them all")
         if self.files_stay:
-            lines.append("no files are deleted here: 'gc' deletes what no live commit needs")
+            lines.append("no files are deleted here: 'gc' deletes files that no live commit needs")
         lines.extend(f"{kind.lower().replace('_', ' ')}: {tally}" for kind, tally in self.files_by_kind.items())
         return "\n".join(lines)

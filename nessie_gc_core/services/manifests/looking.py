@@ -21,10 +21,10 @@ from nessie_gc_core.services.run import Run
 from nessie_gc_core.tables import Maintenance
 
 _ROW_LINEAGE = 3
-_FEW = "its snapshot has no more than one manifest"
+_FEW = "its snapshot has at most one manifest"
 _NEW_IDS = (
-    f"more than {MOST_FILES:,} files of format version 3, whose rows the session's Iceberg would give new ids; "
-    "use Iceberg 1.11.1 or later"
+    f"more than {MOST_FILES:,} files of format version 3, whose row ids the session's Iceberg would change; use "
+    "Iceberg 1.11.1 or later"
 )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from nessie_gc_core.model.manifests import ManifestContent
 from nessie_gc_core.model.sizes import size_text
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 
@@ -118,7 +119,7 @@ class ReorganizedTable:
         if self.outcome is not Reorganized.REWRITTEN:
             return f"{name}: {self.outcome.value}: {self.reason}"
         after = f"about {self.expected:,}" if self.manifests_after is None else f"{self.manifests_after:,}"
-        said = f"{name}: {self.manifests:,} manifests, {after} afterwards"
+        said = f"{name}: {plural(self.manifests, 'manifest')}, {after} afterwards"
         said += f"; {self.rewritten:,} rewritten, {size_text(self.rewritten_bytes)}"
         if self.overlap is None:
             return said
@@ -171,7 +172,9 @@ class ManifestsReport(ShownAsText):
     def __str__(self) -> str:
         """A page for a terminal: what was rewritten and what failed; of the rest how many there are."""
         would = "would be rewritten" if self.dry_run else "rewritten"
-        lines = [f"{would}: manifests of {self.rewritten:,} of {len(self.tables):,} tables; {self.seconds:.1f} s"]
+        lines = [
+            f"{would}: manifests of {self.rewritten:,} of {plural(len(self.tables), 'table')}; {self.seconds:.1f} s"
+        ]
         quiet = (Reorganized.NOT_WORTH_IT, Reorganized.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]
         return "\n".join([*lines, *table_lines(shown, [table for table in self.tables if table.outcome in quiet])])

@@ -141,7 +141,7 @@ def test_nobody_listening_is_unavailable() -> None:
         list(connector.references())
 
     expected = (
-        f"Nessie at {uri} does not serve: Connection refused (3 attempts); "
+        f"Nessie at {uri} is unavailable: Connection refused (3 attempts); "
         "check that it runs and that the URI is right, then try again"
     )
     assert expected == str(raised.value)

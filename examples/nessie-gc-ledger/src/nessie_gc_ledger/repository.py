@@ -47,7 +47,7 @@ class LedgerRepository(RepositoryConnector):
         try:
             paths = sorted((self._folder / "references").iterdir())
         except FileNotFoundError as error:
-            raise RepositoryError(f"there is no ledger in {self._folder}: it has no folder references") from error
+            raise RepositoryError(f"{self._folder} is not a ledger: it has no folder references") from error
         except OSError as error:
             raise _unreadable(self._folder, error) from error
         for path in paths:
@@ -82,7 +82,7 @@ class LedgerRepository(RepositoryConnector):
         found = _read(path)
         operations, parent = found.get("operations"), found.get("parent", "")
         if not isinstance(operations, list):
-            raise RepositoryError(f"{path} makes no sense: its operations are no list")
+            raise RepositoryError(f"{path} is invalid: its operations are not a list")
         time = _time(path, found)
         return LogEntry(
             commit_id=commit_id,
@@ -97,13 +97,13 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        raise RepositoryError(f"{path} is missing, and something leads to it") from error
+        raise RepositoryError(f"{path} is missing, but something refers to it") from error
     except OSError as error:
         raise _unreadable(path, error) from error
     except ValueError as error:
-        raise RepositoryError(f"{path} makes no sense: it is no JSON") from error
+        raise RepositoryError(f"{path} is invalid: it is not JSON") from error
     if not isinstance(found, dict):
-        raise RepositoryError(f"{path} makes no sense: it is no JSON object")
+        raise RepositoryError(f"{path} is invalid: it is not a JSON object")
     return found
 
 
@@ -115,7 +115,7 @@ def _unreadable(path: Path, error: OSError) -> Exception:
 def _text(path: Path, found: dict[str, Any], name: str) -> str:
     value = found.get(name)
     if not isinstance(value, str) or not value:
-        raise RepositoryError(f"{path} makes no sense: its {name!r} is {value!r}")
+        raise RepositoryError(f"{path} is invalid: its {name!r} is {value!r}")
     return value
 
 
@@ -123,25 +123,25 @@ def _kind(path: Path, found: dict[str, Any]) -> ReferenceKind:
     try:
         return ReferenceKind(_text(path, found, "kind"))
     except ValueError as error:
-        raise RepositoryError(f"{path} makes no sense: {error}") from error
+        raise RepositoryError(f"{path} is invalid: {error}") from error
 
 
 def _time(path: Path, found: dict[str, Any]) -> datetime:
     try:
         return datetime.fromisoformat(_text(path, found, "time")).astimezone(UTC)
     except ValueError as error:
-        raise RepositoryError(f"{path} makes no sense: {error}") from error
+        raise RepositoryError(f"{path} is invalid: {error}") from error
 
 
 def _operation(path: Path, found: Any, commit_id: str, time: datetime) -> Operation:
     if not isinstance(found, dict):
-        raise RepositoryError(f"{path} makes no sense: an operation is no JSON object")
+        raise RepositoryError(f"{path} is invalid: an operation is not a JSON object")
     key = _text(path, found, "key")
     if found.get("delete") is True:
         return Operation(kind=OperationKind.DELETE, content_key=key)
     snapshot_id = found.get("snapshot")
     if snapshot_id is not None and not isinstance(snapshot_id, int):
-        raise RepositoryError(f"{path} makes no sense: its snapshot is {snapshot_id!r}")
+        raise RepositoryError(f"{path} is invalid: its snapshot is {snapshot_id!r}")
     content = ContentVersion(
         content_id=_text(path, found, "id"),
         content_type=_text(path, found, "type"),

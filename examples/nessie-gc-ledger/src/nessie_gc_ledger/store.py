@@ -42,7 +42,7 @@ class LedgerStore(Registers):
         new = LiveSet(id=live_set_id, repository=repository, created=created, status=status, policies=tuple(policies))
         with self._rows.transaction() as rows:
             if not rows.add("live set", "", "", str(live_set_id), new):
-                raise LiveSetStateError(f"there is a live set {live_set_id} already")
+                raise LiveSetStateError(f"live set {live_set_id} already exists")
 
     def finish_identify(
         self,
@@ -191,7 +191,7 @@ def _live_set(rows: Transaction, live_set_id: UUID, *expected: LiveSetStatus) ->
     """The live set, in one of the expected statuses where some are named: compare-and-set in a transaction."""
     fields = rows.get("live set", "", "", str(live_set_id))
     if fields is None:
-        raise LiveSetNotFoundError(f"there is no live set {live_set_id}")
+        raise LiveSetNotFoundError(f"live set {live_set_id} does not exist")
     found = to_live_set(fields)
     if expected and found.status not in expected:
         raise LiveSetStateError(f"live set {live_set_id} is {found.status}, expected {' or '.join(expected)}")

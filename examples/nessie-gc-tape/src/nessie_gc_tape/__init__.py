@@ -41,7 +41,7 @@ class TapeLister(FileLister):
         except (OSError, tarfile.TarError) as error:
             raise ListingError(f"cannot read the tape {tape!r} in {self._shelf}: {error}") from error
         if not is_whole:
-            raise ListingError(f"the tape {tape!r} in {self._shelf} is torn off")
+            raise ListingError(f"the tape {tape!r} in {self._shelf} is incomplete")
         for name, file in files.items():
             if name.startswith(folder):
                 modified = datetime.fromtimestamp(file.mtime, UTC)

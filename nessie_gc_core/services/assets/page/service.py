@@ -82,10 +82,10 @@ class AssetPageReport(ShownAsText):
 
 @dataclass(frozen=True, slots=True)
 class AssetPageService(Service[Run]):
-    """Show what a table of unreferenced assets holds: one HTML page, and plots; this deletes no file.
+    """Report on a table of unreferenced assets, as one HTML page and plots; deletes no files.
 
-    How much garbage there is, in which tables, of what type, why and how old; how it grew from run to run; and what the
-    next 'delete-unreferenced' would take.
+    Shows how much garbage there is, in which tables, of what type, why and how old; how it grew from run to run; and
+    what the next 'delete-unreferenced' would delete.
     """
 
     name: ClassVar[str] = "report"
@@ -98,7 +98,7 @@ class AssetPageService(Service[Run]):
         """Counts, and writes the files that it is told to write.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, there is no such table, or a library is missing.
+            ConfigurationError: a parameter is invalid, there is no such table, or a library is missing.
             TableError: the table is something else, or cannot be read.
         """
         self.parameters.check()

@@ -114,9 +114,9 @@ class TableCommits:
         except Exception as error:
             raise translated(error, what, self.redact) from error
         if loaded is None:
-            raise CommitConflictError(f"{what}: it is gone")
+            raise CommitConflictError(f"{what}: it no longer exists")
         if loaded.metadata_location != table.metadata_location:
-            raise CommitConflictError(f"{what}: somebody else committed to it")
+            raise CommitConflictError(f"{what}: someone else committed to it")
         if table.unwritable is not None:
             raise ConfigurationError(f"{what}: {table.unwritable}")
         try:
@@ -131,7 +131,7 @@ class TableCommits:
             if _is_refusal(error, by_server=self.by_server):
                 raise translated(error, what, self.redact) from error
             reason = self.redact(str(error)) or type(error).__name__
-            raise CommitUnknownError(f"{what}: nobody can tell whether it was committed ({reason})") from error
+            raise CommitUnknownError(f"{what}: cannot tell whether it was committed ({reason})") from error
 
     def _same_table(self, table: TableMetadata) -> TableRequirement:
         """It is the same table, and where PyIceberg makes the commit, it has the same branches and tags.
@@ -178,5 +178,5 @@ def _is_refusal(error: Exception, *, by_server: bool) -> bool:
 def _identifier(table: TableMetadata) -> tuple[str, ...]:
     identifier = identifier_of(table.content_key)
     if identifier is None:
-        raise RepositoryError(f"{table.content_key} is no name of a table of this catalog")
+        raise RepositoryError(f"{table.content_key} is not a table name of this catalog")
     return identifier

@@ -20,7 +20,7 @@ class ExistingDynamoDbCatalog(DynamoDbCatalog):
     def _ensure_catalog_table_exists_or_create(self) -> None:
         if not self._dynamodb_table_exists():
             raise ConfigurationError(
-                f"there is no DynamoDB table {self.dynamodb_table_name!r}; correct table-name, or the region"
+                f"the DynamoDB table {self.dynamodb_table_name!r} does not exist; correct table-name or the region"
             )
 
 

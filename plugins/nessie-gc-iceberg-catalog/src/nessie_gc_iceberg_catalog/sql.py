@@ -39,7 +39,7 @@ def list_sql_contents(catalog: SqlCatalog) -> list[Listed]:
         )
     if others:
         raise ConfigurationError(
-            f"the database has no catalog {catalog.name!r} but {', '.join(map(repr, sorted(others)))}; "
+            f"the database has no catalog {catalog.name!r}, only {', '.join(map(repr, sorted(others)))}; "
             "correct catalog_name"
         )
     return [

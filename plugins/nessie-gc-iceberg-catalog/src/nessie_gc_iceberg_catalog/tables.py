@@ -50,7 +50,7 @@ class PyIcebergTables(OpenCatalog):
         self, name: TableName, schema: pa.Schema, *, properties: Mapping[str, str], bucket_by: str | None = None
     ) -> None:
         """Makes the namespaces from the outermost, and then the table with its partitioning in one commit."""
-        with self._refusals(f"make table {_shown(name)}"):
+        with self._refusals(f"create table {_shown(name)}"):
             for depth in range(1, len(name)):
                 self._catalog.create_namespace_if_not_exists(name[:depth])
             columns, spec = _iceberg_schema(schema), _partition_spec(schema, bucket_by)
@@ -123,7 +123,7 @@ class PyIcebergTables(OpenCatalog):
         for portion in _portions(keys):
             (column,) = portion.schema.names
             wanted = In(term=column, values=set(portion.column(column).to_pylist()))
-            self._commit(name, f"take rows out of table {_shown(name)}", partial(_delete, wanted))
+            self._commit(name, f"delete rows from table {_shown(name)}", partial(_delete, wanted))
 
     def drop(self, name: TableName) -> None:
         """From the catalog."""

@@ -86,7 +86,7 @@ def _is_theirs(url: SplitResult) -> bool:
 
 
 def _anonymous() -> AzureCredential:
-    raise ConfigurationError("there are no credentials to be sent")
+    raise ConfigurationError("there are no credentials to send")
 
 
 def _token(credential: Any, loop: Any) -> AzureCredential:

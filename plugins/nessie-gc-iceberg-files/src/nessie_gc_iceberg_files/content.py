@@ -140,7 +140,7 @@ class IcebergContentToFiles(ContentToFiles):
     def _whole(self, file: ReachableFile) -> bytes:
         data = self._reader.read(file.path)
         if file.length is not None and len(data) < file.length:
-            raise UnreadableFileError(file.path, f"it has {len(data)} bytes where {file.length} were written")
+            raise UnreadableFileError(file.path, f"it has {len(data)} bytes instead of the {file.length} written")
         return data
 
     def kept_by_others(self, version: ContentVersion) -> str | None:
@@ -206,7 +206,7 @@ class IcebergContentToFiles(ContentToFiles):
         held = self._unremovable(metadata)
         for asked in snapshot_ids:
             if asked in held or asked == version.snapshot_id:
-                raise SafetyError(f"{version.content_key} needs the snapshot {asked}, which is not taken out of {path}")
+                raise SafetyError(f"{version.content_key} needs the snapshot {asked}, which is not removed from {path}")
         fields = without_snapshots(metadata, snapshot_ids, now_ms=(now - _EPOCH) // _MILLISECOND)
         written = folder + next_name(metadata, uuid4())
         self._reader.create(written, encoded(metadata, fields))

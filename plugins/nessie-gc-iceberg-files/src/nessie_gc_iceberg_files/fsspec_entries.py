@@ -47,7 +47,7 @@ def kind_of(path: str, found: Mapping[str, Any]) -> Kind:
     """
     entry = entry_of(found)
     if entry.path.removesuffix("/") != path:
-        raise ValueError(f"fsspec answers for {entry.path!r}, which is another name")
+        raise ValueError(f"fsspec answered for another name, {entry.path!r}")
     return entry.kind
 
 
@@ -97,7 +97,7 @@ def outcome_of(path: str, kind: str | None, *, is_done: bool) -> DeleteOutcome:
         return failed(path, "it is still there after its deletion")
     if is_done:
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
-    return failed(path, f"it is no file but a {kind}")
+    return failed(path, f"it is not a file but a {kind}")
 
 
 def reason_of(error: BaseException, secrets: Sequence[str]) -> str:

@@ -70,7 +70,7 @@ def _token_of(credentials: Any, more: dict[str, str]) -> Callable[[], GCSCredent
         sent = {name.lower(): value for name, value in headers.items()}
         kind, _, secret = sent.pop("authorization", "").partition(" ")
         if kind != "Bearer" or sent != more:
-            raise ConfigurationError("these credentials are more than a token, which only gcsfs can send")
+            raise ConfigurationError("only gcsfs can send these credentials, which are more than a token")
         return {"token": secret, "expires_at": datetime.now(UTC) + _ASKED_AGAIN}
 
     return token

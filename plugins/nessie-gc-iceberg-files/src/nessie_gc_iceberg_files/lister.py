@@ -99,7 +99,7 @@ class IcebergFileLister(FileLister):
             store, _ = self._base(location)
             return store.keeps_versions()
         except (NessieGcError, OSError) as error:
-            log.debug("whether %r keeps versions is not known: %s", location, one_line(error))
+            log.debug("cannot tell whether %r keeps versions: %s", location, one_line(error))
             return None
 
     def take_traffic(self) -> Traffic:
@@ -122,13 +122,13 @@ def base_of(location: str) -> Place:
         ListingError: it is no location that can be listed.
     """
     if not location.endswith("/"):
-        raise ListingError(f"{location!r} is no location: it has to end in a slash")
+        raise ListingError(f"{location!r} is not a location: it must end in a slash")
     try:
         place = place_of(location)
     except ValueError as error:
         raise ListingError(f"{location!r} cannot be listed: {error}") from error
     if place.scheme == "file" and ".." in place.key.split("/"):
-        raise ListingError(f"{location!r} cannot be listed: it has '..' in it")
+        raise ListingError(f"{location!r} cannot be listed: it contains '..'")
     return place
 
 
@@ -147,7 +147,7 @@ def _references(location: str, prefix: str, files: Iterable[StoredFile]) -> Iter
     cut = len(prefix)
     for file in files:
         if not file.key.startswith(prefix):
-            raise ListingError(f"the listing of {location} returned {file.key!r}, which lies outside of it")
+            raise ListingError(f"the listing of {location} returned {file.key!r}, which is outside it")
         path = file.key[cut:]
         if not path or (path.endswith("/") and not file.size):
             continue  # a directory marker

@@ -155,7 +155,7 @@ def _to_install(scheme: str, properties: Mapping[str, str], error: ImportError) 
     if scheme in FALLBACK_SCHEMES:
         extra = "sftp" if scheme in ("sftp", "ssh") else "fsspec"
         if error.name is None or (extra == "fsspec" and error.name != "fsspec"):
-            return f"{scheme} locations need a library of their own: {one_line(error)}"
+            return f"{scheme} locations need an additional library: {one_line(error)}"
     elif scheme in S3_SCHEMES:
         extra = "s3fs" if is_through_fsspec(scheme, properties) else "s3"
     else:

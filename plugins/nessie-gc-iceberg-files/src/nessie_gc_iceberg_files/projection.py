@@ -91,7 +91,7 @@ class Projection:
                     if is_text:
                         end = position + number
                         if number < 0 or end > len(block):
-                            raise NotProjectable("a text is cut off")
+                            raise NotProjectable("a string is truncated")
                         values.append(block[position:end].decode())
                         position = end
                     else:
@@ -229,7 +229,7 @@ def _step_over(type_: Type, data: bytes, position: int, met: list[tuple[_Array, 
     else:
         size = type_["size"] if isinstance(type_, dict) else _FIXED_SIZES[str(type_)]
     if size < 0 or position + size > len(data):
-        raise NotProjectable("a value is cut off")
+        raise NotProjectable("a value is truncated")
     return position + size
 
 
@@ -244,7 +244,7 @@ def _step_over_array(array: _Array, data: bytes, position: int, met: list[tuple[
             size, position = read_long(data, position)
             position += size
             if size < 0 or position > len(data):
-                raise NotProjectable("an array is cut off")
+                raise NotProjectable("an array is truncated")
             continue
         if count > len(data):
             raise NotProjectable("an array is longer than its block")

@@ -80,5 +80,5 @@ class InternalGcPlan:
             NessieGcError: the database cannot be used, or something live is missing or not understood.
         """
         if self.parameters.dry_run:
-            raise ConfigurationError("the parameters say `dry_run`, so nothing is purged; take it out of them")
+            raise ConfigurationError("the parameters contain `dry_run`, so nothing is purged; remove it to purge")
         return clean(self.parameters, tell=self.progress, only=self.ids).report

@@ -18,7 +18,7 @@ FLOOR = timedelta(hours=1)
 
 @options
 class InternalGcParameters(ConnectorOptions):
-    """Which database of Nessie is cleaned, and what stays."""
+    """Which Nessie database to clean, and what to keep."""
 
     nessie_jdbc_url: str | None = secret(
         section=_DATABASE,
@@ -81,7 +81,7 @@ class InternalGcParameters(ConnectorOptions):
         )
 
     def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -89,6 +89,6 @@ class InternalGcParameters(ConnectorOptions):
         self.connection()
         if self.referenced_grace < FLOOR and not self.no_age_floor:
             raise ConfigurationError(
-                "`referenced_grace` is below one hour: a commit that is being made could lose its records; give "
-                "`no_age_floor` where nobody writes"
+                "`referenced_grace` is below one hour: a running commit could lose its records; use `no_age_floor` "
+                "if nobody writes"
             )

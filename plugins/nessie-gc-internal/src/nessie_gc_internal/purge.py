@@ -186,7 +186,7 @@ class Purge:
                     return
                 self._mark.from_references(self._store.references())
         raise ServiceUnavailableError(
-            f"the references of Nessie's database {self._store.address} move without a pause; run again later"
+            f"the references of Nessie's database {self._store.address} keep moving; run again later"
         )
 
     def _send(self, deletion: Deletion, rows: Sequence[ObjectRow], outcome: list[Deleted]) -> None:

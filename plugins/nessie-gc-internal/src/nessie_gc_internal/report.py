@@ -176,7 +176,7 @@ class InternalGcReport:
             if count := self.total(name).records:
                 yield _line(f"{_plural(count, 'record')} {words}", "yellow")
         if self.failed is not None:
-            yield _line(f"not everything could be done: {self.failed}", "bold red")
+            yield _line(f"stopped early: {self.failed}", "bold red")
         elif self.dry_run:
             yield _line("nothing was deleted: this was a dry run", "bold green")
         else:
@@ -196,7 +196,7 @@ class InternalGcReport:
         return table
 
     def _unseen(self, contents: Sequence[UnseenContent]) -> Iterator[Text]:
-        yield _line(f"contents that no live commit sees ({self.contents_found or 0:,})", "cyan")
+        yield _line(f"contents that no live commit references ({self.contents_found or 0:,})", "cyan")
         for each in contents[:_SHOWN]:
             yield _line(f"  {each.content_id} {each.content_type} {each.metadata_location or ''}".rstrip())
         if (more := (self.contents_found or 0) - _SHOWN) > 0:
@@ -205,12 +205,12 @@ class InternalGcReport:
 
 _COUNTS = tuple(each.name for each in fields(KindTally))
 _REMARKS = {
-    "unstamped": "kept: without a stamp, so of unknown age (--purge-unstamped)",
+    "unstamped": "kept: no timestamp, so age unknown (--purge-unstamped)",
     "unknown": "kept: unreferenced, of an unknown kind",
-    "not_planned": "kept: unreferenced only since the plan was made",
+    "not_planned": "kept: became unreferenced after the plan was made",
     "referenced_again": "kept: written or reached again while this ran",
-    "already_gone": "already deleted by somebody else",
-    "uncertain": "gone or still there: the database did not confirm the deletion; run again",
+    "already_gone": "already deleted by another process",
+    "uncertain": "outcome unknown: the database did not confirm the deletion; run again",
 }
 
 

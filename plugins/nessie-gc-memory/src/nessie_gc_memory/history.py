@@ -97,7 +97,7 @@ class MemoryHistory:
         """
         with self._lock:
             if name not in self._references:
-                raise ReferenceNotFoundError(f"there is no reference {name!r}")
+                raise ReferenceNotFoundError(f"unknown reference {name!r}")
             return self._references[name]
 
     def commits(self) -> list[Commit]:
@@ -113,7 +113,7 @@ class MemoryHistory:
         """
         commit = self._commits.get(commit_id)
         if commit is None:
-            raise ReferenceNotFoundError(f"there is no commit {commit_id}")
+            raise ReferenceNotFoundError(f"unknown commit {commit_id}")
         return commit
 
     def log(self, commit_id: str | None) -> Iterator[Commit]:
@@ -230,7 +230,7 @@ class MemoryHistory:
     def _create(self, name: str, kind: ReferenceKind, at: str | None) -> Reference:
         with self._lock:
             if name in self._references:
-                raise RepositoryError(f"the reference {name!r} exists already; drop it first, or assign it")
+                raise RepositoryError(f"the reference {name!r} already exists; drop it first, or assign it")
             reference = Reference(name=name, kind=kind, commit_id=self.resolve(at))
             self._references[name] = reference
             return reference

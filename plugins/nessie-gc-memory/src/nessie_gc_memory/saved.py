@@ -49,7 +49,7 @@ def load_history(path: Path) -> MemoryHistory:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
         if value["format"] != _FORMAT:
-            raise RepositoryError(f"the history file {path} has format {value['format']!r}, expected is {_FORMAT!r}")
+            raise RepositoryError(f"the history file {path} has format {value['format']!r}, expected {_FORMAT!r}")
         references = [
             Reference(name=each["name"], kind=ReferenceKind(each["kind"]), commit_id=each["commit_id"])
             for each in value["references"]
@@ -78,7 +78,9 @@ def write_lake(objects: MemoryObjects, history: MemoryHistory, directory: Path) 
 def _write_object(root: Path, key: str, stored: StoredObject, rename: Rename) -> None:
     target = root / key
     if key.endswith("/") or target.as_posix() != f"{root.as_posix()}/{key}" or ".." in target.parts:
-        raise ConfigurationError(f"a disk cannot hold the key {key!r}; leave it out of a lake that is written to one")
+        raise ConfigurationError(
+            f"a disk cannot store the key {key!r}; leave it out of a lake that is written to a disk"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     if stored.data is not None:
         target.write_bytes(_renamed(stored.data, rename))

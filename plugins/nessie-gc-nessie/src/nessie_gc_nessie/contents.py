@@ -65,7 +65,7 @@ def entry_of(answer: object, commit_id: str) -> ContentVersion | None:
     if _field(found, "type", str) == NAMESPACE:
         return None
     if found.get("content") is None:
-        raise RepositoryError(f"Nessie lists {key!r} without its content; a server of version 0.60 or later is needed")
+        raise RepositoryError(f"Nessie lists {key!r} without its content; upgrade the server to 0.60 or later")
     return content_of(found["content"], key=key, commit_id=commit_id, commit_time=None)
 
 

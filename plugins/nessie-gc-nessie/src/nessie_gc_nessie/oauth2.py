@@ -106,7 +106,7 @@ class OAuth2ClientCredentials(Authentication):
             )
         if status >= 500:
             raise ServiceUnavailableError(
-                f"the token endpoint {self._endpoint} does not serve: HTTP {status}; try again later"
+                f"the token endpoint {self._endpoint} is unavailable: HTTP {status}; try again later"
             )
         if status != 200:
             raise RepositoryError(

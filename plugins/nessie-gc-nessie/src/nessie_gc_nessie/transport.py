@@ -140,7 +140,7 @@ class Transport:
                 failure = error
             except requests.RequestException as error:
                 raise ConfigurationError(
-                    f"{server} cannot be asked ({type(error).__name__}); check the URI and the proxy settings"
+                    f"the request to {server} failed ({type(error).__name__}); check the URI and the proxy settings"
                 ) from error
             if response is not None and (response.status_code not in RETRIED_STATUSES):
                 return response
@@ -165,7 +165,7 @@ class Transport:
         except MaxRetryError:
             tried = f"{attempts} attempts" if attempts > 1 else "1 attempt"
             raise ServiceUnavailableError(
-                f"{server} does not serve: {reason} ({tried}); check that it runs and that the URI is right, "
+                f"{server} is unavailable: {reason} ({tried}); check that it is running and that the URI is right, "
                 "then try again"
             ) from cause
         self._sleep(_pause_seconds(retry, response))
