@@ -46,7 +46,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests: lint, types, the core's and each plugin's. Arguments go to pytest; with paths only those are run."""
-    _install_everything(session, "test", "lint", "types")
+    _install_everything(session, "test", "lint", "types", "site")
     if any(Path(argument.partition("::")[0]).exists() for argument in session.posargs):
         session.run("pytest", *session.posargs)
         return
@@ -88,7 +88,7 @@ def plugins(session: nox.Session, plugin: str) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, formatting, and which way imports point."""
-    session.install("-e", ".", *GROUPS["lint"])
+    session.install(*GROUPS["lint"])
     _check_style(session)
 
 
@@ -102,8 +102,18 @@ def types(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Runs the code blocks of the documentation, and looks for what has no heading."""
-    _install_everything(session, "test")
+    _install_everything(session, "test", "site")
     session.run("pytest", "tests/docs", *session.posargs)
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The documentation as a site in site/; a broken link, heading or name fails it. Arguments go to Sphinx."""
+    _install_everything(session, "test", "site")
+    pages = ROOT / "site"
+    shutil.rmtree(pages, ignore_errors=True)
+    session.run("sphinx-build", "-W", "--keep-going", "-n", "-q", "-c", "docs", *session.posargs, ".", str(pages))
+    print(f"open {pages / 'index.html'}")
 
 
 # ---- what is shipped and measured ---------------------------------------------------------------------
@@ -153,7 +163,9 @@ def _install_everything(session: nox.Session, *groups: str) -> None:
 def _check_style(session: nox.Session, output: Output = None) -> None:
     session.run("ruff", "check", ".", stdout=output)
     session.run("ruff", "format", "--check", ".", stdout=output)
-    session.run("lint-imports", stdout=output)
+    session.run("towncrier", "build", "--draft", "--version", "next", stdout=output, silent=True)
+    packages = [str(ROOT), *(str(ROOT / "plugins" / plugin / "src") for plugin in PLUGINS)]
+    session.run("lint-imports", stdout=output, env={"PYTHONPATH": os.pathsep.join(packages)})
 
 
 def _check_types(session: nox.Session, output: Output = None) -> None:

@@ -1,27 +1,27 @@
-"""Collects a Nessie lake with the Spark session that is there anyway: in a notebook, a job, or a shell.
+"""Collects a Nessie lake with your existing Spark session: in a notebook, a job, or a shell.
 
-The cells can be run one after the other. Needed: ``NESSIE_GC_URI``, and the packages that docs/how-to/pyspark.md names.
+Run the cells one after the other. You need ``NESSIE_GC_URI``, and the packages that docs/how-to/pyspark.md names.
 """
 
-# %% A session. In a notebook or a job there is one, and this gives you that one.
+# %% Get the session. A notebook or a job already has one, which this returns.
 from pyspark.sql import SparkSession
 
 from nessie_gc_core import Collector
 
 spark = SparkSession.builder.appName("nightly collection").getOrCreate()
 
-# %% The collector. It reads NESSIE_GC_* in the environment; Collector.from_toml reads nessie-gc.toml as well.
+# %% Create the collector. It reads NESSIE_GC_* variables; Collector.from_toml also reads nessie-gc.toml.
 gc = Collector(spark=spark, jdbc_url="sqlite:///live-sets.db")
 
-# %% What would go. This deletes nothing.
+# %% Show what would be deleted. This deletes nothing.
 plan = gc.plan(default_cutoff="10", cutoffs={"main": "P90D", "release/.*": "NONE"}, max_delete_percent=50)
 plan.files.groupBy("unit", "outcome").count().show(truncate=False)
 
-# %% Delete that, and nothing else. Everything is checked again first.
+# %% Delete those files only. Every file is checked again first.
 result = plan.apply(outcomes_to="deleted.parquet")
 result.raise_for_status()
 
 print(result.to_dict()["deleted"], "exit code", result.exit_code)  # noqa: T201 - a notebook shows its result
 
-# %% The session stays open.
+# %% Close the collector. The session stays open.
 gc.close()

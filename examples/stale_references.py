@@ -1,4 +1,4 @@
-"""A plugin for Nessie GC with a service: it finds references that nobody commits to any more."""
+"""A plugin for Nessie GC with a service that finds references to which nobody commits any more."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class StaleReport:
 
     @property
     def exit_code(self) -> int:
-        """Always 0: a stale reference is no failure."""
+        """Always 0: a stale reference is not a failure."""
         return 0
 
     def to_dict(self) -> Mapping[str, object]:
-        """As JSON shows it."""
+        """The report as JSON."""
         return {"references": [{"name": name, "newest": time.isoformat()} for name, time in self.found.items()]}
 
 
 @dataclass(frozen=True, slots=True)
 class StaleReferences(Service[Run]):
-    """List branches and tags whose newest commit is old: what they reach stays live."""
+    """List branches and tags whose newest commit is old. Everything they reach stays live."""
 
     name = "stale-references"
     Parameters = StaleParameters

@@ -14,6 +14,7 @@ from nessie_gc_core.services.autotag.service import AutotagService
 from nessie_gc_core.services.compaction.service import CompactService
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
+from nessie_gc_core.services.explain.service import ExplainService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.health.service import HealthService
 from nessie_gc_core.services.manifests.service import RewriteManifestsService
@@ -41,6 +42,7 @@ def nessie_gc_register_service() -> Sequence[AnyService]:
         DeleteUnreferencedService,
         AssetPageService,
         WhatIfService,
+        ExplainService,
         ExpireSnapshotsService,
         RemoveOrphanFilesService,
         HealthService,

@@ -77,7 +77,7 @@ class Handover(Generic[T]):
 
 def joined_schema(left: pa.Schema, right: pa.Schema, keys: Sequence[str]) -> pa.Schema:
     """The schema of a left join: the left columns, then the others of the right, which may be null."""
-    more = (field.with_nullable(True) for field in right if field.name not in keys)
+    more = (field.with_nullable(nullable=True) for field in right if field.name not in keys)
     return pa.schema([*left, *more])
 
 

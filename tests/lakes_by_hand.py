@@ -55,7 +55,8 @@ def commit_and_let_age(lake: MemoryLake, *states: TableState) -> None:
 def respell(lake: MemoryLake, path: str, change: Callable[[str], str]) -> None:
     """Writes every path in a metadata file differently; the file itself stays where it is."""
     stored = lake.objects.get(path)
-    assert stored is not None and stored.data is not None
+    assert stored is not None
+    assert stored.data is not None
     value = json.loads(stored.data)
     for name in ("location", "files"):
         if isinstance(value.get(name), str):

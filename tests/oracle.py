@@ -68,7 +68,8 @@ def deletable(
 
 def _stored(lake: MemoryLake, path: str | None) -> bytes:
     found = lake.objects.get(path or "")
-    assert found is not None and found.data is not None, path
+    assert found is not None, path
+    assert found.data is not None, path
     return found.data
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
 from generating.text import cell, code, table
-from nessie_gc_core.cli.command import GcCommand, GcOption
+from nessie_gc_core.cli.command import GcCommand, GcOption, commands_of
 from nessie_gc_core.cli.main import cli
 
 Key = tuple[str, str, str]
@@ -16,17 +16,18 @@ _INTRO = """# Command line
 
 `nessie-gc COMMAND [OPTIONS]`, or `python -m nessie_gc_core COMMAND [OPTIONS]`.
 
-First the commands, then [every option](#options) under the heading that the help shows it with. An option can also
-come from the environment and from a file: see [configuration](configuration.md). Durations are ISO 8601 (`P1D`,
-`PT6H`), instants are ISO 8601 with an offset or `Z` (`2026-01-31T00:00:00Z`).
-Exit codes: [report](report.md#exit-codes).
+This page lists the commands, then [every option](#options), under the same headings as in the help. You can also set
+options in environment variables and in a file; see [configuration](configuration.md). Durations are ISO 8601 (`P1D`,
+`PT6H`), instants are ISO 8601 with an offset or `Z` (`2026-01-31T00:00:00Z`). For exit codes, see
+[report](report.md#exit-codes).
 """
 
 
 def page() -> str:
     """The page."""
-    commands = [command for command in cli.commands.values() if isinstance(command, GcCommand)]
-    parts = [_INTRO, "## Commands\n", *(_command(command) for command in commands), "## Options\n"]
+    commands = commands_of(cli)
+    described = (_command(words, command) for words, command in commands.items())
+    parts = [_INTRO, "## Commands\n", *described, "## Options\n"]
     for section, options in _sections(commands).items():
         rows = (
             (_names(option), _default(option), option.help or "", _used(used, commands))
@@ -36,8 +37,11 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _command(command: GcCommand) -> str:
-    text = f"### nessie-gc {command.name}\n\n{inspect.cleandoc(command.help or '')}\n"
+def _command(words: str, command: GcCommand) -> str:
+    text = f"### nessie-gc {words}\n\n{inspect.cleandoc(command.help or '')}\n"
+    arguments = [param.metavar or param.name.upper() for param in command.params if isinstance(param, click.Argument)]
+    if arguments:
+        text += f"\n`nessie-gc {words} {' '.join(arguments)} [OPTIONS]`\n"
     if command.aliases:
         text += f"\nAlso called {', '.join(f'`{alias}`' for alias in command.aliases)}.\n"
     sections: dict[str, list[str]] = {}
@@ -53,13 +57,13 @@ def _options(command: click.Command) -> Iterator[click.Option]:
     yield from (param for param in params if isinstance(param, click.Option) and not param.hidden)
 
 
-def _sections(commands: list[GcCommand]) -> dict[str, dict[Key, tuple[click.Option, list[str]]]]:
+def _sections(commands: Mapping[str, GcCommand]) -> dict[str, dict[Key, tuple[click.Option, list[str]]]]:
     found: dict[str, dict[Key, tuple[click.Option, list[str]]]] = {}
-    for command in commands:
+    for words, command in commands.items():
         for option in _options(command):
             key = (" ".join(option.opts), option.help or "", _default(option))
             section = found.setdefault(_section(option), {})
-            section.setdefault(key, (option, []))[1].append(command.name or "")
+            section.setdefault(key, (option, []))[1].append(words)
     return found
 
 
@@ -94,8 +98,8 @@ def _default(option: click.Option) -> str:
     return "required" if option.required else ""
 
 
-def _used(used: list[str], commands: list[GcCommand]) -> str:
-    others = [str(command.name) for command in commands if command.name not in used]
+def _used(used: list[str], commands: Mapping[str, GcCommand]) -> str:
+    others = [words for words in commands if words not in used]
     if len(others) < len(used):
         return f"all but {', '.join(others)}" if others else "all"
     return ", ".join(used)

@@ -5,42 +5,46 @@ from __future__ import annotations
 import click
 
 from generating.text import code, table
-from nessie_gc_core.cli.command import GcCommand, GcOption
+from nessie_gc_core.cli.command import GcOption, commands_of
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, SECTIONS
 
 _INTRO = f"""# Configuration
 
-Every option has four sources. The first that says something wins; of options that take pairs (`KEY=VALUE`) the pairs
-of all sources are put together, and a stronger source wins pair by pair.
+Every option has four sources. The first source that sets the option wins. For options that take pairs (`KEY=VALUE`),
+the pairs of all sources are merged; if two sources set the same key, the first one wins.
 
 1. the command line
 2. the environment: `NESSIE_GC_` and the long name, so `--default-cutoff` is `NESSIE_GC_DEFAULT_CUTOFF`
 3. a file: `--config FILE`, or `NESSIE_GC_CONFIG`, or `{DEFAULT_FILE}` in the working directory
 4. the default
 
-A word that is not understood is an error before anything is read: an unknown `NESSIE_GC_` variable (with the nearest
-known name), an unknown key, an option that is set to nothing, a switch that is neither true nor false. In Kubernetes a
+`nessie-gc init` writes a first file, with a comment for each setting and the values of the options that you pass.
+`nessie-gc config show` shows which values are in effect and where each comes from; `--all` also shows defaults.
+
+Before anything is read, the following are errors: an unknown `NESSIE_GC_` variable (the error suggests the nearest
+known name), an unknown key, an option with an empty value, a switch that is neither true nor false. In Kubernetes, a
 service named `nessie-gc` adds variables such as `NESSIE_GC_SERVICE_HOST` to other pods; set `enableServiceLinks: false`
 there.
 
-Give secrets by the environment, or leave them to the credential chain of the store. They are never written to a
+Pass secrets in environment variables, or leave them to the credential chain of the store. They are never written to a
 report, a log line, an error or a live set.
 
 ## The file
 
-TOML. At the top stand option names without their dashes; an option that can be repeated takes a list, one that
-takes pairs takes a table. A key that is not known is an error that names it.
+The file is TOML. The top level has option names without their leading dashes. An option that can be repeated takes a
+list; an option that takes pairs takes a table. An unknown key is an error that names it.
 
 <!-- file: examples/nessie-gc.toml -->
 ```toml
 """
 _TABLES = {
-    "repository": "`name` (else `nessie`), and the [options of that repository connector](connectors.md#repository)",
-    "repositories": "several in place of `[repository]`, each with a `label` (else its `name`); "
-    "[how they are collected together](../how-to/several-repositories.md)",
-    "store": "`name` (else `jdbc`), and the [options of that live-set store](connectors.md#live-set-store)",
+    "repository": "`name` (default: `nessie`), and the "
+    "[options of that repository connector](connectors.md#repository)",
+    "repositories": "several repositories instead of `[repository]`, each with a `label` (default: its `name`); "
+    "see [how to collect them together](../how-to/several-repositories.md)",
+    "store": "`name` (default: `jdbc`), and the [options of that live-set store](connectors.md#live-set-store)",
     "connectors": "`[connectors.KIND.NAME]`: the options of a reader, lister, deleter or deduplicator",
 }
 
@@ -55,13 +59,13 @@ def page() -> str:
         _INTRO + example + "```\n",
         "## Tables\n",
         table(
-            ("table", "what it holds"),
+            ("table", "contents"),
             ((code(f"[[{name}]]" if name == "repositories" else f"[{name}]"), text) for name, text in _TABLES.items()),
         ),
         "\n## Keys and variables\n",
         table(("key", "variable", "value"), ((code(o.key), code(variable_of(o.key)), _value(o)) for o in _options())),
-        "\nOptions of the repository and of the store have variables too: `NESSIE_GC_REPOSITORY_TOKEN` is the option",
-        "`token` of the repository connector, `NESSIE_GC_STORE_URL` the option `url` of the store. Of several",
+        "\nOptions of the repository and of the store have variables, too: `NESSIE_GC_REPOSITORY_TOKEN` is the option",
+        "`token` of the repository connector, `NESSIE_GC_STORE_URL` the option `url` of the store. With several",
         "`[[repositories]]`, `NESSIE_GC_REPOSITORIES_LAKE_TOKEN` is the option `token` of the one labelled `lake`.",
     ]
     return "\n".join(parts)
@@ -69,8 +73,7 @@ def page() -> str:
 
 def _options() -> list[GcOption]:
     found: dict[str, GcOption] = {}
-    for command in cli.commands.values():
-        assert isinstance(command, GcCommand)
+    for command in commands_of(cli).values():
         for option in command.params:
             if isinstance(option, GcOption) and not option.hidden and option.key != "config":
                 found.setdefault(option.key, option)

@@ -14,19 +14,19 @@ from nessie_gc_core.plugins.registry import KINDS, installed
 
 ROOT = Path(__file__).parents[2]
 OWN = {"nessie_gc_core", *(path.name.replace("-", "_") for path in (ROOT / "plugins").iterdir())}
-"""Import names of this repository's distributions; what else is installed is not our reference's matter."""
+"""Import names of this repository's distributions; the reference covers no others."""
 _HOW = {
-    "repository": "Options are given with `-r KEY=VALUE`, `NESSIE_GC_REPOSITORY_KEY`, or in the table `[repository]`.",
-    "live-set-store": "Options are given with `--jdbc-…`, `NESSIE_GC_STORE_KEY`, or in the table `[store]`.",
+    "repository": "Set options with `-r KEY=VALUE`, `NESSIE_GC_REPOSITORY_KEY`, or in the table `[repository]`.",
+    "live-set-store": "Set options with `--store-option KEY=VALUE`, `NESSIE_GC_STORE_KEY`, or in the table `[store]`; "
+    "those of `jdbc` also with `--jdbc-…`.",
 }
-_HOW_ELSE = (
-    "Options are given with `--connector-option {kind}:NAME:KEY=VALUE`, or in the table `[connectors.{kind}.NAME]`."
-)
+_HOW_ELSE = "Set options with `--connector-option {kind}:NAME:KEY=VALUE`, or in the table `[connectors.{kind}.NAME]`."
 _INTRO = """# Connectors
 
-What this repository's distributions bring, by kind. `nessie-gc plugins` shows the same of what is installed with you.
-A secret option never appears in a report, a log line, an error or a store. An option that holds pairs of its own
-(such as `properties`) is given as a table in the file, or by the command-line option that stands for it (such as `-I`).
+This page lists the connectors of this repository's distributions, by kind. `nessie-gc plugins` lists the connectors in
+your installation. A secret option never appears in a report, a log line, an error or a store. Set an option that
+contains pairs (such as `properties`) as a table in the file, or with the corresponding command-line option (such as
+`-I`).
 """
 
 
@@ -34,7 +34,7 @@ def page() -> str:
     """The page."""
     parts = [_INTRO]
     for contract, (kind, _) in KINDS.items():
-        parts.append(f"## {kind}\n\n{first_line(contract.__doc__)} [The contract](contracts.md#{_anchor(contract)}).\n")
+        parts.append(f"## {kind}\n\n{first_line(contract.__doc__)} [Contract](contracts.md#{_anchor(contract)}).\n")
         parts.append(_HOW.get(kind, _HOW_ELSE.format(kind=kind)))
         for name, connector in own_connectors(contract).items():
             parts.append(f"\n### {kind} {name}\n\n{first_line(connector.__doc__)} {_facts(connector)}\n")
@@ -56,12 +56,12 @@ def _anchor(contract: type[Connector]) -> str:
 
 def _facts(connector: type[Connector]) -> str:
     package = connector.__module__.partition(".")[0].replace("_", "-")
-    facts = [f"Comes with `{package}`."]
+    facts = [f"Included in `{package}`."]
     claims = sorted(getattr(connector, "schemes", ()) or getattr(connector, "content_types", ()))
     if claims:
         facts.append(f"Claims {', '.join(f'`{claim}`' for claim in claims)}.")
     if fallback := sorted(getattr(connector, "fallback_schemes", ())):
-        facts.append(f"Claims unless another one does: {', '.join(f'`{claim}`' for claim in fallback)}.")
+        facts.append(f"Fallback for {', '.join(f'`{claim}`' for claim in fallback)}.")
     if not connector.executor_safe:
         facts.append("Works in one process only.")
     if connector.shareable:

@@ -84,12 +84,13 @@ KIT = (
     VisitedDeduplicatorContract,
     TableCatalogContract,
 )
-"""The classes that plugins' tests inherit."""
+"""The classes from which plugins' tests inherit."""
 _FIXTURE = re.compile(r" {4}``(\w+)``: (.*)")
 _INTRO = """# Hooks and contracts
 
-A plugin is an importable module behind an entry point of the group `nessie_gc`. It implements hooks; a hook that
-registers gives back a connector class, or a sequence of them. [How to write one](../tutorial/write-a-plugin.md).
+A plugin is an importable module behind an entry point of the group `nessie_gc`. It implements hooks. A hook that
+registers connectors returns a connector class, or a sequence of them. See
+[how to write a plugin](../tutorial/write-a-plugin.md).
 """
 
 
@@ -99,7 +100,7 @@ def page() -> str:
     parts += ["## Contracts\n", _contract(Connector), *(_contract(contract) for contract in KINDS)]
     parts += [
         "## Optional abilities\n",
-        "Asked for with `isinstance`; a connector that has the methods has the ability.\n",
+        "A connector that has the methods has the ability; the core checks this with `isinstance`.\n",
     ]
     parts += [_contract(ability, belongs_to=contract) for ability, contract in ABILITIES.items()]
     parts += ["## The conformance kit\n", _kit(), "\n## Errors\n", _errors()]
@@ -121,7 +122,7 @@ def _hook(name: str, function: Callable[..., object]) -> str:
 
 def _contract(contract: type, belongs_to: type | None = None) -> str:
     title = f"### {contract.__name__}\n\n"
-    title += f"An ability of a `{belongs_to.__name__}`. " if belongs_to is not None else ""
+    title += f"Ability of a `{belongs_to.__name__}`. " if belongs_to is not None else ""
     text = title + markdown(contract.__doc__) + "\n"
     attributes = attribute_docs(contract)
     if attributes:
@@ -154,7 +155,7 @@ def _kit() -> str:
     text = markdown(kit)
     begin, end = text.index("| module"), text.index("What a contract leaves open")
     said = text[text.index("Every test that fails") : begin]
-    lead = "A plugin's tests inherit one class for each contract that it implements, and give it its fixtures.\n"
+    lead = "A plugin's tests inherit from one class for each contract that it implements, and define its fixtures.\n"
     parts = [lead, said.strip() + "\n", text[begin:end].strip() + "\n", text[end:].strip() + "\n"]
     return "\n".join([*parts, *(_suite(suite) for suite in KIT)])
 
@@ -177,7 +178,7 @@ def _suite(suite: type) -> str:
 def _fixtures(rows: list[list[str]]) -> str:
     if not rows:
         return ""
-    return "\n" + table(("fixture", "what it gives"), ((name, markdown(text)) for name, text in rows)) + "\n\n"
+    return "\n" + table(("fixture", "what it returns"), ((name, markdown(text)) for name, text in rows)) + "\n\n"
 
 
 def _errors() -> str:
@@ -187,7 +188,7 @@ def _errors() -> str:
             rows.append(
                 (code(name), code(error.__bases__[0].__name__), code(error.exit_code), first_line(error.__doc__))
             )
-    return "All of `nessie_gc_core.errors`; each message is one line.\n\n" + table(
+    return "These are the errors of `nessie_gc_core.errors`. Each message is one line.\n\n" + table(
         ("error", "is a", "exit code", "meaning, and what to do"), rows
     )
 

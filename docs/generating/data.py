@@ -14,13 +14,13 @@ from nessie_gc_core.services import report
 from nessie_gc_core.services.report import GcReport
 
 _OUTCOMES = {
-    "deleted": "it is gone",
-    "already_gone": "somebody else had deleted it in between",
+    "deleted": "it was deleted",
+    "already_gone": "something else had already deleted it",
     "failed": "it could not be deleted; `failed_files` has reasons",
     "spared": "a moved reference, a veto, a cap, or a location that became unknown keeps it; see `spared_files`",
-    "too_young": "it is not old enough, its time is unknown, or its time lies in the future",
+    "too_young": "it is not old enough, its time is unknown, or its time is in the future",
     "deferred": "its deletion is recorded for `deferred-deletes`",
-    "would_delete": "a dry run stopped before the last call",
+    "would_delete": "a real run would delete it; this was a dry run",
 }
 
 
@@ -41,14 +41,14 @@ def report_page() -> str:
     assert set(outcomes) == set(_OUTCOMES)
     parts = [
         "# Report\n",
-        "`--json` prints one object on standard output, and everything else on standard error.",
-        "[How to read it](../explanation/verdicts-and-reports.md).\n",
+        "`--json` prints one object to standard output, and everything else to standard error. See",
+        "[how to read it](../explanation/verdicts-and-reports.md).\n",
         "## Fields\n",
         table(("field", "meaning"), fields_of_report()),
-        f"\nLists of names end after {report.MAX_NAMES}; `--outcomes-to FILE` has every file.\n",
+        f"\nLists of names end after {report.MAX_NAMES}; `--outcomes-to FILE` lists every file.\n",
         "## Outcomes\n",
-        "Each unreferenced file has exactly one; `unreferenced` is their sum, in files and in bytes.\n",
-        table(("outcome", "what became of the file"), ((code(name), _OUTCOMES[name]) for name in outcomes)),
+        "Each unreferenced file has exactly one outcome; `unreferenced` is their sum, in files and in bytes.\n",
+        table(("outcome", "meaning"), ((code(name), _OUTCOMES[name]) for name in outcomes)),
         "\n## Verdicts\n",
         f"{markdown(verdicts.Verdict.__doc__)}\n",
         ", ".join(code(verdict.value) for verdict in verdicts.Verdict) + ": see [relations](relations.md#verdicts).\n",
@@ -62,7 +62,7 @@ def report_page() -> str:
 
 
 _EXIT_CODES = (
-    ("`0`", "done; files that are *lost*, *unread* or *refused* are reported and are no failure"),
+    ("`0`", "done; *lost*, *unread* and *refused* are reported, but are not failures"),
     (
         "`1`",
         "the run failed, or a file could not be deleted, or a location stayed *unknown*, or a file was *unreadable*",
@@ -88,33 +88,36 @@ def fields_of_report() -> list[tuple[str, str]]:
 
 
 _MORE = {
-    "repository": "Identity of the repository, without credentials: leases and records stand under it. All of several.",
-    "address": "Where it is, for people; never compared. All of several.",
+    "repository": "Identity of the repository, without credentials; several are separated by commas.",
+    "address": "Its address, only for display; several are separated by commas.",
     "repositories": "The repository, or all that were marked or swept together: "
     '`[{"repository": "...", "address": "...", "live_set_id": "...", "unread": "..."}]`; `unread` says why it '
     "could not be read.",
-    "engine": "`spark` or `local`; none for a mark.",
-    "dry_run": "Whether it stopped before the last call.",
-    "started": "UTC.",
-    "finished": "UTC.",
-    "references": "Branches and tags that were listed.",
-    "contents": "Distinct content ids.",
-    "content_versions": "Distinct states of contents.",
-    "files_listed": "Stored files in the swept locations.",
+    "engine": "`spark` or `local`; null for a mark.",
+    "dry_run": "Whether it was a dry run.",
+    "started": "Start time, UTC.",
+    "finished": "End time, UTC.",
+    "references": "Number of branches and tags.",
+    "contents": "Number of distinct content ids.",
+    "content_versions": "Number of distinct states of contents.",
+    "files_listed": "Number of stored files in the swept locations.",
     "unreferenced": "The sum of the seven outcomes.",
-    "counts": "How many `unknown`, `unreadable`, `unread`, `refused` and `dropped`; a hundred of each are named.",
-    "lost": "Reachable files that are not stored: how many, and the first names.",
+    "counts": "Numbers of `unknown`, `unreadable`, `unread`, `refused`, `left_out` and `dropped`; a hundred of each "
+    "are named.",
+    "tables": "With `--by-table`, a row for each location: `tables`, `location`, `files_listed`, `unreferenced`, each "
+    "outcome that occurs, and `left_alone`, the reason why it was not swept. Otherwise `null`.",
+    "lost": "Reachable files that are not stored: their number, and the first names.",
     "failed_files": "Names and reasons.",
     "spared_files": "Names and reasons.",
     "warnings": "One line each.",
     "exit_code": "The exit code of the command.",
-    "live_set_id": "Id of the live set; of several repositories the one that names them all.",
+    "live_set_id": "Id of the live set; with several repositories, the id that stands for all of them.",
     **{name: f"An [outcome](#outcomes): {text}." for name, text in _OUTCOMES.items()},
 }
 
 
 _LISTS = {
-    **dict.fromkeys(("unknown", "unread", "refused", "dropped"), "location"),
+    **dict.fromkeys(("unknown", "unread", "refused", "left_out", "dropped"), "location"),
     **dict.fromkeys(("unreadable", "failed_files", "spared_files"), "path"),
 }
 """Fields that are lists of objects, and what each object names."""

@@ -1,4 +1,4 @@
-"""Every option of the Java tool, and what became of it."""
+"""Every option of the Java tool, and its equivalent."""
 
 from __future__ import annotations
 
@@ -9,58 +9,58 @@ from nessie_gc_core.cli.main import cli
 
 _INTRO = """# The Java tool's options
 
-Every command and option of Nessie's own Java tool (`nessie-gc.jar`, 0.108), and what became of it. *Same* means the
-same name, meaning and default. [What works otherwise](../explanation/differences-from-java.md).
+This page lists every command and option of Nessie's own Java tool (`nessie-gc.jar`, 0.108), and its equivalent. *Same*
+means the same name, meaning and default. See also [the differences](../explanation/differences-from-java.md).
 """
 _COMMANDS = (
     ("mark-live, identify, mark", "mark", "same"),
     (
         "sweep, expire",
         "sweep",
-        "takes the repository options too: references are checked again before anything is deleted",
+        "also takes the repository options: references are checked again before anything is deleted",
     ),
     ("gc", "gc", "same"),
-    ("list", "list", "same; `--json` too"),
-    ("show", "show", "same; `--json` too"),
-    ("delete", "delete", "same: deletes the rows of a live set, and no file"),
-    ("list-deferred", "list-deferred", "same; `--json` too"),
-    ("deferred-deletes", "deferred-deletes", "takes the repository options too; forgets what is done"),
-    ("create-sql-schema", "create-sql-schema", "same; other tables"),
-    ("show-sql-create-schema-script", "show-sql-create-schema-script", "same; other tables"),
+    ("list", "list", "same; also `--json`"),
+    ("show", "show", "same; also `--json`"),
+    ("delete", "delete", "same: deletes the rows of a live set, and no files"),
+    ("list-deferred", "list-deferred", "same; also `--json`"),
+    ("deferred-deletes", "deferred-deletes", "also takes the repository options; removes the records of deleted files"),
+    ("create-sql-schema", "create-sql-schema", "same; the tables differ"),
+    ("show-sql-create-schema-script", "show-sql-create-schema-script", "same; the tables differ"),
     ("completion-script", "completion-script", "same; `--shell` for zsh and fish"),
-    ("show-licenses", "", "not there: pip shows the licence of each distribution"),
+    ("show-licenses", "", "does not exist: pip shows the licence of each distribution"),
     ("help", "", "`--help` on every command"),
 )
 _OPTIONS = (
     ("--inmemory", "gc", "same"),
-    ("--jdbc", "gc", "accepted; a database is the default, SQLite where no URL is given"),
+    ("--jdbc", "gc", "accepted; a database is the default (SQLite without a URL)"),
     ("--jdbc-url", "gc", "takes `jdbc:` URLs of PostgreSQL and SQLite, and SQLAlchemy's URLs"),
     ("--jdbc-user", "gc", "same"),
-    ("--jdbc-password", "gc", "same; better as `NESSIE_GC_JDBC_PASSWORD`"),
+    ("--jdbc-password", "gc", "same; prefer `NESSIE_GC_JDBC_PASSWORD`"),
     ("--jdbc-properties", "gc", "same; names are those of the Python driver"),
-    ("--jdbc-fetch-size", "gc", "same meaning; the default is larger"),
+    ("--jdbc-fetch-size", "gc", "same meaning; larger default"),
     ("--jdbc-pool-max-size", "gc", "same"),
     ("--jdbc-schema", "gc", "same"),
     ("--time-zone", "gc", "same"),
-    ("--nessie-client", "gc", "refused with a hint: there is one client"),
+    ("--nessie-client", "gc", "refused with a hint: there is only one client"),
     ("--nessie-api", "gc", "refused with a hint: REST version 2 is always used"),
     ("-u, --uri", "gc", "same"),
-    ("-o, --nessie-option", "gc", "the options about address, authentication, time-outs and TLS; others are refused"),
+    ("-o, --nessie-option", "gc", "options for address, authentication, time-outs and TLS; others are refused"),
     ("-R, --cutoff-ref-time", "gc", "same"),
     ("-c, --default-cutoff", "gc", "same"),
-    ("-C, --cutoff", "gc", "same; a pattern matches the whole name, also where it has alternatives"),
+    ("-C, --cutoff", "gc", "same; a pattern matches the whole name, even with alternatives"),
     ("--write-live-set-id-to", "gc", "same"),
     ("--identify-parallelism", "gc", "same"),
     ("-l, --live-set-id", "sweep", "same"),
     ("-L, --read-live-set-id-from", "sweep", "same"),
-    ("--max-file-modification", "gc", "same; `--min-age` keeps young files besides"),
-    ("--expiry-parallelism", "gc", "same on the local engine; Spark's master decides on Spark"),
+    ("--max-file-modification", "gc", "same; `--min-age` also keeps young files"),
+    ("--expiry-parallelism", "gc", "same on the local engine; on Spark, its master decides"),
     ("--expected-file-count", "gc", "only with `--membership bloom`"),
     ("--fpp", "gc", "only with `--membership bloom`"),
     ("--allowed-fpp", "gc", "accepted; the filter is never overfull"),
     ("--defer-deletes, --no-defer-deletes", "gc", "same"),
     ("-I, --iceberg", "gc", "same, with PyIceberg's property names"),
-    ("-H, --hadoop", "gc", "refused with a hint: storage is not reached through Hadoop"),
+    ("-H, --hadoop", "gc", "refused with a hint: storage is not accessed through Hadoop"),
     ("-D, --with-deferred-deletes", "show", "same"),
     ("-C, --with-content-references", "show", "same"),
     ("-B, --with-base-locations", "show", "same"),
@@ -74,7 +74,7 @@ _OPTIONS = (
 
 
 def page() -> str:
-    """The page; fails where it says that something is there which is not."""
+    """The page; fails if it names a command or option that does not exist."""
     for _, name, _ in _COMMANDS:
         assert not name or name in cli.commands, name
     for names, command, _ in _OPTIONS:
@@ -86,9 +86,9 @@ def page() -> str:
         [
             _INTRO,
             "## Commands\n",
-            table(("Java", "here", "what became of it"), commands),
+            table(("Java tool", "Nessie GC", "difference"), commands),
             "\n## Options\n",
-            table(("Java", "what became of it"), options),
+            table(("Java tool", "Nessie GC"), options),
         ]
     )
 

@@ -12,29 +12,29 @@ from nessie_gc_core import model
 
 _INTRO = """# Models
 
-What `nessie_gc_core.model` has: the data that the core and plugins exchange. The classes are frozen, take keywords
-only, and do nothing by themselves. The [glossary](../glossary.md) explains the words.
+`nessie_gc_core.model` contains the data that the core and plugins exchange. The classes are frozen, take only keyword
+arguments, and have no behaviour of their own. The [glossary](../glossary.md) explains the terms.
 
-Unless a field says otherwise: times are `datetime` with a time zone, in UTC, to the microsecond; sizes are bytes;
-paths and locations are *raw*, exactly the text that metadata or a listing gave. In relations and in files of outcomes
-the same times are whole numbers, [microseconds since the epoch](relations.md).
+Unless a field says otherwise, times are `datetime` values with a time zone, in UTC, to the microsecond; sizes are
+bytes; paths and locations are *raw*, the exact text from metadata or a listing. In relations and outcome files, the
+same times are whole numbers, [microseconds since the epoch](relations.md).
 
 """
 GROUPS = {
-    "Repositories": ("repository", "What a [repository](contracts.md#repositoryconnector) is made of."),
-    "Files": ("files", "What readers, listers and deleters give."),
-    "Verdicts and outcomes": ("verdicts", "[What they mean](../explanation/verdicts-and-reports.md)."),
-    "Live sets": ("live_sets", "What a [store](contracts.md#livesetstore) keeps."),
-    "Tags": ("tags", "What a store [remembers of tags](contracts.md#supportstagrecords)."),
+    "Repositories": ("repository", "The parts of a [repository](contracts.md#repositoryconnector)."),
+    "Files": ("files", "The results of readers, listers and deleters."),
+    "Verdicts and outcomes": ("verdicts", "See [what they mean](../explanation/verdicts-and-reports.md)."),
+    "Live sets": ("live_sets", "The data in a [store](contracts.md#livesetstore)."),
+    "Tags": ("tags", "The [tag records](contracts.md#supportstagrecords) in a store."),
     "Cut-off policies": ("policies", "How far back commits stay live."),
-    "Limits": ("limits", "What keeps an unreferenced file from being deleted."),
+    "Limits": ("limits", "Limits on the deletion of unreferenced files."),
     "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),
     "Manifests": ("manifests", "For [`rewrite-manifests`](../how-to/rewrite-manifests.md)."),
     "Compaction": ("compaction", "For [`compact`](../how-to/compact.md)."),
-    "Tables": ("tables", "What a [table catalog](contracts.md#tablecatalog) says of its tables."),
-    "Work": ("work", "What a run did at its stores, for its progress and its [report](report.md)."),
+    "Tables": ("tables", "The tables of a [table catalog](contracts.md#tablecatalog)."),
+    "Work": ("work", "The requests of a run to its stores, for its progress and its [report](report.md)."),
 }
-"""Heading to the module below ``nessie_gc_core.model``, and what it holds."""
+"""Heading to the module below ``nessie_gc_core.model``, and its introduction."""
 
 
 def page() -> str:

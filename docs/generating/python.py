@@ -23,6 +23,7 @@ from nessie_gc_core.api import (
     Collector,
     CompactionReport,
     ExpiryReport,
+    ExplainReport,
     GcReport,
     HealthReport,
     ManifestsReport,
@@ -38,6 +39,7 @@ from nessie_gc_core.api import (
     procedures,
     remove_orphan_files,
 )
+from nessie_gc_core.api.questions import Questions
 from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.engines.local.frame import LocalFrame
@@ -50,10 +52,13 @@ from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable, TableFiles
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
+from nessie_gc_core.services.explain.report import ExplainedFile, NeedingVersion, Standing
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
-from nessie_gc_core.services.report import NamedFile, Tally
+from nessie_gc_core.services.pruning import KeptLiveSet, PruneReport
+from nessie_gc_core.services.report import NamedFile
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
+from nessie_gc_core.services.tally import TableTally, Tally
 from nessie_gc_core.services.what_if import EndedState, EndedStates
 from nessie_gc_core.services.work_branch import Merged, MergeReport
 
@@ -62,6 +67,7 @@ CLASSES = (
     Plan,
     GcReport,
     Tally,
+    TableTally,
     NamedFile,
     UnreferencedAssets,
     AssetsReport,
@@ -81,6 +87,10 @@ CLASSES = (
     AutotagReport,
     TagResult,
     TagOutcome,
+    ExplainReport,
+    ExplainedFile,
+    NeedingVersion,
+    Standing,
     WhatIfReport,
     EndedStates,
     EndedState,
@@ -93,6 +103,8 @@ CLASSES = (
     CheckResult,
     LiveSetService,
     LiveSetDetails,
+    PruneReport,
+    KeptLiveSet,
     ManifestsReport,
     ReorganizedTable,
     Reorganized,
@@ -105,56 +117,56 @@ CLASSES = (
     LocalFrame,
     Run,
 )
-"""What a Python program meets, in the order of the page."""
+"""The public classes, in the order of the page."""
 FUNCTIONS = (identify_unreferenced_assets, delete_unreferenced_assets, expire_snapshots, remove_orphan_files)
 """The procedures."""
 _INTRO = """# Python
 
-The public Python API. [How to use it](../how-to/python.md) has examples.
+This is the public Python API. [Use it from Python](../how-to/python.md) has examples.
 
-<!-- not run: it shows what there is to import -->
+<!-- not run: it only shows the imports -->
 ```python
 from nessie_gc_core import Collector
 from nessie_gc_core.api import GcReport, Plan, Run
 from nessie_gc_core.model import LiveSet, Outcome
 ```
 
-The other classes on this page are what these return. [Models](models.md) has the data classes,
-[contracts](contracts.md#errors) has the errors, [services](services.md) has the parameters of each call.
+The other classes on this page are return values of these. [Models](models.md) describes the data classes,
+[contracts](contracts.md#errors) the errors, [services](services.md) the parameters of each call.
 
 """
 _SETTINGS = """#### Settings
 
-Every setting is a keyword of `Collector(...)`, by the name that it has in the configuration file, with underscores:
-`jdbc-url` in the file is `jdbc_url` here. [Configuration](configuration.md#keys-and-variables) lists them, and
-[the command line](command-line.md#options) says what each does. Values may be of the setting's type or text, which is
-read as on the command line. A keyword wins over `NESSIE_GC_...` in the environment, which wins over the file.
+Every setting is a keyword of `Collector(...)`, with the same name as in the configuration file, but with underscores:
+`jdbc-url` in the file is `jdbc_url` here. [Configuration](configuration.md#keys-and-variables) lists the settings, and
+[the command line](command-line.md#options) describes each. A value is of the setting's type, or text that is parsed as
+on the command line. A keyword takes precedence over a `NESSIE_GC_...` variable, which takes precedence over the file.
 """
 _PARAMETERS = """
-The [parameters of a service](services.md), such as `min_age` or `allow`, may be given here as well. They are then the
-defaults of `plan`, `mark`, `sweep`, `collect` and `delete_deferred`, whose own keywords win.
+You can also pass the [parameters of a service](services.md), such as `min_age` or `allow`, here. They become the
+defaults of `plan`, `mark`, `sweep`, `collect` and `delete_deferred`, whose own keywords take precedence.
 """
 _PROGRESS = """## Progress
 
-`Collector(progress=...)` takes a function `{signature}`. {text}
-The phases are `mark` (which counts references), `expand` (content versions and files that name others, of those that
-are known by then), `list` (files, of nobody knows how many), `subtract` (which only says that it begins), and `delete`
-(which counts steps). Spark tells of files as tasks end; Spark Connect tells only where a level begins and ends. An
-exception that it raises ends the run.
+`Collector(progress=...)` takes a function `{signature}`. {text} The phases are `mark` (counts references), `expand`
+(counts content versions and metadata files, out of those known so far), `list` (counts files; the total is not known),
+`subtract` (reports only its start), and `delete` (counts steps). Spark reports files as tasks end; Spark Connect
+reports only the start and end of a level. If the function raises an exception, the run ends.
 
-Files are expanded and listed at the same time, and progress is told in several threads, one call at a time. A progress
-that has a method `show_traffic(traffic: Traffic)` as well is told what was asked of the stores by then.
+Files are expanded and listed at the same time, so the function is called from several threads, one call at a time. If
+the object also has a method `show_traffic(traffic: Traffic)`, that method is called with the requests to the stores so
+far.
 """
 _MORE: dict[str, dict[str, str]] = {
     "GcReport": {
         "outcomes": "Files and bytes for each `Outcome`.",
-        "lost_files": "The first of them.",
+        "lost_files": "The first lost files.",
         "failed_files": "The first files that could not be deleted, with reasons.",
         "spared_files": "The first files that were spared, with reasons.",
     },
-    "Tally": {"files": "How many files.", "bytes": "Their size in bytes."},
+    "Tally": {"files": "Number of files.", "bytes": "Their size in bytes."},
     "NamedFile": {"path": "The file, as the listing or the metadata names it.", "reason": "One line."},
-    "CheckResult": {"name": "What was checked.", "passed": "Whether it is right."},
+    "CheckResult": {"name": "What was checked.", "passed": "Whether the check passed."},
     "LiveSetDetails": {
         "live_set": "The live set.",
         "content_versions": "Distinct states of contents.",
@@ -165,12 +177,12 @@ _MORE: dict[str, dict[str, str]] = {
     },
     "LiveSetService": {"store": "The live-set store."},
     "Run": {
-        "report": "What the run finds, and fills in.",
-        "clock": "Gives the time now, UTC.",
-        "progress": "Told how far the run is.",
+        "report": "The report, which the run fills in.",
+        "clock": "Returns the current time, UTC.",
+        "progress": "Called with the progress of the run.",
     },
 }
-"""Fields whose code has no text of its own, because their name says it there."""
+"""Fields without a text in the code, because their name is enough there."""
 
 
 def page() -> str:
@@ -194,6 +206,7 @@ def _collector() -> str:
         _PARAMETERS,
         "#### with\n\n`with Collector(...) as gc:` closes it at the end, as `close()` does.\n",
         *member_parts(Collector, level=4),
+        *member_parts(Questions, level=4, of=Collector),
         *member_parts(Upkeep, level=4, of=Collector),
     ]
     return "\n".join(parts)

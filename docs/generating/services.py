@@ -1,4 +1,4 @@
-"""The services of the distributions in this repository, and how a plugin brings one."""
+"""The services of the distributions in this repository, and how a plugin adds one."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ A service does one job from beginning to end, such as a sweep. Each has a name, 
 command: `nessie-gc NAME`, with an option for each parameter. From Python, `Collector` has a
 [method](python.md#collector) for each of the built-in services, and `Collector.run("NAME", ...)` for any other.
 
-A parameter has one name everywhere: `min_age` in Python is `--min-age` on the command line, `min-age` in the
-configuration file, and `NESSIE_GC_MIN_AGE` in the environment. Text is read as on the command line.
+A parameter has the same name everywhere: `min_age` in Python is `--min-age` on the command line, `min-age` in the
+configuration file, and `NESSIE_GC_MIN_AGE` in the environment. Text is parsed as on the command line.
 
-| type | what it takes |
+| type | accepted values |
 |---|---|
 | `timedelta` | seconds, or an ISO 8601 duration such as `P1D` or `PT6H` |
 | `datetime` | an instant with an offset or `Z`, such as `2026-01-31T00:00:00Z` |
-| `Sequence[str]` | several texts; on the command line the option can be repeated |
-| `T \\| None` | a `T`; without one, the limit or the choice does not exist |
+| `Sequence[str]` | several strings; on the command line the option can be repeated |
+| `T \\| None` | a `T`, or nothing: no limit, or no choice |
 
 """
 PLUGIN = ROOT / "examples" / "stale_references.py"
 _OWN_SERVICE = """## A service of your own
 
 A plugin registers a service like a connector: it implements the hook
-[`nessie_gc_register_service`](contracts.md#nessie_gc_register_service) and returns the class. Here is a whole plugin,
-[examples/stale_references.py](../../examples/stale_references.py). Its service lists branches and tags whose newest
-commit is old, because whatever they reach stays live:
+[`nessie_gc_register_service`](contracts.md#nessie_gc_register_service) and returns the class. This is a complete
+plugin, [examples/stale_references.py](../../examples/stale_references.py). Its service lists branches and tags whose
+newest commit is old, because everything they reach stays live:
 
 <!-- file: examples/stale_references.py -->
 ```python
 {plugin}```
 
 The package's `pyproject.toml` names it as an entry point in the group `nessie_gc`
-([more](../tutorial/write-a-plugin.md#the-package)):
+([see the tutorial](../tutorial/write-a-plugin.md#package-it)):
 
 <!-- not run: a part of a pyproject.toml; a test installs the plugin with this entry point -->
 ```toml
@@ -55,28 +55,28 @@ The package's `pyproject.toml` names it as an entry point in the group `nessie_g
 stale = "stale_references"
 ```
 
-Once it is installed, it is a command:
+After installation, it is a command:
 
-<!-- not run: the plugin has to be installed; a test does that, and runs it -->
+<!-- not run: the plugin must be installed; a test does that, and runs it -->
 ```console
 $ python -m nessie_gc_core stale-references --older-than P30D --json
 ```
 
-What follows from the class:
+The class defines the following:
 
-- **`name` and `aliases`** are the names of the command. A name that two plugins claim is an error that names both.
+- **`name` and `aliases`** are the names of the command. If two plugins claim one name, the error names both plugins.
 - **The docstring** is the help of the command, up to its first section such as `Args:`.
 - **`Parameters`** become options of the command, keys of the configuration file, variables, and keywords of
-  `Collector.run`. Do not declare a parameter that has the name of a [setting](python.md#settings): the settings of
-  repository, store and plugins come with every service.
-- **`uses_files = False`** leaves out the options about engine and files, `uses_engine = False` those about the engine,
-  `uses_repository = False` all of these and those about repository and live-set store.
-- **The report** is printed as JSON with `--json`, else as one line for each key; one with a method `__rich__` is
-  printed by Rich. Its `exit_code` is that of the command.
-- **The run** that it is given has the `repository`, the `store` and the `engine`, each opened on first use; see
+  `Collector.run`. Do not use the name of a [setting](python.md#settings) for a parameter: every service also has the
+  settings of repository, store and plugins.
+- **`uses_files = False`** omits the options for engine and files, `uses_engine = False` those for the engine,
+  `uses_repository = False` all of these and those for repository and live-set store.
+- **The report** is printed as JSON with `--json`, otherwise as one line for each key. If it has a method `__rich__`,
+  Rich prints it. Its `exit_code` is the exit code of the command.
+- **The run** passed to it has the `repository`, the `store` and the `engine`, each opened on first use; see
   [`Run`](python.md#run).
 
-To try it without installing it, put its folder on the Python path and give a collector a registry that knows it:
+To try it without installation, put its folder on the Python path and pass a collector a registry that contains it:
 
 ```python
 import stale_references
@@ -110,7 +110,7 @@ def own_services() -> dict[str, AnyService]:
 def _service(name: str, service: AnyService) -> str:
     package = service.__module__.partition(".")[0].replace("_", "-")
     parts = [f"## {name}\n\n{markdown(inspect.getdoc(service))}\n"]
-    facts = [f"Comes with `{package}`.", _report_of(service)]
+    facts = [f"Included in `{package}`.", _report_of(service)]
     if service.aliases:
         facts.insert(0, f"Also called {' and '.join(code(alias) for alias in service.aliases)}.")
     facts.append(_needs(service))
@@ -125,16 +125,16 @@ def _needs(service: AnyService) -> str:
         return "Needs neither a repository nor a live-set store nor an engine."
     if not service.uses_files:
         return "Needs no engine."
-    return "Reads or deletes files, so it needs an engine." if service.uses_engine else "Reads files without an engine."
+    return "Reads or deletes files, and needs an engine." if service.uses_engine else "Reads files without an engine."
 
 
 def _report_of(service: AnyService) -> str:
     report = inspect.signature(service.run).return_annotation
-    return f"Its report is a [`{report}`](python.md#{str(report).lower()})."
+    return f"Report: [`{report}`](python.md#{str(report).lower()})."
 
 
 UNITS = {
-    "commit_retries": "repetitions",
+    "commit_retries": "retries",
     "delete_ratio_threshold": "deletes per record",
     "listed_snapshot_threshold": "snapshots",
     "max_delete_files": "delete files per data file",
@@ -170,7 +170,7 @@ def rows_of(parameters: type[ConnectorOptions]) -> Iterator[tuple[str, str, str,
 
 
 def unit_of(name: str, type_: str) -> str:
-    """The unit of a parameter; empty where it has none."""
+    """The unit of a parameter, or an empty string."""
     if type_.startswith("timedelta"):
         return "seconds, or ISO 8601"
     return "UTC" if type_.startswith("datetime") else UNITS.get(name, "")

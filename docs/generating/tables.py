@@ -1,4 +1,4 @@
-"""The tables in which services keep what they found."""
+"""The tables in which services store their findings."""
 
 from __future__ import annotations
 
@@ -14,51 +14,52 @@ from nessie_gc_core.model.tables import BUCKETS
 
 _INTRO = """# Tables
 
-Iceberg tables that services write; [how to use them](../how-to/unreferenced-assets.md). A table is created when it is
-missing, and columns that a later version adds are added to it. Times are UTC, to the microsecond; sizes are bytes;
-paths are *raw*, exactly the text that a listing gave. A required column holds an empty text where nobody knows more.
+Services write these Iceberg tables; see [how to use them](../how-to/unreferenced-assets.md). A missing table is
+created, and columns of a later version are added to an existing one. Times are UTC, to the microsecond; sizes are
+bytes; paths are *raw*, the exact text from a listing. If the value of a required column is not known, it is an empty
+string.
 
 """
 _ASSETS = {
-    "tableName": "dotted key of the table or view whose location holds the file; empty: of none that is known",
+    "tableName": "dotted key of the table or view whose location contains the file; empty if none is known",
     "timestamp": "when the run listed the references",
     "asset": "identity of the file: the first 16 bytes of the SHA-256 of its path",
-    "snapshotId": "the last snapshot that is known to have held it",
-    "assetType": "what it is",
+    "snapshotId": "the last known snapshot that used it",
+    "assetType": "the type of the file",
     "path": "its whole path",
     "name": "the last element of its path",
     "runid": "number of the run",
     "run": "identity of the run, a UUID",
     "location": "the location in which it was listed; its path begins with it",
     "sizeBytes": "its size",
-    "modified": "when it was modified; null where the store does not say",
-    "typeFrom": "what says what it is: a state that held it (`walk`), or nothing but its name (`name`)",
-    "reason": "why nothing needs it; null where nobody looked (without `history`)",
-    "lastReference": "a reference whose commits had it; of several, one",
-    "lastCommit": "the last commit there at which it was needed",
+    "modified": "when it was modified; null if the store does not report it",
+    "typeFrom": "source of the type: a state that used the file (`walk`), or only its name (`name`)",
+    "reason": "why nothing needs it; null without `history`",
+    "lastReference": "a reference whose commits had it; one of several",
+    "lastCommit": "the last commit there that needed it",
     "lastCommitTime": "when that commit was made",
-    "policy": "the cut-off policy that gave that commit up",
-    "firstSeen": "when a complete run saw it first",
+    "policy": "the cut-off policy that excludes that commit",
+    "firstSeen": "when a complete run first saw it",
     "lastSeen": "when this run saw it",
 }
 _RUNS = {
-    "runid": "number of the run; no two runs have the same",
+    "runid": "number of the run, unique",
     "run": "identity of the run, a UUID",
     "status": "`STARTED` or `COMPLETE`, a row each",
     "timestamp": "when the run listed the references",
     "repository": "identity of the repository",
     "liveSet": "id of the live set",
     "engine": "the engine that it ran on",
-    "settings": "the policies and limits that it was made with, as a JSON object",
-    "assets": "how many assets it saw",
-    "sizeBytes": "their bytes",
-    "unknown": "how many locations it could say nothing about",
+    "settings": "the policies and limits of the run, as a JSON object",
+    "assets": "number of assets that it saw",
+    "sizeBytes": "their total size",
+    "unknown": "number of unknown locations",
 }
 _HANDLED = {
     "deletion": "identity of the deletion, a UUID",
     "timestamp": "when it began",
     "asset": "identity of the file",
-    "outcome": "what became of it: [outcomes](report.md#outcomes)",
+    "outcome": "its [outcome](report.md#outcomes)",
     "reason": "why it stayed, or could not be deleted",
     "tableName": "as in the table of assets",
     "assetType": "as in the table of assets",
@@ -70,11 +71,11 @@ _LOST = {
     "run": "identity of the run, a UUID",
     "timestamp": "when the run listed the references",
     "tableName": "dotted key of the table or view that needs it",
-    "assetType": "what it is",
-    "path": "its whole path, as the metadata has it",
+    "assetType": "the type of the file",
+    "path": "its whole path, as in the metadata",
     "name": "the last element of its path",
-    "reference": "a reference whose head needs it; null: no head, only the history of references",
-    "states": "how many live states of the table need it there",
+    "reference": "a reference whose head needs it; null if only the history of references needs it",
+    "states": "number of live states of the table there that need it",
     "snapshotId": "the snapshot of the last of them",
     "lastCommit": "the commit that made the last of them",
     "lastCommitTime": "when that commit was made",
@@ -94,14 +95,14 @@ def _sections() -> Iterator[str]:
     yield f"\n`assetType` is one of {_listed(AssetType)}. `typeFrom` is one of {_listed(TypeFrom)}. `reason` is one of"
     yield f"{_listed(AssetReason)}.\n"
     yield "## Runs\n"
-    yield "Beside the first, with `_runs` at the end of its name. Rows of assets count once their run is `COMPLETE`.\n"
+    yield "A second table, named after the first plus `_runs`. Assets count once their run is `COMPLETE`.\n"
     yield _columns(ASSET_RUNS, _RUNS)
     yield "\n## Deleted assets\n"
-    yield "What `delete-unreferenced --report-table` adds: one row for each asset that enough runs had seen.\n"
+    yield "`delete-unreferenced --report-table` adds one row for each asset that enough runs had seen.\n"
     yield _columns(HANDLED_ASSETS, _HANDLED)
     yield "\n## Lost files\n"
-    yield "What `identify-unreferenced --lost-table` adds: one row for each file that is needed and not stored, each"
-    yield "table that needs it, and each reference whose head shows such a state.\n"
+    yield "`identify-unreferenced --lost-table` adds one row for each file that is needed but not stored, each table"
+    yield "that needs it, and each reference whose head shows such a state.\n"
     yield _columns(LOST_FILES, _LOST)
 
 

@@ -13,7 +13,7 @@ OF_A_PLUGIN = "tests/unit/connectors registers each of these plugins, and uses i
 
 
 def markdown(docstring: str | None, *, not_run: str = OF_A_PLUGIN) -> str:
-    """A docstring as Markdown: roles and doubled backticks become code, notes for developers go.
+    """A docstring as Markdown: roles and doubled backticks become code, notes for developers are removed.
 
     ``not_run`` says why its examples are not run.
     """
@@ -36,7 +36,7 @@ def _examples(text: str, reason: str) -> str:
 
 
 def _spaced(code: str) -> str:
-    """Code with two empty lines before what stands at its left edge, as formatters want it."""
+    """Code with two empty lines before each line at its left edge, as formatters want it."""
     return re.sub(r"\n\n(?=\S)", "\n\n\n", code)
 
 
@@ -62,7 +62,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def attribute_docs(source: object) -> dict[str, str]:
-    """Names to the texts that stand below them in a class or module."""
+    """Names to the texts below them in a class or module."""
     assert isinstance(source, (type, ModuleType))
     tree = ast.parse(inspect.getsource(source))
     body = tree.body[0].body if isinstance(source, type) and isinstance(tree.body[0], ast.ClassDef) else tree.body
@@ -115,7 +115,7 @@ def members(class_: type) -> Iterator[tuple[str, property | Callable[..., object
 
 
 def member_parts(class_: type, *, level: int, of: type | None = None) -> Iterator[str]:
-    """A heading, the signature and the docstring of each public property and method, those of a class that has them."""
+    """A heading, the signature and the docstring of each public property and method of a class."""
     for name, member in members(class_):
         if isinstance(member, property):
             assert member.fget is not None

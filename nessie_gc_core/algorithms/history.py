@@ -184,5 +184,5 @@ def held_files(
 def _latest(rows: Dataset, schema: pa.Schema, keys: Sequence[str]) -> Dataset:
     """One row for each combination of the keys: with the greatest of every other column."""
     measures = {name: ("max", name) for name in schema.names if name not in keys}
-    nullable = pa.schema([field if field.name in keys else field.with_nullable(True) for field in schema])
+    nullable = pa.schema([field if field.name in keys else field.with_nullable(nullable=True) for field in schema])
     return rows.aggregate(list(keys), measures, nullable)

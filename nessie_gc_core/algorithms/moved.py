@@ -83,6 +83,7 @@ def expand_moved(
     moved: Sequence[ContentVersion],
     index: UnitIndex,
     choice: ConnectorChoice,
+    *,
     readers: Sequence[type[ContentToFiles]],
     known: Dataset,
     on_unread: Callable[[ContentVersion], None],

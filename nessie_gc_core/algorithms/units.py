@@ -41,6 +41,8 @@ class SweepPlan:
     """Raw path of a file that could not be read to the reason why, as far as they are named."""
     refused: dict[str, str] = field(default_factory=dict)
     """Raw location to the reason why the configuration keeps it from being swept (S13)."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Unit root to the reason why the patterns of the run leave it out."""
     shared: list[str] = field(default_factory=list)
     """Canonical places in the units to which contents write beside their base locations, and others may as well."""
     rules: LocationRules = field(default_factory=LocationRules)
@@ -86,6 +88,22 @@ class SweepPlan:
         for unit in self.units[start:end]:
             self.refused.update(dict.fromkeys(unit.locations, reason))
         del self.units[start:end]
+
+    def leave_out(self, left: Mapping[str, str], meant: Iterable[str]) -> None:
+        """Takes out every unit that overlaps a place that is left out, and those that overlap none that is meant.
+
+        Args:
+            left: canonical prefixes, each with the reason.
+            meant: canonical prefixes.
+        """
+        for prefix, reason in left.items():
+            start, end = self._overlapping(prefix)
+            self.left_out.update(dict.fromkeys((unit.root for unit in self.units[start:end]), reason))
+            del self.units[start:end]
+        before = self.roots
+        self.keep(meant)
+        kept = frozenset(self.roots)
+        self.left_out.update((root, "no table that is meant lies here") for root in before if root not in kept)
 
     def freeze_all(self, reason: str) -> None:
         """Takes out every unit."""

@@ -5,26 +5,22 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from nessie_gc_core.algorithms.expand import Expansion
-from nessie_gc_core.algorithms.read_ahead import read_ahead
+from nessie_gc_core.algorithms.parents import climb
 from nessie_gc_core.algorithms.remembered import Remembered, Tolerance
 from nessie_gc_core.algorithms.touched import TouchedFinder
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
-from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.batches import to_batches, to_rows
-from nessie_gc_core.model.files import ReachableFile
+from nessie_gc_core.model.batches import to_rows
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import PARENTS, PROBLEM
+from nessie_gc_core.model.relations import PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
@@ -133,7 +129,8 @@ class UnknownFinder:
         while portion := list(itertools.islice(rows, 1000)):
             tolerated = tolerance.of((str(path), str(id_)) for path, id_, _, missing in portion if missing)
             for path, content_id, problem, _ in portion:
-                assert isinstance(path, str) and isinstance(content_id, str)
+                assert isinstance(path, str)
+                assert isinstance(content_id, str)
                 if (path, content_id) in tolerated:
                     problems.tolerated += 1
                     continue
@@ -151,48 +148,10 @@ class UnknownFinder:
 
     def _blame(self, bad: set[str], version_files: Dataset, expansion: Expansion, problems: Problems) -> None:
         """Adds the contents that reach one of the bad files, by reading their parents once more."""
-        for reader in self.readers:
-            for kind in reversed(reader.expandable_kinds):
-                parents = expansion.files.where("kind", [kind]).where("content_type", sorted(reader.content_types))
-                found = parents.spread(["path"]).distinct(["path"]).flat_map(_ParentsOf(self.choice, bad))
-                bad |= {str(row["parent"]) for row in found.head(MAX_PROBLEMS + 1).to_pylist()}
-                if len(bad) > MAX_PROBLEMS:
-                    problems.reasons.update(dict.fromkeys(bad, "names a file that cannot be read"))
-                    return
+        for parents in climb(expansion.files, self.readers, self.choice, bad, most=MAX_PROBLEMS):
+            bad |= parents
+            if len(bad) > MAX_PROBLEMS:
+                problems.reasons.update(dict.fromkeys(bad, "names a file that cannot be read"))
+                return
         contents = version_files.where("path", sorted(bad)).distinct(["content_id"]).head(MAX_PROBLEMS + 1)
         problems.content_ids |= {str(value) for value in contents.column("content_id").to_pylist()}
-
-
-class _ParentsOf:
-    """Expandable files to those of them that name one of some bad files (:data:`PARENTS`)."""
-
-    schema = PARENTS
-
-    def __init__(self, choice: ConnectorChoice, bad: Iterable[str]) -> None:
-        self._choice = choice
-        self._bad = frozenset(bad)
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rules = self._choice.rules()
-        rows = (row for batch in batches for row in to_rows(batch, "path", "kind", "content_type"))
-        files = ((ReachableFile(path=str(path), kind=str(kind)), str(type_)) for path, kind, type_ in rows)
-        with OpenConnectors(self._choice) as connectors:
-
-            def bad_parent(job: tuple[ReachableFile, str]) -> Iterator[str]:
-                file, type_ = job
-                opened = replace(file, path=rules.to_open(file.path))
-                if self._names_a_bad_one(connectors, opened, type_):
-                    yield file.path
-
-            named = read_ahead(files, bad_parent, at_once=lambda job: self._choice.reads_at_once(job[0].path))
-            with closing(named):
-                yield from to_batches(((path, None) for path in named), self.schema)
-
-    def _names_a_bad_one(self, connectors: OpenConnectors, file: ReachableFile, content_type: str) -> bool:
-        """Whether it does, or may: one that cannot be read is to blame as well."""
-        try:
-            with connectors.reader(content_type) as reader:
-                return any(child.path in self._bad for child in reader.expand(file))
-        except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this file
-            log.debug("%s is itself unreadable: %s", file.path, error)
-            return True

@@ -13,6 +13,7 @@ from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.autotag.report import AutotagReport
 from nessie_gc_core.services.compaction.report import CompactionReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
+from nessie_gc_core.services.explain.report import ExplainReport
 from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.report import GcReport
@@ -25,6 +26,7 @@ __all__ = [
     "Collector",
     "CompactionReport",
     "ExpiryReport",
+    "ExplainReport",
     "GcReport",
     "HealthReport",
     "ManifestsReport",

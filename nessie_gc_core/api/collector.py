@@ -14,14 +14,15 @@ from uuid import UUID
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import refuse_marking, told
 from nessie_gc_core.api.checks import run_checks
-from nessie_gc_core.api.opening import open_choice, open_resources
+from nessie_gc_core.api.opening import engine_name, open_choice, open_resources
 from nessie_gc_core.api.plan import Plan, refuse_dry_run
+from nessie_gc_core.api.questions import Questions
 from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile, keys_of
 from nessie_gc_core.config.given import EXCLUSIVE, Given, refuse_blank
-from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineSettings, PluginSettings
+from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, PluginSettings
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.closing import Closing
@@ -29,16 +30,12 @@ from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
-from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
-from nessie_gc_core.services.health.parameters import HealthParameters
-from nessie_gc_core.services.health.report import HealthReport
-from nessie_gc_core.services.health.service import HealthService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters, part_of
@@ -47,7 +44,6 @@ from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
 from nessie_gc_core.services.stored_live_sets import LiveSetService
 from nessie_gc_core.services.sweep import SweepService
-from nessie_gc_core.services.what_if import WhatIfReport, WhatIfService
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +51,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=ConnectorOptions)
 
 
-class Collector(Upkeep, Closing):
+class Collector(Upkeep, Questions, Closing):
     """Finds the files that no live state needs, and deletes them on request.
 
     Its settings are those of the command line, with the same names (with underscores) and defaults; strings are parsed
@@ -103,6 +99,7 @@ class Collector(Upkeep, Closing):
     def _set_up(self, given: Given, spark: SparkSession | None, progress: Progress) -> None:
         self._given, self._progress = given, progress
         disabled = given.settings(PluginSettings).disable_plugin
+        self._spark = spark
         self._resources = open_resources(given, self._plugins.without(disabled), spark)
         self._close = weakref.finalize(self, self._resources.close)
 
@@ -160,7 +157,7 @@ class Collector(Upkeep, Closing):
         Args:
             engine: whether to try the engine as well, which starts it.
         """
-        name = self._given.settings(EngineSettings).engine.value if engine else None
+        name = engine_name(self._given, self._spark).value if engine else None
         return run_checks(self.new_run, lambda: self.parameters_of(GcParameters, {}), engine=name)
 
     def plan(
@@ -188,7 +185,8 @@ class Collector(Upkeep, Closing):
             sweep = part_of(gc, SweepParameters, live_set_id=run.report.live_set_id)
         outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
         said = bool(self._given.values.get("dry_run"))
-        kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None)
+        whole_id = run.report.live_set_id or sweep.live_set_id  # it may be the beginning of one
+        kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None, live_set_id=whole_id)
         return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.later_run())
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
@@ -238,19 +236,6 @@ class Collector(Upkeep, Closing):
         """
         found = self.deleting(ExpireSnapshotsParameters, parameters, delete=delete)
         return ExpireSnapshotsService(found).run(self.new_run())
-
-    def health(self, **parameters: Any) -> HealthReport:
-        """Reports from metadata alone which tables need maintenance; takes the parameters of ``nessie-gc health``."""
-        return HealthService(self.parameters_of(HealthParameters, parameters)).run(self.new_run())
-
-    def what_if(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> WhatIfReport:
-        """Reports what some cut-off policies would free, and which states would end; changes nothing.
-
-        Args:
-            cutoffs: patterns of reference names, each with its cut-off policy.
-            parameters: those of ``nessie-gc what-if``, such as ``default_cutoff``.
-        """
-        return WhatIfService(self.parameters_of(FindParameters, told(parameters, cutoffs))).run(self.new_run())
 
     def unreferenced_assets(self, table: str, **parameters: Any) -> UnreferencedAssets:
         """The table of unreferenced assets: unreferenced files run by run, until enough runs have seen them.

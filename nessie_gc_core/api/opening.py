@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -58,6 +59,14 @@ def _open_repository(given: Given, registry: PluginRegistry, number: int) -> Rep
     return registry.open(RepositoryConnector, repository_specs(given, registry)[number])
 
 
+def engine_name(given: Given, spark: SparkSession | None = None) -> EngineName:
+    """The engine that was asked for; if none was and only DuckDB is installed, the local one."""
+    asked = spark is not None or any(given.rank(name) for name in ("engine", "spark_master", "spark_conf"))
+    if asked or find_spec("pyspark") is not None or find_spec("duckdb") is None:
+        return given.settings(EngineSettings).engine
+    return EngineName.LOCAL
+
+
 def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
     """The requested engine; its libraries are imported only now.
 
@@ -65,7 +74,10 @@ def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
         ConfigurationError: a library is not installed, or a setting of the other engine was given.
     """
     settings = given.settings(EngineSettings)
-    if settings.engine is EngineName.LOCAL:
+    chosen = engine_name(given, spark)
+    if chosen is not settings.engine:
+        log.warning("PySpark is not installed, so this process does the work (`engine` %s)", chosen.value)
+    if chosen is EngineName.LOCAL:
         from nessie_gc_core.engines.local import LocalEngine
 
         if spark is not None:

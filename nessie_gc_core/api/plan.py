@@ -12,9 +12,10 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
-from nessie_gc_core.services.report import GcReport, Tally
+from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Directions, SweepService
+from nessie_gc_core.services.tally import Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

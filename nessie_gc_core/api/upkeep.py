@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
 from nessie_gc_core.api.plan import refuse_dry_run
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.policies import parse_duration
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
 from nessie_gc_core.services.autotag.report import AutotagReport, TagOutcome
 from nessie_gc_core.services.autotag.service import AutotagService
@@ -19,7 +22,9 @@ from nessie_gc_core.services.compaction.service import CompactService
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.manifests.service import RewriteManifestsService
+from nessie_gc_core.services.pruning import PruneReport, PruneRule, prune
 from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.stored_live_sets import statuses
 
 P = TypeVar("P", bound=ConnectorOptions)
 R = TypeVar("R")
@@ -87,6 +92,31 @@ class Upkeep(ABC):
         service = RewriteManifestsService(given)
         planned = service.plan(self.new_run())
         return self._plan(planned.report, given, lambda run: service.apply(run, planned))
+
+    def prune(
+        self,
+        *,
+        older_than: timedelta | str,
+        dry_run: bool,
+        keep: int = 0,
+        status: Collection[LiveSetStatus | str] = (),
+        discard_deferred: bool = False,
+    ) -> PruneReport:
+        """Removes old live sets from the store, and no file; those that a run uses or needs later stay.
+
+        Args:
+            older_than: the age from which they go; a text is an ISO duration such as ``P90D``.
+            dry_run: whether they are only named.
+            keep: how many of the newest of each repository stay, whatever their age.
+            status: only live sets that have one of these statuses.
+            discard_deferred: whether live sets with deferred deletions go as well, so that nobody ever runs those.
+
+        Raises:
+            ConfigurationError: the duration or a status makes no sense.
+        """
+        age = parse_duration(older_than) if isinstance(older_than, str) else older_than
+        rule = PruneRule(older_than=age, keep=keep, status=statuses(status), discard_deferred=discard_deferred)
+        return prune(self.new_run().store, rule, dry_run=dry_run)
 
     def _without_dry_run(self, wanted: type[P], given: Mapping[str, Any]) -> P:
         """The parameters of a plan; its ``apply()`` says whether anything is done."""

@@ -76,6 +76,20 @@ class GcOption(click.Option):
         return [part for layer in layers if isinstance(layer, (list, tuple)) for part in layer], source
 
 
+class GcArgument(click.Argument):
+    """Arguments of a command, at least one, with a line of help."""
+
+    section = "Arguments"
+
+    def __init__(self, name: str, *, type: click.ParamType[Any], metavar: str, help: str) -> None:
+        super().__init__([name], nargs=-1, required=True, type=type, metavar=metavar)
+        self._help = help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """What the help shows."""
+        return f"{self.metavar}...", self._help
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of a command: the values of its options, and its session."""
@@ -85,6 +99,14 @@ class Call:
     def text(self, name: str) -> str | None:
         """A text, if there is one."""
         return cast("str | None", self.context.params.get(name))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The texts of an option that can be repeated."""
+        return tuple(self.context.params.get(name) or ())
+
+    def number(self, name: str) -> int | None:
+        """A number, if there is one."""
+        return cast("int | None", self.context.params.get(name))
 
     def flag(self, name: str) -> bool:
         """Whether a flag is set."""
@@ -257,7 +279,7 @@ def version_option() -> click.Option:
     return option
 
 
-def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:
+def _print_version(context: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value and not context.resilient_parsing:
         click.echo(f"nessie-gc {__version__}")
         context.exit()
@@ -300,8 +322,18 @@ def _known_names(root: click.Command) -> set[str]:
 
 
 def _all_options(root: click.Command) -> Iterator[GcOption]:
-    commands = [root, *(root.commands.values() if isinstance(root, click.Group) else ())]
+    commands = [root, *commands_of(root).values()]
     yield from (option for command in commands for option in command.params if isinstance(option, GcOption))
+
+
+def commands_of(root: click.Command, words: str = "") -> dict[str, GcCommand]:
+    """The commands of a group and of the groups in it, by their words: ``gc``, ``config show``."""
+    found: dict[str, GcCommand] = {}
+    for name, command in root.commands.items() if isinstance(root, click.Group) else ():
+        if isinstance(command, GcCommand):
+            found[words + name] = command
+        found.update(commands_of(command, f"{words}{name} "))
+    return found
 
 
 def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:

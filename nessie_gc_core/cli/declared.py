@@ -13,7 +13,7 @@ from typing import Any
 import click
 from isodate import duration_isoformat
 
-from nessie_gc_core.cli.command import GcOption
+from nessie_gc_core.cli.command import GcArgument, GcOption
 from nessie_gc_core.cli.values import Duration, Instant, KeyValues, ParamType, Text, Texts
 from nessie_gc_core.model.key_values import KEY
 from nessie_gc_core.model.options import ConnectorOptions
@@ -28,7 +28,15 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 def options_of(group: type[ConnectorOptions]) -> list[GcOption]:
     """An option for each declared field, in their order."""
     hints = typing.get_type_hints(group)
-    return [_option(field, hints[field.name]) for field in _in_order(group)]
+    return [_option(field, hints[field.name]) for field in _in_order(group) if not field.metadata.get("positional")]
+
+
+def arguments_of(group: type[ConnectorOptions]) -> list[GcArgument]:
+    """An argument for each field that is positional."""
+    fields = ((field, field.metadata) for field in dataclasses.fields(group) if field.metadata.get("positional"))
+    return [
+        GcArgument(field.name, type=Text(), metavar=shown["metavar"], help=shown["help"]) for field, shown in fields
+    ]
 
 
 def _in_order(group: type[ConnectorOptions]) -> Iterator[dataclasses.Field[Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nessie_gc_core.cli.command import Session
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.report import Tally
+from nessie_gc_core.services.tally import Tally
 
 _WORDS = {
     Outcome.DELETED: "deleted",

@@ -13,11 +13,11 @@ from nessie_gc_core.api import Collector
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.declared import options_of
-from nessie_gc_core.cli.output import print_json, say, standard_output
+from nessie_gc_core.cli.output import print_json, say, standard_output, write_new
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
-from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, claims_of, fallback_claims_of, installed
 from nessie_gc_core.plugins.sets import connector_text
 from nessie_gc_core.services.parameters import GcParameters
@@ -101,13 +101,7 @@ def completion_script(call: Call) -> int:
     # The shell that will run the script is not the one of now, whose version click would ask for.
     made = completion(root, {}, PROGRAM, COMPLETE_VARIABLE)
     script = made.source_template % made.source_vars()
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(script)
-    except FileExistsError as error:
-        raise NessieGcError(f"{path} exists already; name another file, or remove it") from error
-    except OSError as error:
-        raise NessieGcError(f"cannot write {path}: {error.strerror or error}") from error
+    write_new(path, script)
     click.echo(f"{path} is written; {_USE[shell].format(path=path)}", err=True)
     return 0
 

@@ -1,56 +1,84 @@
-"""The commands that look at live sets, and delete them: ``list``, ``show``, ``delete``, ``list-deferred``."""
+"""The commands that look at live sets, and delete them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from typing import Any
+from uuid import UUID
 
 import click
+from rich.table import Table
 from rich.text import Text
 
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption
-from nessie_gc_core.cli.output import print_json, print_json_stream, say, standard_output
-from nessie_gc_core.cli.screen import plain_table, shown_time
+from nessie_gc_core.cli.output import print_json, print_json_stream, say
+from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import chosen_id, open_store
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet
+from nessie_gc_core.cli.values import Text as CliText
+from nessie_gc_core.config.given import Rank
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
+from nessie_gc_core.model.policies import parse_duration
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import shown
-from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService, as_plain
+from nessie_gc_core.services.pruning import PruneReport, PruneRule, prune
+from nessie_gc_core.services.stored_live_sets import (
+    LiveSetDetails,
+    LiveSetService,
+    as_plain,
+    mark_time,
+    statuses,
+    sweep_time,
+)
 
+_ID_WIDTH = 36
+"""How long an id is, which is never broken."""
 _TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
 
 
 def list_(call: Call) -> int:
     """List the live sets, newest first."""
+    status, limit = call.texts("status"), call.number("limit")
     with open_store(call) as store:
         service = LiveSetService(store)
-        live_sets = service.all()
+        live_sets = service.all(status=status, limit=limit)
         failed = {live_set.id: service.failed(live_set) for live_set in live_sets}
     if call.session.as_json:
         listed = [{**as_plain(live_set), "failed_files": failed[live_set.id]} for live_set in live_sets]
         print_json({"live_sets": listed})
         return 0
     if not live_sets:
-        say("there is no live set; 'nessie-gc mark' makes one")
+        say("no live set has this status" if status else "there is no live set; 'nessie-gc mark' makes one")
         return 0
     say(f"time zone: {_zone_name(call.zone())}")
-    table = plain_table("live set", "status", *(name.replace("_", " ") for name in _TIMES), "error")
-    for live_set in live_sets:
-        times = (shown_time(getattr(live_set, name), call.zone()) for name in _TIMES)
-        error = Text(shown(live_set.error_message or ""))
-        table.add_row(str(live_set.id), _status(live_set, failed[live_set.id]), *times, error)
-    standard_output().print(table)
+    print_table(_table(live_sets, failed, call.zone()))
     return 0
+
+
+def _table(live_sets: Iterable[LiveSet], failed: Mapping[UUID, int], zone: tzinfo | None) -> Table:
+    table = plain_table("live set", "status", "created", "mark", "sweep begun", "sweep", "error")
+    table.columns[0].no_wrap, table.columns[0].min_width = True, _ID_WIDTH
+    for live_set in live_sets:
+        table.add_row(
+            str(live_set.id),
+            _status(live_set, failed[live_set.id]),
+            shown_time(live_set.created, zone),
+            shown_duration(mark_time(live_set)),
+            shown_time(live_set.expiry_started, zone),
+            shown_duration(sweep_time(live_set)),
+            Text(shown(live_set.error_message or "")),
+        )
+    return table
 
 
 def show(call: Call) -> int:
     """Show one live set."""
-    id_ = chosen_id(call)
+    named = chosen_id(call)
     with open_store(call) as store:
         service = LiveSetService(store)
-        details = service.details(id_)
+        details = service.details(named)
+        id_ = details.live_set.id
         parts: dict[str, Iterable[dict[str, Any]]] = {}
         if call.flag("with_content_references"):
             parts["content_versions"] = map(_version, service.content_versions(id_))
@@ -79,15 +107,56 @@ def delete(call: Call) -> int:
     if call.session.as_json:
         print_json({"deleted_live_set": as_plain(live_set)})
     else:
-        say(f"live set {id_} ({live_set.status}) is deleted from the store; no file was touched")
+        say(f"live set {live_set.id} ({live_set.status}) is deleted from the store; no file was touched")
     return 0
+
+
+def prune_(call: Call) -> int:
+    """Remove old live sets from the store.
+
+    This deletes no file. A live set stays while it is in progress, while its repository is being collected, while it
+    has deferred deletions, and while a later run needs it: the newest of each repository always stays.
+    """
+    given, text = call.given(), call.text("older_than")
+    if text is None or given.rank("older_than") is not Rank.CALLER:
+        raise click.UsageError("give --older-than on the command line; elsewhere it is a setting of 'expire-snapshots'")
+    rule = PruneRule(
+        older_than=parse_duration(text),
+        keep=call.number("keep") or 0,
+        status=statuses(call.texts("status")),
+        discard_deferred=call.flag("discard_deferred"),
+    )
+    with open_store(call) as store:
+        report = prune(store, rule, dry_run=call.flag("dry_run"))
+    if call.session.as_json:
+        print_json(report.to_dict())
+    else:
+        _print_pruned(report, call.zone())
+    return 0
+
+
+def _print_pruned(report: PruneReport, zone: tzinfo | None) -> None:
+    count = f"{len(report.pruned):,} live set{'' if len(report.pruned) == 1 else 's'}"
+    say(f"{'would remove' if report.dry_run else 'removed'} {count}; no file was touched")
+    for live_set in report.pruned:
+        say(f"  {live_set.id}  {live_set.status}, created {shown_time(live_set.created, zone)}")
+    asked = [kept for kept in report.kept if kept.asked]
+    if asked:
+        say(f"{len(asked):,} stay{'s' if len(asked) == 1 else ''} for another reason than the age or the status:")
+    for kept in asked:
+        say(f"  {kept.live_set.id}  {kept.live_set.status}: {kept.reason}")
+    others = len(report.kept) - len(asked)
+    if others:
+        say(f"{others:,} stay{'s' if others == 1 else ''} because of the age or the status")
 
 
 def list_deferred(call: Call) -> int:
     """List the files whose deletion was deferred: when they were modified, their location and path."""
-    id_ = chosen_id(call)
+    named = chosen_id(call)
     with open_store(call) as store:
-        deletions = LiveSetService(store).deferred(id_)
+        service = LiveSetService(store)
+        id_ = service.find(named)
+        deletions = service.deferred(id_)
         if call.session.as_json:
             print_json_stream({"live_set_id": str(id_)}, {"files": map(_deletion, deletions)})
             return 0
@@ -141,6 +210,9 @@ def _detail_lines(details: LiveSetDetails, zone: tzinfo | None) -> Iterator[tupl
         time: datetime | None = getattr(live_set, name)
         if time is not None:
             yield name.replace("_", " "), f"{shown_time(time, zone)} {_zone_name(zone)}"
+    for name, took in (("mark took", mark_time(live_set)), ("sweep took", sweep_time(live_set))):
+        if took is not None:
+            yield name, shown_duration(took)
     if live_set.policies:
         yield "cut-off policies", ", ".join(live_set.policies)
     if live_set.error_message:
@@ -175,6 +247,17 @@ def _zone_name(zone: tzinfo | None) -> str:
     return str(zone) if zone is not None else datetime.now().astimezone().tzname() or "the machine's"
 
 
+STATUS = GcOption(
+    "--status",
+    section="Live set",
+    type=click.Choice([status.value for status in LiveSetStatus], case_sensitive=False),
+    multiple=True,
+    help="Only live sets of this status (repeatable).",
+)
+_LIST = (
+    STATUS,
+    GcOption("--limit", section="Live set", type=click.IntRange(min=1), metavar="N", help="Only the newest N."),
+)
 _SHOW = (
     GcOption("--with-deferred-deletes", "-D", section="Live set", is_flag=True, help="With its deferred deletes."),
     GcOption("--with-content-references", "-C", section="Live set", is_flag=True, help="With its content versions."),
@@ -190,9 +273,29 @@ _DELETE = (
     ),
 )
 
+_PRUNE = (
+    GcOption(
+        "--older-than",
+        section="Live set",
+        type=CliText(),
+        metavar="DURATION",
+        help="Remove live sets that were created longer ago than this, such as P90D (required).",
+    ),
+    GcOption(
+        "--keep",
+        section="Live set",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Keep the newest N of each repository, whatever their age.",
+    ),
+    STATUS,
+    *_DELETE,
+)
+
 LIVE_SET_COMMANDS = (
-    GcCommand("list", list_, (*options.STORE, *options.REPORT)),
+    GcCommand("list", list_, (*_LIST, *options.STORE, *options.REPORT)),
     GcCommand("show", show, (*options.LIVE_SET, *_SHOW, *options.STORE, *options.REPORT)),
     GcCommand("delete", delete, (*options.LIVE_SET, *_DELETE, *options.STORE, *options.REPORT)),
+    GcCommand("prune", prune_, (*_PRUNE, *options.DRY_RUN, *options.STORE, *options.REPORT)),
     GcCommand("list-deferred", list_deferred, (*options.LIVE_SET, *options.STORE, *options.REPORT)),
 )

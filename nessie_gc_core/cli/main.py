@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, SETTINGS, GcCommand, Session, standard_options
+from nessie_gc_core.cli.configuration import CONFIGURATION_COMMANDS
 from nessie_gc_core.cli.errors import Terminated, fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
 from nessie_gc_core.cli.live_set_commands import LIVE_SET_COMMANDS
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 class Program(click.Group):
     """All commands, and the one place where errors end."""
 
-    def __init__(self, commands: Sequence[GcCommand]) -> None:
+    def __init__(self, commands: Sequence[click.Command]) -> None:
         self._own = {command.name or "": command for command in commands}
         self._all: dict[str, click.Command] | None = None
         super().__init__(
@@ -66,8 +67,8 @@ class Program(click.Group):
         args: Sequence[str] | None = None,
         prog_name: str | None = None,
         complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
+        standalone_mode: bool = True,  # noqa: FBT001, FBT002 - click's
+        windows_expand_args: bool = True,  # noqa: FBT001, FBT002 - click's
         **extra: Any,
     ) -> Any:
         """Runs a command, and ends with its exit code."""
@@ -100,7 +101,7 @@ def _verbosity(arguments: Sequence[str]) -> int:
     return sum(len(flag) - 1 for flag in flags) + arguments.count("--verbose")
 
 
-cli = Program([*LIVE_SET_COMMANDS, *RECORD_COMMANDS, *SCHEMA_COMMANDS, *INSTALLATION_COMMANDS])
+cli = Program([*LIVE_SET_COMMANDS, *RECORD_COMMANDS, *SCHEMA_COMMANDS, *CONFIGURATION_COMMANDS, *INSTALLATION_COMMANDS])
 """The program as a click command."""
 
 

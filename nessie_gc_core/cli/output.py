@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import FileIO, TextIOWrapper
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
 from rich.console import Console
 
 from nessie_gc_core.cli.flags import with_flags
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.text import json_text, shown
 
 PLAIN_WIDTH = 160
@@ -34,6 +36,21 @@ def standard_output() -> Console:
 def say(text: str) -> None:
     """Prints one line; whatever data stands in it cannot act upon the terminal, or look like another line."""
     click.echo(shown(with_flags(text)), file=_result.get())
+
+
+def write_new(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a file that does not exist yet.
+
+    Raises:
+        NessieGcError: it exists, or cannot be written.
+    """
+    try:
+        with Path(path).open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise NessieGcError(f"{path} exists already; name another file, or remove it") from error
+    except OSError as error:
+        raise NessieGcError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def print_json(value: object) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from rich.console import Console
 from rich.filesize import decimal
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -15,9 +16,12 @@ from nessie_gc_core.cli.output import print_json, say, standard_output
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.report import GcReport, NamedFile, Tally
+from nessie_gc_core.services.report import GcReport, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.tally import Tally
 
+_ENDLESS = 1_000_000
+"""The width of lines that nobody breaks."""
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
     Outcome.ALREADY_GONE: "somebody else had deleted them",
@@ -62,6 +66,30 @@ def shown_time(time: datetime | None, zone: tzinfo | None) -> str:
     return "" if time is None else time.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
+def shown_duration(time: timedelta | None) -> str:
+    """A duration as people read it: ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if time is None:
+        return ""
+    seconds = time.total_seconds()
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes} min {int(seconds % 60)} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def print_table(table: Table) -> None:
+    """Prints a table; where the output is no terminal, no line of it is broken."""
+    console = standard_output()
+    if console.is_terminal:
+        console.print(table)
+        return
+    console.width = max(1, Measurement.get(console, console.options.update(max_width=_ENDLESS), table).maximum)
+    with console.capture() as capture:
+        console.print(table)
+    for line in capture.get().splitlines():
+        say(line.rstrip())
+
+
 def plain_table(*columns: str, numbers: Iterable[str] = ()) -> Table:
     """A table without lines; the named columns hold numbers."""
     right = set(numbers)
@@ -87,6 +115,7 @@ class _Page:
         self._read(report)
         if report.engine is not None:
             self._outcomes(report)
+            self._tables(report)
             self._unsaid(report)
         for warning in report.warnings:
             self._line(f"warning: {warning}", style="yellow")
@@ -135,6 +164,23 @@ class _Page:
             self._line(f"beside them {_sum(report.sidecars)} of checksum sidecars (.crc)")
         self._console.print()
 
+    def _tables(self, report: GcReport) -> None:
+        """A row for each table (``--by-table``)."""
+        if report.tables is None:
+            return
+        numbers = ("files", "unreferenced", "bytes")
+        table = plain_table("table", *numbers, "", numbers=numbers)
+        for row in report.tables:
+            found = row.unreferenced
+            parts = (f"{tally.files:,} {name.value.replace('_', ' ')}" for name, tally in row.outcomes.items())
+            said = f"left alone: {row.left_alone}" if row.left_alone is not None else ", ".join(parts)
+            name = Text(shown(", ".join(row.tables) or row.location))
+            table.add_row(
+                name, f"{row.listed.files:,}", f"{found.files:,}", decimal(found.bytes), Text(shown(with_flags(said)))
+            )
+        self._console.print(table)
+        self._console.print()
+
     def _unsaid(self, report: GcReport) -> None:
         """What was left alone, what is missing, and what failed, with reasons."""
         self._reasons("unknown: nothing was deleted there; make it readable and run again", report.worst_unknown, "red")
@@ -145,6 +191,8 @@ class _Page:
             "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
+        if report.left_out:
+            self._line(f"left out: {_plural(len(report.left_out), 'location')}, by --include and --exclude")
         self._reasons("dropped: these were swept, too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")

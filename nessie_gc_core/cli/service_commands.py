@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from nessie_gc_core.api import Collector
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand
-from nessie_gc_core.cli.declared import options_of
+from nessie_gc_core.cli.declared import arguments_of, options_of
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_result
 from nessie_gc_core.cli.stores import check_store_lasts, is_in_memory
@@ -31,6 +31,7 @@ def _command(service: AnyService) -> GcCommand:
         _runner(service),
         (*lake, *parameters, *files, *options.PLUGINS, *options.REPORT),
         help=_help_of(service),
+        arguments=arguments_of(service.Parameters),
         aliases=service.aliases,
     )
 

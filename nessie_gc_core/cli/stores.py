@@ -5,21 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from uuid import UUID
 
 import click
 
 from nessie_gc_core.cli.command import Call
 from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.settings import PluginSettings
-from nessie_gc_core.config.specs import MEMORY, store_spec
+from nessie_gc_core.config.specs import MEMORY, chosen_store, store_spec
 from nessie_gc_core.connectors import LiveSetStore, SupportsSqlSchema
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.live_set_ids import chosen_live_set
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 
-_ONE_PROCESS = "--inmemory keeps a live set for one process only: it serves 'gc' and nothing else"
+_ONE_PROCESS = "{} keeps a live set for one process only: it serves 'gc' and nothing else"
 
 
 def open_store(call: Call) -> LiveSetStore:
@@ -29,8 +28,9 @@ def open_store(call: Call) -> LiveSetStore:
         click.UsageError: it would end with this process.
     """
     given = call.given()
-    if _inmemory(given):
-        raise click.UsageError(_ONE_PROCESS)
+    in_memory = _in_memory(given)
+    if in_memory is not None:
+        raise click.UsageError(_ONE_PROCESS.format(in_memory))
     registry = _registry(given)
     return registry.open(LiveSetStore, store_spec(given, registry))
 
@@ -47,12 +47,13 @@ def check_store_lasts(call: Call, *, needed: bool) -> None:
     Raises:
         click.UsageError: the message says what does not go together.
     """
-    if not _inmemory(call.given()):
+    in_memory = _in_memory(call.given())
+    if in_memory is None:
         return
     if needed:
-        raise click.UsageError(_ONE_PROCESS)
+        raise click.UsageError(_ONE_PROCESS.format(in_memory))
     if call.flag("defer_deletes"):
-        raise click.UsageError("--inmemory and --defer-deletes exclude each other: nothing would be left to delete")
+        raise click.UsageError(f"{in_memory} and --defer-deletes exclude each other: nothing would be left to delete")
 
 
 @contextmanager
@@ -72,13 +73,17 @@ def open_schema_store(call: Call) -> Iterator[tuple[LiveSetStore, SupportsSqlSch
         yield store, store
 
 
-def chosen_id(call: Call) -> UUID:
-    """The live set that ``-l`` or ``-L`` names."""
+def chosen_id(call: Call) -> str:
+    """The live set that ``-l`` or ``-L`` names: its id, or the beginning of it."""
     return chosen_live_set(call.given().settings(DeferredDeletionParameters))
 
 
-def _inmemory(given: Given) -> bool:
-    return given.one_of("inmemory", "jdbc_url") == "inmemory"
+def _in_memory(given: Given) -> str | None:
+    """The option that keeps the live set in this process, as it was written; ``None``: none does."""
+    setting, name = chosen_store(given)
+    if name != MEMORY:
+        return None
+    return "--inmemory" if setting == "inmemory" else "--store memory"
 
 
 def _registry(given: Given) -> PluginRegistry:

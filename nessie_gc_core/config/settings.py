@@ -80,13 +80,27 @@ class RepositorySettings(ConnectorOptions):
 
 @options
 class StoreSettings(ConnectorOptions):
-    """Where live sets are kept."""
+    """Where live sets are kept; ``inmemory`` and ``jdbc…`` are the Java tool's words for two of the stores."""
 
+    store: str | None = option(
+        None,
+        section=_STORE,
+        metavar="NAME",
+        help="Live-set store, by the name of its connector; 'nessie-gc plugins' lists them (default: jdbc).",
+    )
+    store_option: Mapping[str, str] = secret_mapping(
+        section=_STORE,
+        metavar="KEY=VALUE,...",
+        help="Option of the live-set store; 'nessie-gc plugins' lists them. To keep a secret off the command line, set "
+        "NESSIE_GC_STORE_KEY in the environment.",
+    )
     inmemory: bool = option(
-        False, section=_STORE, help="Keep the live set in this process only ('gc' without deferred deletes)."
+        False,
+        section=_STORE,
+        help="Keep the live set in this process only, for 'gc' without --defer-deletes; the same as --store memory.",
     )
     jdbc: bool = option(
-        False, section=_STORE, help="Use a database, which is so anyway unless the live set stays in memory."
+        False, section=_STORE, help="Keep live sets in a database; the same as --store jdbc, which is the default."
     )
     jdbc_url: str | None = secret(
         section=_STORE,
@@ -182,7 +196,11 @@ class PluginSettings(ConnectorOptions):
 class EngineSettings(ConnectorOptions):
     """What does the work."""
 
-    engine: EngineName = option(EngineName.SPARK, section=_ENGINE, help="What does the work: Spark, or this process.")
+    engine: EngineName = option(
+        EngineName.SPARK,
+        section=_ENGINE,
+        help="What does the work: Spark, or this process. Without PySpark, the default is local.",
+    )
     expiry_parallelism: int = option(
         4, section=_ENGINE, minimum=1, help="Workers of the local engine; Spark's master says how many it has."
     )
@@ -218,7 +236,8 @@ COMMAND_LINE_ONLY = frozenset(
     {
         "config", "verbose", "quiet", "json", "time_zone", "output_file", "shell", "folder", "from", "to",
         "live_set_id", "read_live_set_id_from", "write_live_set_id_to", "with_deferred_deletes",
-        "with_content_references", "with_base_locations", "discard_deferred",
+        "with_content_references", "with_base_locations", "discard_deferred", "all",
+        "status", "limit", "keep",
     }
 )  # fmt: skip
 """What the command line alone has; a configuration file may say these as well, and others do not mind."""

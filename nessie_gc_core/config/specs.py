@@ -11,7 +11,7 @@ from platformdirs import user_data_path
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import connector_options, connector_variable
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY, RepositoryEntry
-from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.settings import FileSettings, PluginSettings, RepositorySettings, StoreSettings
 from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
@@ -21,6 +21,8 @@ from nessie_gc_core.plugins.registry import KINDS, PluginRegistry
 
 Options = dict[str, OptionValue]
 
+JDBC = "jdbc"
+"""The default store, in a database."""
 MEMORY = "memory"
 """The store of ``inmemory``, which ends with its process."""
 WELL_KNOWN: Mapping[str, str] = {
@@ -53,13 +55,16 @@ def repository_specs(given: Given, registry: PluginRegistry) -> list[ConnectorSp
         ConfigurationError: there is no such connector, or it has no such option, or a setting is not that of one of
             several repositories.
     """
-    entries = given.file.repositories
-    if not entries:
+    if not given.file.repositories:
         return [_repository_spec(given, registry)]
     _refuse_for_several(given, registry)
+    return [_entry_spec(entry, given, registry) for entry in repositories_in_order(given)]
+
+
+def repositories_in_order(given: Given) -> list[RepositoryEntry]:
+    """The ``[[repositories]]``, the one that is chosen first."""
     chosen = chosen_repository(given)
-    in_order = sorted(entries, key=lambda entry: entry.label != chosen)
-    return [_entry_spec(entry, given, registry) for entry in in_order]
+    return sorted(given.file.repositories, key=lambda entry: entry.label != chosen)
 
 
 def chosen_repository(given: Given) -> str | None:
@@ -135,27 +140,59 @@ def _plain(value: object) -> OptionValue:
 
 
 # ---- store --------------------------------------------------------------------------------------------
+def chosen_store(given: Given) -> tuple[str | None, str | None]:
+    """The strongest setting that names a live-set store, and the name of that store; ``None``: no setting does.
+
+    Raises:
+        ConfigurationError: two settings of one source name different stores.
+    """
+    settings = given.settings(StoreSettings)
+    names = {
+        "inmemory": MEMORY if settings.inmemory else None,
+        "store": settings.store,
+        "jdbc": JDBC if settings.jdbc else None,
+        "jdbc_url": JDBC if settings.jdbc_url else None,
+    }
+    named = [setting for setting, name in names.items() if name is not None]
+    strongest = max(map(given.rank, named), default=Rank.DEFAULT)
+    said = [setting for setting in named if given.rank(setting) is strongest]
+    for other in said[1:]:
+        if names[other] != names[said[0]]:
+            raise ConfigurationError(f"`{said[0]}` and `{other}` exclude each other")
+    return (said[0], names[said[0]]) if said else (None, None)
+
+
 def store_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
-    """The live-set store with its options; SQLite in the user's data folder where nothing is said.
+    """The live-set store with its options; by default an SQLite file in the user's data folder.
 
     Raises:
         ConfigurationError: there is no such connector, it has no such option, or two settings exclude each other.
     """
     settings, table = given.settings(StoreSettings), given.file.store
-    given.one_of("inmemory", "jdbc")
-    chosen = given.one_of("inmemory", "jdbc_url")
-    name = MEMORY if chosen == "inmemory" else "jdbc" if chosen else str(table.get("name", "jdbc"))
+    setting, chosen = chosen_store(given)
+    in_table = str(table.get("name", JDBC))
+    name = chosen or in_table
     connector = registry.connector_class(LiveSetStore, name)
     options: Options = dict(connector_options("store", _option_names(connector), given.environment))
-    in_file = _table(registry, LiveSetStore, table, "jdbc")
-    if name == table.get("name", "jdbc"):
+    in_file = _table(registry, LiveSetStore, table, JDBC)
+    if name == in_table:
         options = {**in_file, **options}
-    if name == "jdbc":
+    if name == JDBC:
         ours = {theirs: _plain(getattr(settings, name)) for name, theirs in DATABASE.items()}
         options.update({theirs: value for theirs, value in ours.items() if value})
-        if "url" not in options:
-            options["url"] = f"sqlite:///{_default_database()}"  # its tables are made on first use
+    else:
+        _refuse_of_database(given, name, given.rank(setting) if setting is not None else Rank.FILE)
+    options.update(settings.store_option)
+    if name == JDBC and "url" not in options:
+        options["url"] = f"sqlite:///{_default_database()}"  # its tables are made on first use
     return _checked(ConnectorSpec(kind="live-set-store", name=name, options=options), connector)
+
+
+def _refuse_of_database(given: Given, name: str, rank: Rank) -> None:
+    """Refuses options of a database that are as strong as the choice of another store; weaker ones do not count."""
+    for setting in DATABASE:
+        if setting != "jdbc_url" and given.rank(setting) >= rank:
+            raise ConfigurationError(f"`{setting}` does nothing with the live-set store {name!r}; leave it out")
 
 
 def _default_database() -> str:

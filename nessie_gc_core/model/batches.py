@@ -61,7 +61,7 @@ def in_schema(batch: pa.RecordBatch, schema: pa.Schema, given: Mapping[str, pa.A
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def constant(value: str | int | bool | None, rows: int, type_: pa.DataType) -> pa.Array:
+def constant(value: str | int | None, rows: int, type_: pa.DataType) -> pa.Array:
     """A column that has the same value in every row."""
     return pa.repeat(pa.scalar(value, type_), rows)
 

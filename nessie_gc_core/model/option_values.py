@@ -78,7 +78,7 @@ def option_type(
         ConfigurationError: no option can have this type, or these bounds.
     """
     declared, is_optional = _without_none(hint)
-    form = _form(declared, key or KEY, whole)
+    form = _form(declared, key or KEY, whole=whole)
     if form is None:
         raise ConfigurationError(f"no option can have the type {hint!r}")
     words, read = form.words, _reader(form.type, form.prepare)
@@ -99,12 +99,12 @@ class _Form:
     """Brings what pydantic does not know into a form that it does."""
 
 
-def _form(declared: object, key: str, whole: bool) -> _Form | None:
+def _form(declared: object, key: str, *, whole: bool) -> _Form | None:
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if origin in (Mapping, dict) and arguments == (str, str):
         return _Form("pairs of the form KEY=VALUE", dict[str, str], partial(_pairs, key))
     if origin in (Sequence, tuple, list) and arguments in ((str,), (str, ...)):
-        return _Form("a list of strings", tuple[str, ...], partial(_texts, whole))
+        return _Form("a list of strings", tuple[str, ...], partial(_texts, whole=whole))
     if isinstance(declared, type) and issubclass(declared, Enum):
         words = ", ".join(str(member.value) for member in declared)
         members = {str(member.value).casefold(): member for member in declared}
@@ -163,7 +163,7 @@ def _member(members: Mapping[str, Enum], value: object) -> object:
     return value if isinstance(value, bool) else members.get(str(value).casefold(), value)
 
 
-def _texts(whole: bool, value: object) -> object:
+def _texts(value: object, *, whole: bool) -> object:
     if isinstance(value, str):
         parts = [value] if whole else value.split(",")
         return tuple(part.strip() for part in parts if part.strip())

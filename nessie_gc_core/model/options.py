@@ -36,6 +36,7 @@ def option(
     key: str | None = None,
     whole: bool = False,
     shown: bool = True,
+    positional: bool = False,
 ) -> _T:
     """Declares an option with its default and the line that the reference shows for it.
 
@@ -50,9 +51,10 @@ def option(
         key: what a key of pairs looks like, as a regular expression, where it is no plain name.
         whole: whether a text is one text of a list, commas and all.
         shown: whether its value may be shown; a value that is not shown may hold a secret.
+        positional: whether a command line takes its values as arguments; at least one is required.
     """
     metadata = {"help": help, "secret": not shown, "flag": flag, "metavar": metavar, "section": section}
-    more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole}
+    more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole, "positional": positional}
     return typing.cast(_T, _field(default, {**metadata, **more}))
 
 
@@ -91,7 +93,7 @@ def _field(default: object, metadata: Mapping[str, object]) -> object:
     return dataclasses.field(default=default, repr=shown, metadata=metadata)
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, secret, secret_mapping))
+@dataclass_transform(kw_only_default=True, frozen_default=True)  # every option has a default: none is a field specifier
 def options(cls: type[_T]) -> type[_T]:
     """Makes a class the options of a connector: frozen, slotted, keyword-only."""
     return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)

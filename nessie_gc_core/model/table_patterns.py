@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -32,9 +32,27 @@ class TablePatterns:
         """
         return cls(include=compiled("include", include), exclude=compiled("exclude", exclude))
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether there is no pattern, so that all tables are meant."""
+        return not self.include and not self.exclude
+
     def matches(self, name: str) -> bool:
         """Whether the table of this dotted name is meant."""
-        return (not self.include or any_matches(self.include, name)) and not any_matches(self.exclude, name)
+        return self.matches_any([name])
+
+    def matches_any(self, names: Collection[str]) -> bool:
+        """Whether a table that has all these dotted names is meant; one without a name is, if there is no pattern."""
+        if any(any_matches(self.exclude, name) for name in names):
+            return False
+        return any(any_matches(self.include, name) for name in names) if self.include else bool(names) or self.takes_all
+
+    def unmatched(self, names: Iterable[str]) -> list[tuple[str, str]]:
+        """The patterns that match none of some names, each after the option that has it."""
+        given = [("include", pattern) for pattern in self.include] + [("exclude", each) for each in self.exclude]
+        for name in names:
+            given = [(option, pattern) for option, pattern in given if not pattern.fullmatch(name)]
+        return [(option, pattern.pattern) for option, pattern in given]
 
 
 def compiled(option: str, patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:

@@ -29,7 +29,7 @@ def metadata_folder(location: str, properties: Mapping[str, object]) -> str:
 
 
 _LOCATIONS: Mapping[str, re.Pattern[str]] = {
-    "AWS S3 Tables": re.compile(r"s3[an]?://[^/]*--table-s3(/.*)?", re.I),
+    "AWS S3 Tables": re.compile(r"s3[an]?://[^/]*--table-s3(/.*)?", re.IGNORECASE),
     "Databricks": re.compile(r".*/__unitystorage/.*"),
 }
 _AMORO_SWITCHES = (

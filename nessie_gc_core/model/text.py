@@ -56,6 +56,8 @@ def one_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def plural(count: int, noun: str) -> str:
-    """A count with its noun: ``1 file``, ``2,000 files``."""
+def plural(count: int | None, noun: str) -> str:
+    """A count with its noun, such as ``1 file`` or ``2,000 files``; ``None``: the count is not known."""
+    if count is None:
+        return f"an unknown number of {noun}s"
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

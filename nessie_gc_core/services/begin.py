@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.lease import hold_lease
-from nessie_gc_core.services.live_set_ids import chosen_live_set
+from nessie_gc_core.services.live_set_ids import chosen_live_set, find_live_set
 from nessie_gc_core.services.members import members
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
 from nessie_gc_core.services.preconditions import check_age
@@ -35,11 +35,11 @@ def work_on_live_set(
         SafetyError: the live set is too old, from the future, or of another repository.
         LiveSetStateError, LeaseHeldError: its status does not fit, or another process is at work.
     """
-    live_set_id = chosen_live_set(parameters)
+    named = chosen_live_set(parameters)
     run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
     parameters.check(run.choice)
     run.engine.check()
-    found = list(members(run, run.store.get(live_set_id)))
+    found = list(members(run, run.store.get(find_live_set(run.store, named))))
     now = max(times_now(run))
     for member in found:
         check_age(member.live_set, now, parameters.max_live_set_age)

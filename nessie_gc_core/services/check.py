@@ -170,7 +170,7 @@ class _LackingHere:
         self._choice = choice
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        lacking = self._choice.lacking_plugin() if any([batch.num_rows for batch in batches]) else None
+        lacking = self._choice.lacking_plugin() if sum(batch.num_rows for batch in batches) else None
         rows: list[Row] = [(lacking,)] if lacking is not None else []
         yield from to_batches(iter(rows), self.schema)
 

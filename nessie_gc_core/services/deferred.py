@@ -25,6 +25,7 @@ from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
+from nessie_gc_core.services.left_out import leave_out, names_of, seen_homes
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
@@ -93,15 +94,19 @@ class _DeferredDeletion:
         types = {version.content_type for version in versions_of_all(run)}
         readers = readers_of(types, run)
         plan = self._plan()
+        index = UnitIndex.of(plan)  # of all units, so that those that are taken out from here on spare their files
         freeze_unread_repositories(plan, run)
+        if not run.parameters.tables.takes_all:
+            names = names_of(run, ((version.content_id, version.content_key) for version in versions_of_all(run)))
+            leave_out(plan, run, names, seen_homes(run, names))
         scope = Scope(
             plan=plan,
-            index=UnitIndex.of(plan),
+            index=index,
             readers=readers,
             finder=unknown_finder(run, plan, readers),
             known=run.engine.empty(EXPANDED_FILES),
         )
-        spared = {**plan.unknown, **self._freeze_unusable(plan)}
+        spared = {**plan.left_out, **plan.unknown, **self._freeze_unusable(plan)}
         warn_of_versions(plan.units, run)
         verdicts = self._verdicts(scope)
         scope.report_to(run)

@@ -29,6 +29,7 @@ from nessie_gc_core.model.work import Work
 from nessie_gc_core.services.dropped import dropped_contents
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.hints import warn_of_missing_metadata
+from nessie_gc_core.services.left_out import leave_out, names_in, names_of
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
@@ -94,6 +95,8 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     freeze_for_unread(plan, unread, version_files)
     freeze_unread_repositories(plan, run, homes, shared)
     _keep_to_chosen(plan, run, (homes, shared), gone)
+    if not run.parameters.tables.takes_all:
+        leave_out(plan, run, names_of(run, names_in(versions)), placed(homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
     if remember:
         _remember(homes, shared, plan.rules, run)
@@ -274,6 +277,13 @@ def _homes(version_files: Dataset) -> tuple[pa.Table, pa.Table]:
     """Distinct content, type and raw location of some version files (:data:`_HOMES`): base locations, shared places."""
     found = version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
     return found.filter(~pc.field("shared")), found.filter(pc.field("shared"))
+
+
+def placed(*homes: pa.Table) -> Iterator[tuple[str, str]]:
+    """Content ids and raw locations of some homes, where they have one."""
+    for table in homes:
+        rows = zip(table.column("content_id").to_pylist(), table.column("location").to_pylist(), strict=True)
+        yield from ((content_id, location) for content_id, location in rows if location is not None)
 
 
 def _raw_locations(homes: pa.Table) -> Iterator[str]:

@@ -20,7 +20,7 @@ def add_outcomes(outcomes: Dataset, report: GcReport) -> dict[str, Counts]:
         if row["sidecar"]:
             _add_sidecars(row["unit"], outcome, row["files"], row["bytes"], report)
             continue
-        report.outcomes[outcome].add(row["files"], row["bytes"])
+        report.add_outcome(row["unit"], outcome, row["files"], row["bytes"])
         by_unit.setdefault(row["unit"], {})[outcome.value] = (row["files"], row["bytes"])
     _add_names(outcomes, report)
     return by_unit

@@ -16,6 +16,7 @@ from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.finding_parameters import (
     GUARD,
@@ -25,9 +26,11 @@ from nessie_gc_core.services.finding_parameters import (
     PlaceParameters,
     dropped_after_option,
     dropped_under_option,
+    exclude_option,
     expected_file_count_option,
     file_list_option,
     fpp_option,
+    include_option,
     max_delete_percent_option,
     max_file_modification_option,
     membership_option,
@@ -51,6 +54,8 @@ _LIVE_SET = "Live set"
 class DeletionParameters(PlaceParameters):
     """The limits of every deletion, by a sweep or after it."""
 
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
     dry_run: bool = option(False, section=SWEEP, help="Do everything except the deletion itself.")
     outcomes_to: str | None = option(
         None,
@@ -99,6 +104,15 @@ class DeletionParameters(PlaceParameters):
         """Limits on how much one run may delete."""
         return DeletionCaps(max_files=self.max_deletes, max_files_per_unit=self.max_deletes_per_location)
 
+    @property
+    def tables(self) -> TablePatterns:
+        """The tables whose locations are swept; all are read.
+
+        Raises:
+            ConfigurationError: a pattern is not a regular expression.
+        """
+        return TablePatterns.parse(self.include, self.exclude)
+
     def check(self, choice: ConnectorChoice) -> None:
         """Rejects invalid parameters before anything is opened.
 
@@ -106,6 +120,7 @@ class DeletionParameters(PlaceParameters):
             ConfigurationError: the message names the parameter.
         """
         PlaceParameters.check(self, choice)
+        _ = self.tables
         path = self.outcomes_to
         if path is None:
             return
@@ -127,6 +142,7 @@ class CollectionParameters(DeletionParameters):
     defer_deletes: bool = option(
         False, section=SWEEP, help="Record the files for 'deferred-deletes' instead of deleting them."
     )
+    by_table: bool = option(False, section=SWEEP, help="Report the files of each table as well.")
     membership: Membership = membership_option()
     expected_file_count: int = expected_file_count_option()
     fpp: float = fpp_option()
@@ -207,7 +223,13 @@ class CollectionParameters(DeletionParameters):
 
 
 def _live_set_id() -> str | None:
-    return option(None, section=_LIVE_SET, flag="-l", metavar="ID", help="Id of the live set.")
+    return option(
+        None,
+        section=_LIVE_SET,
+        flag="-l",
+        metavar="ID",
+        help="Id of the live set, or its first characters (4 or more).",
+    )
 
 
 def _read_live_set_id_from() -> str | None:

@@ -87,7 +87,9 @@ class Recheck:
         plan, index = scope.plan, scope.index
         before = set(plan.roots)
         unread = UnreadContents()
-        newly = expand_moved(run.engine, versions, index, run.choice, scope.readers, scope.known, unread.add)
+        newly = expand_moved(
+            run.engine, versions, index, run.choice, readers=scope.readers, known=scope.known, on_unread=unread.add
+        )
         unread.freeze(plan)
         finder = scope.finder.with_versions(moved)
         problems = finder.find(newly.version_files, newly.expansion)

@@ -15,33 +15,14 @@ from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report_html import report_html
+from nessie_gc_core.services.tally import TableTally, Tally
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_COUNTED = ("unknown", "unreadable", "unread", "refused", "dropped")
+_COUNTED = ("unknown", "unreadable", "unread", "refused", "left_out", "dropped")
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """A number of files and their bytes."""
-
-    files: int = 0
-    bytes: int = 0
-
-    def add(self, files: int, bytes_: int) -> None:
-        """Adds to it."""
-        self.files += files
-        self.bytes += bytes_
-
-    def to_dict(self) -> dict[str, int]:
-        """As JSON shows it."""
-        return {"files": self.files, "bytes": self.bytes}
-
-    def __str__(self) -> str:
-        return f"{plural(self.files, 'file')}, {plural(self.bytes, 'byte')}"
 
 
 @dataclass(slots=True)
@@ -115,10 +96,16 @@ class GcReport:
     """Locations of contents that no installed plugin reads; they are live as a whole (S23)."""
     refused: dict[str, str] = field(default_factory=dict)
     """Locations that the configuration keeps from being swept, each with the reason (S13)."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Locations that ``include`` and ``exclude`` leave out, each with the reason."""
     dropped: dict[str, str] = field(default_factory=dict)
     """Locations of contents that are gone, which were swept on their own, each with what was there (S20)."""
     files_in: dict[str, int] = field(default_factory=dict, repr=False)
     """How many files were listed in each location."""
+    outcomes_in: dict[str, dict[Outcome, Tally]] = field(default_factory=dict, repr=False)
+    """The outcomes in each location."""
+    tables: list[TableTally] | None = None
+    """The same table by table, with ``by_table``; else ``None``."""
     lost: Tally = field(default_factory=Tally)
     """Reachable files that are not stored; their bytes are not known."""
     lost_files: list[NamedFile] = field(default_factory=list)
@@ -168,6 +155,12 @@ class GcReport:
         finally:
             self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - begin
 
+    def add_outcome(self, unit: str, outcome: Outcome, files: int, bytes_: int) -> None:
+        """Counts files of a location that had the same outcome."""
+        self.outcomes[outcome].add(files, bytes_)
+        if files:
+            self.outcomes_in.setdefault(unit, {}).setdefault(outcome, Tally()).add(files, bytes_)
+
     def warn(self, text: str) -> None:
         """Adds a warning, once."""
         if text not in self.warnings and len(self.warnings) < MAX_NAMES:
@@ -207,8 +200,10 @@ class GcReport:
             "unreadable": _named(self.unreadable.items(), "path"),
             "unread": _named(self.unread.items()),
             "refused": _named(self.refused.items()),
+            "left_out": _named(self.left_out.items()),
             "dropped": _named(self.dropped.items()),
             "counts": {name: len(getattr(self, name)) for name in _COUNTED},
+            "tables": None if self.tables is None else [table.to_dict() for table in self.tables],
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
             "failed_files": [_file(f) for f in self.failed_files],
             "spared_files": [_file(f) for f in self.spared_files],
@@ -221,7 +216,7 @@ class GcReport:
     def __str__(self) -> str:
         """One line."""
         found = (f"{name.value.replace('_', ' ')}: {tally}" for name, tally in self.outcomes.items() if tally.files)
-        said = "; ".join([*found, *(f"{plural(len(self.unknown), 'unknown location')}" for _ in [1] if self.unknown)])
+        said = "; ".join([*found, *(plural(len(self.unknown), "unknown location") for _ in [1] if self.unknown)])
         return f"live set {self.live_set_id} of {self.address or self.repository}: {said or 'no garbage'}"
 
     def raise_for_status(self) -> None:
@@ -232,11 +227,10 @@ class GcReport:
         """
         if not self.exit_code:
             return
+        failed = self.outcomes[Outcome.FAILED].files
         found = {
-            f"{plural(self.outcomes[Outcome.FAILED].files, 'file')} could not be deleted": self.outcomes[
-                Outcome.FAILED
-            ].files,
-            f"{plural(len(self.unknown), 'unknown location')}": len(self.unknown),
+            f"{plural(failed, 'file')} could not be deleted": failed,
+            plural(len(self.unknown), "unknown location"): len(self.unknown),
             f"{plural(len(self.unreadable), 'file')} could not be read": len(self.unreadable),
         }
         said = ", ".join(text for text, count in found.items() if count)

@@ -24,8 +24,10 @@ def report_html(report: Mapping[str, Any], outcomes: Mapping[str, Mapping[str, i
     )
     parts = [f"<h4>{escape(head)}</h4>", _table(("unreferenced", "files", "bytes"), rows)]
     count = {**report["counts"], "failed_files": report["failed"]["files"], "spared_files": report["spared"]["files"]}
-    for name in ("unknown", "unread"):
-        parts.append(_list(f"{name}: nothing was deleted there", report[name], "location", count[name]))
+    parts += [
+        _list(f"{name}: nothing was deleted there", report[name], "location", count[name])
+        for name in ("unknown", "unread")
+    ]
     parts += [_list(name, report[name], "path", count[name]) for name in ("unreadable", "failed_files", "spared_files")]
     parts += [f"<p>warning: {escape(warning)}</p>" for warning in report["warnings"]]
     return "\n".join(part for part in parts if part)

@@ -59,7 +59,7 @@ class Scope:
         report, plan = run.report, self.plan
         report.locations = len(plan.units)
         report.unknown, report.unread, report.refused = plan.unknown, plan.unread, plan.refused
-        report.unreadable = plan.unreadable
+        report.unreadable, report.left_out = plan.unreadable, plan.left_out
 
     def with_readers_of(self, versions: Iterable[ContentVersion], run: SweepRun) -> Scope:
         """The same, with the readers of more content versions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,11 +16,25 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.live_set_ids import find_live_set
 from nessie_gc_core.services.members import together
 from nessie_gc_core.services.preconditions import check_swept
 
 _AT_REST = frozenset({LiveSetStatus.IDENTIFY_FAILED, LiveSetStatus.EXPIRY_SUCCESS})
 """Nobody works with a live set of these, unless it has deferred deletions."""
+
+
+def statuses(texts: Collection[LiveSetStatus | str]) -> frozenset[LiveSetStatus]:
+    """Statuses by their names.
+
+    Raises:
+        ConfigurationError: one of them is none.
+    """
+    try:
+        return frozenset(LiveSetStatus(str(text).upper()) for text in texts)
+    except ValueError as error:
+        names = ", ".join(LiveSetStatus)
+        raise ConfigurationError(f"a `status` is one of {names}, not {', '.join(map(repr, texts))}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +59,28 @@ class LiveSetService:
     lease: timedelta = timedelta(minutes=2)
     """How long the lease on a repository holds that is taken while one of its live sets is deleted."""
 
-    def all(self) -> list[LiveSet]:
-        """All live sets, newest first."""
-        return sorted(self.store.live_sets(), key=lambda live_set: (live_set.created, live_set.id), reverse=True)
+    def all(self, *, status: Collection[LiveSetStatus | str] = (), limit: int | None = None) -> list[LiveSet]:
+        """The live sets, newest first.
+
+        Args:
+            status: only those that have one of these; all where there is none.
+            limit: how many at most.
+
+        Raises:
+            ConfigurationError: there is no such status.
+        """
+        wanted = statuses(status) or frozenset(LiveSetStatus)
+        found = (live_set for live_set in self.store.live_sets() if live_set.status in wanted)
+        return sorted(found, key=lambda live_set: (live_set.created, live_set.id), reverse=True)[:limit]
+
+    def find(self, live_set_id: UUID | str) -> UUID:
+        """The id of a live set by the first characters of it, at least four, which no other begins with.
+
+        Raises:
+            LiveSetNotFoundError: no id begins with them.
+            ConfigurationError: several do, or the text cannot be an id.
+        """
+        return find_live_set(self.store, live_set_id)
 
     def details(self, live_set_id: UUID | str) -> LiveSetDetails:
         """One live set with its counts.
@@ -55,7 +88,7 @@ class LiveSetService:
         Raises:
             LiveSetNotFoundError: there is none with this id.
         """
-        live_set = self.store.get(as_id(live_set_id))
+        live_set = self.store.get(self.find(live_set_id))
         live_set_id = live_set.id
         versions, contents = self.store.count_content_versions(live_set_id)
         files, bytes_ = self._deferred(live_set_id)
@@ -83,14 +116,14 @@ class LiveSetService:
 
     def content_versions(self, live_set_id: UUID | str) -> Iterator[ContentVersion]:
         """The content versions, content by content."""
-        id_ = as_id(live_set_id)
+        id_ = self.find(live_set_id)
         for content_id in sorted(self.store.content_ids(id_)):
             versions = self.store.content_versions(id_, [content_id])
             yield from sorted(versions, key=lambda v: (v.content_key, v.metadata_location or "", v.snapshot_id or 0))
 
     def base_locations(self, live_set_id: UUID | str) -> list[tuple[str, str]]:
         """The content ids with their base locations."""
-        return sorted(self.store.base_locations(as_id(live_set_id)))
+        return sorted(self.store.base_locations(self.find(live_set_id)))
 
     def deferred(self, live_set_id: UUID | str) -> Iterator[FileDeletion]:
         """The files whose deletion was deferred.
@@ -98,7 +131,7 @@ class LiveSetService:
         Raises:
             LiveSetNotFoundError, LiveSetStateError: there is no such live set, or it was not swept to its end.
         """
-        id_ = as_id(live_set_id)
+        id_ = self.find(live_set_id)
         check_swept(self.store.get(id_))
         return self.store.file_deletions(id_)
 
@@ -119,7 +152,7 @@ class LiveSetService:
             LiveSetStateError: it has deferred deletions that are not run yet.
             LeaseHeldError: somebody collects its repository, and may be working with it.
         """
-        asked = self.store.get(as_id(live_set_id))
+        asked = self.store.get(self.find(live_set_id))
         with ExitStack() as stack:
             group = together(self.store, asked)
             for live_set in group:
@@ -158,16 +191,16 @@ class LiveSetService:
         return files, bytes_
 
 
-def as_id(live_set_id: UUID | str) -> UUID:
-    """The id of a live set, as reports name it or as stores do.
+def mark_time(live_set: LiveSet) -> timedelta | None:
+    """How long its mark took; ``None``: it did not end."""
+    return None if live_set.identify_completed is None else live_set.identify_completed - live_set.created
 
-    Raises:
-        ConfigurationError: it is none.
-    """
-    try:
-        return live_set_id if isinstance(live_set_id, UUID) else UUID(live_set_id)
-    except ValueError as error:
-        raise ConfigurationError(f"{str(live_set_id)[:60]!r} is not the id of a live set") from error
+
+def sweep_time(live_set: LiveSet) -> timedelta | None:
+    """How long its sweep took, from the begin of the first attempt to the end of the last; ``None``: it did not end."""
+    if live_set.expiry_started is None or live_set.expiry_completed is None:
+        return None
+    return live_set.expiry_completed - live_set.expiry_started
 
 
 def as_plain(live_set: LiveSet) -> dict[str, Any]:
@@ -180,9 +213,15 @@ def as_plain(live_set: LiveSet) -> dict[str, Any]:
         "identify_completed": _text(live_set.identify_completed),
         "expiry_started": _text(live_set.expiry_started),
         "expiry_completed": _text(live_set.expiry_completed),
+        "mark_seconds": _seconds(mark_time(live_set)),
+        "sweep_seconds": _seconds(sweep_time(live_set)),
         "policies": list(live_set.policies),
         "error": live_set.error_message,
     }
+
+
+def _seconds(time: timedelta | None) -> float | None:
+    return None if time is None else time.total_seconds()
 
 
 def _text(time: datetime | None) -> str | None:

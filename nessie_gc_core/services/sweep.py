@@ -29,12 +29,14 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
+from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
 from nessie_gc_core.services.file_lists import not_in_lists, stored_by_lists
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.forgotten import held_back
-from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
+from nessie_gc_core.services.left_out import names_in
+from nessie_gc_core.services.needed import Located, Needed, find_needed, locate, placed
 from nessie_gc_core.services.parameters import CollectionParameters, SweepParameters
 from nessie_gc_core.services.preconditions import check_marked
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
@@ -208,6 +210,15 @@ class _Sweep:
         deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         run.report.dropped = self._dropped(located, needed)
+        if self._parameters.by_table:
+            run.report.tables = by_table(
+                needed.scope.plan,
+                run.report,
+                names_in(located.versions),
+                placed(located.homes),
+                listed=counts.files,
+                dropped=located.dropped,
+            )
         return Swept(
             live_set=run.live_set, outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost
         )

@@ -54,7 +54,7 @@ class SweepRecords(OutcomeRecords):
         self._run.store.record_steps(self._run.live_set.id, closed)
         for step in (*closed, *(step for step in earlier if step.state is SweepStepState.DONE)):
             for outcome in (Outcome.DELETED, Outcome.ALREADY_GONE):
-                report.outcomes[outcome].add(*step.outcomes.get(outcome.value, (0, 0)))
+                report.add_outcome(step.unit, outcome, *step.outcomes.get(outcome.value, (0, 0)))
 
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
         """Records each unit of the step, and names its files in the outcome file's plan."""

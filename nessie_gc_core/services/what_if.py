@@ -25,10 +25,11 @@ from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.preconditions import check_one_repository
-from nessie_gc_core.services.report import MAX_NAMES, GcReport, Tally
+from nessie_gc_core.services.report import MAX_NAMES, GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.sweep import Directions
+from nessie_gc_core.services.tally import Tally
 
 _ENDED = pa.schema([pa.field(name, pa.int64()) for name in ("states", "oldest", "newest")])
 _SHOWN = 10

@@ -22,7 +22,8 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.live_set_samples import StoreFixtures
 
-times = st.datetimes(datetime(1970, 1, 1), datetime(2262, 1, 1), timezones=st.just(UTC))
+_BOUNDS = (datetime(1970, 1, 1), datetime(2262, 1, 1))  # noqa: DTZ001 - Hypothesis adds the zone
+times = st.datetimes(*_BOUNDS, timezones=st.just(UTC))
 """Instants with microseconds."""
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8)
 """Text that every store keeps."""

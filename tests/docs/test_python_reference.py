@@ -25,7 +25,7 @@ CLASSES = [value for name in model.__all__ if isinstance(value := getattr(model,
 def _rows(page: str, heading: str) -> dict[str, list[str]]:
     """The rows of the tables below a heading, by their first cell."""
     text = (DOCS / "reference" / page).read_text(encoding="utf-8")
-    level = heading.split(" ")[0]
+    level = heading.split(" ", maxsplit=1)[0]
     assert f"\n{heading}\n" in text, f"no heading {heading!r}"
     below = re.split(rf"(?m)^#{{1,{len(level)}}} ", text.partition(f"\n{heading}\n")[2])[0]
     cells = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in below.splitlines() if line.startswith("| `")]

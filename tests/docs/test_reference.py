@@ -10,11 +10,13 @@ import pytest
 from docs.pages import DOCS, ROOT
 
 from nessie_gc_core import errors, hookspecs
+from nessie_gc_core.cli.command import commands_of
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.model import relations
 from nessie_gc_core.plugins.registry import KINDS, installed
 from nessie_gc_core.services.report import GcReport
 
+COMMANDS = commands_of(cli)
 REFERENCE = DOCS / "reference"
 OWN = {"nessie_gc_core", *(path.parent.name.replace("-", "_") for path in ROOT.glob("plugins/*/pyproject.toml"))}
 
@@ -64,9 +66,9 @@ def test_every_connector_has_a_heading_and_each_of_its_options_an_entry(contract
                 assert field.metadata.get("help"), f"{name}.{field.name} has no help"
 
 
-@pytest.mark.parametrize("name", sorted(cli.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_a_heading_and_each_of_its_options_an_entry(name: str) -> None:
-    command = cli.commands[name]
+    command = COMMANDS[name]
     section = _section(_text("command-line.md"), f"### nessie-gc {name}")
     options = _section(_text("command-line.md"), "## Options")
     for alias in getattr(command, "aliases", ()):
@@ -82,7 +84,7 @@ def test_every_command_has_a_heading_and_each_of_its_options_an_entry(name: str)
 def test_options_that_are_refused_say_so_on_the_page_of_the_java_tool() -> None:
     hidden = {
         option
-        for command in cli.commands.values()
+        for command in COMMANDS.values()
         for param in command.params
         if isinstance(param, click.Option) and param.hidden
         for option in param.opts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import json
 import os
 import re
 import subprocess
@@ -50,12 +51,21 @@ def test_the_package_is_found_by_its_entry_point_once_it_is_built(package: Path,
     assert f"{name}: {package.name} 0.1.0, works" in done.stdout.splitlines(), done.stdout + done.stderr
 
 
+def test_the_store_of_the_package_is_chosen_by_its_name(core: Path, tmp_path: Path) -> None:
+    plugin = _built(EXAMPLES / "nessie-gc-ledger", tmp_path / "wheel")
+    command = [sys.executable, "-m", "nessie_gc_core", "list", "--store", "ledger", "--json"]
+    done = _run([*command, "--store-option", f"file={tmp_path}/live-sets.db"], tmp_path, core, plugin)
+    assert (0, {"live_sets": []}) == (done.returncode, json.loads(done.stdout)), done.stderr
+    assert (tmp_path / "live-sets.db").is_file()
+
+
 def test_the_first_version_fails_the_kit_as_the_page_shows(tmp_path: Path) -> None:
     page = DOCS / "tutorial" / "write-a-plugin.md"
     first = [block.text for block in blocks(page) if "FirstTapeLister" in block.text and block.is_run]
     connector, _, tests = first
-    assert "class FirstTapeLister" in connector and "class TestFirstTapeLister" in tests
-    (tmp_path / "test_first.py").write_text("\n".join([connector, tests]), encoding="utf-8")
+    assert "class FirstTapeLister" in connector
+    assert "class TestFirstTapeLister" in tests
+    (tmp_path / "test_first.py").write_text(f"{connector}\n{tests}", encoding="utf-8")
     (shown,) = [shown for block in blocks(page) for command, shown in block.commands() if "test_first.py" in command]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "test_first.py"]
     done = _run(command, tmp_path)

@@ -26,7 +26,8 @@ def test_databases_can_be_created(postgres):
 def test_a_stopped_server_is_gone_with_its_files():
     with running(PostgresServer) as server:
         folder, port = server._folder, server.port
-        assert folder is not None and folder.exists()
+        assert folder is not None
+        assert folder.exists()
         server.stop()
     assert not folder.exists()
     with pytest.raises(psycopg.OperationalError):

@@ -166,7 +166,8 @@ def test_unreferenced_assets_are_found_and_deleted_by_the_executors(
     names = {Path(path).name for path in gone}
     opened = {note.pid: note.folder for note in notes if note.event == "open"}
     removed = {note.pid: note.folder for note in notes if note.event == "os.remove" and note.path in names}
-    assert opened and removed
+    assert opened
+    assert removed
     assert done["pid"] not in {**opened, **removed}
     folders = {Path(folder) for folder in {**opened, **removed}.values()}  # worker-N/app-.../number of the executor
     assert {"worker-1", "worker-2"} == {folder.parent.parent.name for folder in folders}

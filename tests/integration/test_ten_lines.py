@@ -12,6 +12,7 @@ import pytest
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import Collector
+from nessie_gc_core.model import Outcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,7 +57,8 @@ def test_the_ten_lines_show_what_would_go_and_delete_just_that(
     gc.check()
     allow = [f"file://{tmp_path.resolve()}/a/lake/wh/"]
     plan = gc.plan(default_cutoff="P30D", cutoffs={"main": "1"}, allow=allow, min_age="P2D")
-    assert all(path.is_file() for path in lake) and len(lake) > 5
+    assert all(path.is_file() for path in lake)
+    assert len(lake) > 5
     if session is None:
         shown = plan.files.sql("SELECT outcome, count(*) AS files FROM files GROUP BY ALL").to_arrow().to_pylist()
     else:
@@ -65,7 +67,7 @@ def test_the_ten_lines_show_what_would_go_and_delete_just_that(
     result = plan.apply(outcomes_to="audit.parquet")
     result.raise_for_status()
     gc.close()
-    assert len(lake) == result.outcomes["deleted"].files
+    assert len(lake) == result.outcomes[Outcome.DELETED].files
     assert not any(path.exists() for path in lake)
     assert (tmp_path / "audit.parquet").exists()
     if session is not None:

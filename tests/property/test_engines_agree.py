@@ -21,6 +21,7 @@ from scenes import NOW
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import Operation, OperationKind, ReferenceKind
 from nessie_gc_core.services.finding_parameters import Membership
@@ -121,7 +122,7 @@ def test_both_engines_agree_with_a_bloom_filter_caps_and_allowed_locations(
     for run in runs:
         gone = {row["path"] for row in run.rows if row["outcome"] == "would_delete"}
         assert gone <= {path for scene in run.scenes.values() for path in scene.dead}
-        assert run.report.outcomes["spared"].files > 0
+        assert run.report.outcomes[Outcome.SPARED].files > 0
 
 
 @dataclass(frozen=True)

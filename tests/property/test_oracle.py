@@ -14,6 +14,7 @@ from oracle import deletable, dropped_places, homes, live_versions
 from thoroughness import examples
 
 from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.parameters import SweepParameters
@@ -36,7 +37,7 @@ def test_exactly_what_the_oracle_allows_is_deleted(lake: MemoryLake, policy: str
 
     assert expected == before - lake.paths()
     assert needed <= lake.paths()
-    assert report.outcomes["deleted"].files == len(expected)
+    assert report.outcomes[Outcome.DELETED].files == len(expected)
     assert (report.unknown, report.lost.files, report.exit_code) == ({}, 0, 0)
 
 
@@ -59,9 +60,9 @@ def test_s01_of_two_repositories_exactly_what_neither_needs_is_deleted(
 
     assert expected == before - lake.paths()
     assert needed <= lake.paths()
-    assert report.outcomes["deleted"].files == len(expected)
+    assert report.outcomes[Outcome.DELETED].files == len(expected)
     assert (report.unknown, report.lost.files, report.exit_code) == ({}, 0, 0)
-    assert (again.unknown, again.outcomes["deleted"].files) == ({}, 0)
+    assert (again.unknown, again.outcomes[Outcome.DELETED].files) == ({}, 0)
 
 
 @given(lakes_together(), policies)
@@ -118,7 +119,7 @@ def test_a_second_run_deletes_nothing(lake: MemoryLake, policy: str) -> None:
     with services.engine:
         services.collect(policy)
         again = services.collect(policy)
-    assert (again.outcomes["deleted"].files, again.unknown) == (0, {})
+    assert (again.outcomes[Outcome.DELETED].files, again.unknown) == (0, {})
 
 
 @given(lakes(), policies)
@@ -130,7 +131,7 @@ def test_s21_a_dry_run_names_what_the_real_run_deletes(lake: MemoryLake, policy:
         dry = services.collect(policy, sweep=SweepParameters(dry_run=True))
         assert before == lake.paths()
         real = services.collect(policy)
-    assert dry.outcomes["would_delete"] == real.outcomes["deleted"]
+    assert dry.outcomes[Outcome.WOULD_DELETE] == real.outcomes[Outcome.DELETED]
     assert dry.unreferenced == real.unreferenced
 
 

@@ -23,6 +23,7 @@ from nessie_gc_core.errors import (
     SafetyError,
     ServiceUnavailableError,
 )
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.live_sets import LiveSetStatus, marked_with
 from nessie_gc_core.model.repository import Reference
 from nessie_gc_core.services.lease import hold_lease
@@ -44,7 +45,7 @@ def test_s01_what_another_repository_needs_stays_where_their_locations_nest(
     lake.advance(AGE)
     report = together.collect()
     assert mine.needed | theirs.needed == lake.paths()
-    assert (1, {}, 0) == (report.outcomes["deleted"].files, report.unknown, report.exit_code)
+    assert (1, {}, 0) == (report.outcomes[Outcome.DELETED].files, report.unknown, report.exit_code)
     assert dead not in lake.paths()
 
 
@@ -65,7 +66,7 @@ def test_s01_one_sweep_is_of_all_repositories_on_both_engines(engine: Engine, la
     assert [False, False, True] == [
         here(f"memory://wh/db/{name}/data/nobody.parquet").exists() for name in ("mine", "mine/inner", "precious")
     ]
-    assert (2, {}, 0) == (report.outcomes["deleted"].files, report.unknown, report.exit_code)
+    assert (2, {}, 0) == (report.outcomes[Outcome.DELETED].files, report.unknown, report.exit_code)
 
 
 def test_s01_each_repository_has_a_live_set_of_its_own_and_the_report_names_them(
@@ -337,11 +338,12 @@ def test_s06_one_that_was_not_marked_with_the_others_is_left_alone(
     assert {f"memory:{beside.name}": "it was not marked together with the others"} == report.unreadable
 
 
+@pytest.mark.parametrize("around", ["memory://wh/db/around", "memory://wh//db/around"])
 def test_s06_deferred_deletions_leave_one_alone_that_was_not_marked_with_the_others(
-    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices, together: LakeServices, around: str
 ) -> None:
-    table(lake, "mine"), table(lake, "around", location="memory://wh/db/around")
-    theirs = table(beside, "theirs", location="memory://wh/db/around/inner")
+    table(lake, "mine"), table(lake, "around", location=around)
+    theirs = table(beside, "theirs", location=f"{around}/inner")
     dead = garbage(lake, "mine")
     together.mark()
     lake.advance(AGE)
@@ -531,7 +533,7 @@ def test_s15_a_killed_sweep_of_several_is_resumed_with_one_id(
     lake.faults.deleting_dies = {}
     report = together.sweep(live_set, SweepParameters(resume=True))
     assert not dead & lake.paths()
-    assert 2 == report.outcomes["deleted"].files
+    assert 2 == report.outcomes[Outcome.DELETED].files
 
 
 @pytest.mark.parametrize("verb", ["start_expire", "finish_expire"])
@@ -556,7 +558,7 @@ def test_s15_a_sweep_that_is_killed_between_two_live_sets_is_resumed(
         together.sweep(live_set)
     report = together.sweep(live_set, SweepParameters(resume=True))
     assert not dead & lake.paths()
-    assert 2 == report.outcomes["deleted"].files
+    assert 2 == report.outcomes[Outcome.DELETED].files
 
 
 def test_s15_deferred_deletions_of_several_are_checked_in_all(

@@ -17,6 +17,7 @@ from scenes import START
 from nessie_gc_core import hookimpl
 from nessie_gc_core.connectors import FileDeleter, FileLister
 from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.plugins import PluginRegistry
 
@@ -91,7 +92,7 @@ def test_s03_two_spellings_of_one_location_are_one_location(lake: MemoryLake, bu
     assert one.needed | two.needed <= lake.paths()
     assert dead not in lake.paths()
     assert {} == report.unknown
-    assert 0 == report.outcomes["already_gone"].files
+    assert 0 == report.outcomes[Outcome.ALREADY_GONE].files
 
 
 def test_s03_a_data_file_with_an_unknown_scheme_freezes_its_content_and_is_reported(collected: CollectedScenes) -> None:

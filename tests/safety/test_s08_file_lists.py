@@ -17,7 +17,7 @@ from nessie_gc_core import hookimpl
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, ListingError
-from nessie_gc_core.model import FileReference
+from nessie_gc_core.model import FileReference, Outcome
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -46,7 +46,7 @@ class Lists:
 
     def __call__(self, *paths: str) -> SweepParameters:
         """Of some paths, or of all, with their times; the sweep that has it."""
-        found = {path: stored for path, stored in self.lake.objects.below("memory://")}
+        found = dict(self.lake.objects.below("memory://"))
         names = list(paths or found)
         times = [(found[name].modified if name in found else self.lake.time) for name in names]
         return self.of(names, times)
@@ -161,7 +161,7 @@ def test_s22_a_directory_marker_in_a_list_is_no_file(
     lake.advance(AGE)
     report = services.collect("1", sweep=listed())
     assert marker in lake.paths()
-    assert report.outcomes["failed"].files == 0
+    assert report.outcomes[Outcome.FAILED].files == 0
 
 
 # ---- what has changed since ----------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_s08_a_row_without_a_time_is_too_young(
     names = sorted(lake.paths())
     report = services.collect("1", sweep=listed.of(names, [None] * len(names)))
     assert dead in lake.paths()
-    assert report.outcomes["too_young"].files > 0
+    assert report.outcomes[Outcome.TOO_YOUNG].files > 0
 
 
 def test_s08_a_file_that_was_written_since_is_as_young_as_it_is(
@@ -183,7 +183,7 @@ def test_s08_a_file_that_was_written_since_is_as_young_as_it_is(
     lake.put(dead, 7)
     report = services.collect("1", sweep=sweep)
     assert dead in lake.paths()
-    assert (1, 7) == (report.outcomes["too_young"].files, report.outcomes["too_young"].bytes)
+    assert (1, 7) == (report.outcomes[Outcome.TOO_YOUNG].files, report.outcomes[Outcome.TOO_YOUNG].bytes)
 
 
 def test_s15_a_file_that_is_gone_since_is_nobodys_work(
@@ -205,7 +205,7 @@ def test_s18_a_file_that_nobody_can_look_at_is_spared(
     report = services.collect("1", sweep=listed())
     assert dead in lake.paths()
     assert all("the store is away" in (file.reason or "") for file in report.spared_files)
-    assert 0 < report.outcomes["spared"].files == report.unreferenced.files
+    assert 0 < report.outcomes[Outcome.SPARED].files == report.unreferenced.files
 
 
 def test_s09_what_became_live_since_the_mark_is_spared(
@@ -233,8 +233,8 @@ def test_s15_a_sweep_that_is_killed_is_resumed_with_the_same_list(
     lake.faults.deleting_dies.clear()
     report = services.sweep(live_set, replace(sweep, resume=True))
     assert table.needed == lake.paths()
-    assert report.outcomes["already_gone"].files == 0
-    assert report.outcomes["deleted"].files >= left > 0
+    assert report.outcomes[Outcome.ALREADY_GONE].files == 0
+    assert report.outcomes[Outcome.DELETED].files >= left > 0
 
 
 # ---- what a list cannot say -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 
 
@@ -45,7 +46,7 @@ def test_s08_an_unknown_modification_time_means_keep(lake: MemoryLake, services:
     lake.faults.unknown_modified.add(kept)
     report = services.collect("1")
     assert kept in lake.paths()
-    assert 1 == report.outcomes["too_young"].files
+    assert 1 == report.outcomes[Outcome.TOO_YOUNG].files
 
 
 def test_s08_the_newest_allowed_modification_only_keeps_more(lake: MemoryLake, services: LakeServices) -> None:

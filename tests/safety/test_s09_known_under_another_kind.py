@@ -18,7 +18,8 @@ from nessie_gc_core.services.parameters import SweepParameters
 def name_as_data(lake: MemoryLake, manifest: str, *paths: str) -> None:
     """Somebody's manifest names these files as data files."""
     stored = lake.objects.get(manifest)
-    assert stored is not None and stored.data is not None
+    assert stored is not None
+    assert stored.data is not None
     value = json.loads(stored.data)
     lake.objects.put(manifest, json.dumps({**value, "files": [*value["files"], *paths]}).encode(), modified=START)
 

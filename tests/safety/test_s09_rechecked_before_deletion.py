@@ -13,6 +13,7 @@ from scenes import START
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import NessieGcError, RepositoryError, ServiceUnavailableError
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 
 
@@ -66,7 +67,7 @@ def test_s09_what_becomes_live_between_mark_and_sweep_is_spared(
     assert needed(site) <= site.lake.paths()
     assert site.new.needed <= site.lake.paths()
     assert site.dead not in site.lake.paths()
-    assert report.outcomes["spared"].files == len(needed(site) - site.new.needed)
+    assert report.outcomes[Outcome.SPARED].files == len(needed(site) - site.new.needed)
     assert 0 == report.lost.files
 
 
@@ -83,8 +84,8 @@ def test_s09_what_becomes_live_after_a_deletion_was_deferred_is_spared(
     report = services.delete_deferred(live_set)
     assert needed(site) <= site.lake.paths()
     assert site.dead not in site.lake.paths()
-    assert deferred.outcomes["deferred"].files == report.unreferenced.files
-    assert report.outcomes["spared"].files == len(needed(site) - site.new.needed)
+    assert deferred.outcomes[Outcome.DEFERRED].files == report.unreferenced.files
+    assert report.outcomes[Outcome.SPARED].files == len(needed(site) - site.new.needed)
 
 
 def many_tables(lake: MemoryLake) -> list[TableState]:
@@ -119,8 +120,10 @@ def test_s09_what_becomes_live_while_files_are_deleted_is_spared_from_then_on(
     needed = {path for state in old for path in state.needed}
     (then,) = left
     assert needed & then <= lake.paths()
-    assert report.outcomes["spared"].files >= len(needed & then)
-    assert 0 < report.outcomes["spared"].files + report.outcomes["deleted"].files == report.unreferenced.files
+    assert report.outcomes[Outcome.SPARED].files >= len(needed & then)
+    assert (
+        0 < report.outcomes[Outcome.SPARED].files + report.outcomes[Outcome.DELETED].files == report.unreferenced.files
+    )
 
 
 def test_s09_both_engines_spare_what_becomes_live_between_mark_and_sweep(engine: Engine, tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_s09_both_engines_spare_what_becomes_live_between_mark_and_sweep(engine:
     stored = {f"memory://{path.relative_to(folder)}" for path in folder.rglob("*") if path.is_file()}
     assert site.old.needed | site.gone.needed | site.new.needed <= stored
     assert site.dead not in stored
-    assert report.outcomes["spared"].files == len((site.old.needed | site.gone.needed) - site.new.needed)
+    assert report.outcomes[Outcome.SPARED].files == len((site.old.needed | site.gone.needed) - site.new.needed)
 
 
 @pytest.mark.parametrize("error", [ServiceUnavailableError("no answer"), RepositoryError("nonsense")])
@@ -200,5 +203,5 @@ def test_s09_a_dry_run_spares_the_same_files(site: Site, services: LakeServices)
     site.lake.tag("t", site.first)
     dry = services.sweep(live_set, SweepParameters(dry_run=True))
     real = services.sweep(live_set)
-    assert dry.outcomes["spared"] == real.outcomes["spared"]
-    assert dry.outcomes["would_delete"] == real.outcomes["deleted"]
+    assert dry.outcomes[Outcome.SPARED] == real.outcomes[Outcome.SPARED]
+    assert dry.outcomes[Outcome.WOULD_DELETE] == real.outcomes[Outcome.DELETED]

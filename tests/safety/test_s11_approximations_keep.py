@@ -8,6 +8,7 @@ import pytest
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -38,7 +39,7 @@ def test_s11_a_filter_that_is_made_too_small_grows_and_skips_no_table(lake: Memo
         lake.put(f"memory://wh/db/t/data/dead-{number}.parquet")
     lake.advance(timedelta(days=3))
     report = services.collect("1", sweep=bloom(1, 0.001))
-    assert report.outcomes["deleted"].files > 195
+    assert report.outcomes[Outcome.DELETED].files > 195
     assert table.needed <= lake.paths()
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 
 
@@ -21,7 +22,7 @@ def test_s13_a_location_that_another_spelling_of_its_unit_allows_is_refused(
     lake.advance(timedelta(days=3))
     live_set = services.mark("1")
     deferred = services.sweep(live_set, SweepParameters(defer_deletes=True))
-    assert deferred.outcomes["deferred"].files >= 2
+    assert deferred.outcomes[Outcome.DEFERRED].files >= 2
     report = services.delete_deferred(live_set, SweepParameters(allow=["memory://wh/db"]))
     assert (False, True) == (allowed in lake.paths(), refused in lake.paths())
     assert "is outside the allowed locations" in report.refused["memory://wh//db/t/"]

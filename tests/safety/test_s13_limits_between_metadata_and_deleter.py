@@ -8,6 +8,7 @@ import pytest
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 
 
@@ -34,7 +35,7 @@ def test_s13_a_location_near_the_root_of_a_bucket_is_not_swept(
     report = services.collect("1")
     assert before == lake.paths()
     assert [location.rstrip("/")] == list(report.refused)
-    assert 0 == report.outcomes["deleted"].files
+    assert 0 == report.outcomes[Outcome.DELETED].files
 
 
 def test_s13_only_allowed_locations_are_swept(lake: MemoryLake, services: LakeServices) -> None:
@@ -81,5 +82,9 @@ def test_s13_more_deletions_than_a_cap_allows_are_not_begun(
     before = lake.paths()
     report = services.collect("1", sweep=SweepParameters(**caps))
     assert {p for name in swept for p in dead[f"memory://wh/db/{name}"]} == before - lake.paths()
-    assert 10 == report.outcomes["deleted"].files + report.outcomes["spared"].files == report.unreferenced.files
+    assert (
+        10
+        == report.outcomes[Outcome.DELETED].files + report.outcomes[Outcome.SPARED].files
+        == report.unreferenced.files
+    )
     assert (swept == {"small", "large"}) == (not any("more than" in warning for warning in report.warnings))

@@ -5,7 +5,6 @@ Live files are kept there in any case; S1, S6, S20 and S23 decide what else is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,6 +13,7 @@ from collecting import LakeServices, on_disk
 from nessie_gc_memory import MemoryLake, MemoryRepository, TableState, content, delete, put
 
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 
 ALL = "memory://wh/all/data"
@@ -122,7 +122,7 @@ def test_s13_caps_hold_for_shared_places(lake: MemoryLake, services: LakeService
     lake.advance(AGE)
     report = services.collect("1", sweep=replace(ALLOW, max_deletes_per_location=0))
     assert dead in lake.paths()
-    assert report.outcomes["spared"].files > 0
+    assert report.outcomes[Outcome.SPARED].files > 0
 
 
 def test_s13_deletions_in_shared_places_are_not_deferred(lake: MemoryLake, services: LakeServices, dead: str) -> None:
@@ -144,7 +144,7 @@ def test_s21_a_dry_run_names_what_the_run_deletes_there(lake: MemoryLake, servic
     assert dead in lake.paths()
     wet = services.collect("1", sweep=ALLOW)
     assert dead not in lake.paths()
-    assert dry.outcomes["would_delete"].files == wet.outcomes["deleted"].files
+    assert dry.outcomes[Outcome.WOULD_DELETE].files == wet.outcomes[Outcome.DELETED].files
 
 
 # ---- together with other locations ----------------------------------------------------------------------
@@ -280,13 +280,13 @@ def test_s23_a_content_that_nobody_reads_freezes_the_shared_places_unless_its_fi
 
 # ---- dropped --------------------------------------------------------------------------------------------
 @pytest.fixture
-def dropped(lake: MemoryLake, services: LakeServices) -> Iterator[tuple[TableState, TableState]]:
+def dropped(lake: MemoryLake, services: LakeServices) -> tuple[TableState, TableState]:
     """A table that stays, and one that was swept once and is dropped since."""
     stays, goes = table(lake, "stays", ALL), table(lake, "goes", ALL)
     services.collect("1", sweep=ALLOW)
     lake.advance(AGE)
     lake.commit("main", delete(goes.key))
-    yield stays, goes
+    return stays, goes
 
 
 def test_s20_files_of_a_dropped_table_stay_in_a_shared_place_until_it_was_gone_for_long_enough(

@@ -23,6 +23,7 @@ from nessie_gc_core.connectors import FileDeleter, LiveSetStore
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import LeaseHeldError, LiveSetStateError, SafetyError, UnreadableFileError
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.options import ConnectorSpec
@@ -157,8 +158,9 @@ def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_
     lake.faults.reading[metadata] = UnreadableFileError(metadata, "no answer")
     report = services.sweep(live_set, replace(settings, resume=True))
     frozen = {path for path in dead - gone if path.startswith("memory://wh/db/b/")}
-    assert frozen and frozen == dead & lake.paths()
-    assert report.outcomes["deleted"].files <= len(dead - frozen)
+    assert frozen
+    assert frozen == dead & lake.paths()
+    assert report.outcomes[Outcome.DELETED].files <= len(dead - frozen)
     assert any("memory://wh/db/b/ are unknown" in warning for warning in report.warnings)
     assert 1 == report.exit_code
 
@@ -231,12 +233,12 @@ def test_s15_a_deletion_that_failed_is_reported_and_tried_again_on_resume(
     assert 1 == report.exit_code
     lake.faults.deleting.clear()
     again = services.collect("1")
-    assert (1, 0) == (again.outcomes["deleted"].files, again.exit_code)
+    assert (1, 0) == (again.outcomes[Outcome.DELETED].files, again.exit_code)
 
 
 def test_s15_a_second_run_deletes_nothing(lake: MemoryLake, services: LakeServices) -> None:
     dead = write(lake)
-    assert len(dead) == services.collect("1").outcomes["deleted"].files
+    assert len(dead) == services.collect("1").outcomes[Outcome.DELETED].files
     assert {} == counts(services.collect("1"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from collecting import LakeServices
@@ -360,7 +361,7 @@ def test_s20_without_the_commits_nothing_is_forgotten(forgotten: ForgottenLake) 
         ({"dropped_after": DAY, "allow": (WAREHOUSE,), "defer_deletes": True}, "do not go together"),
     ],
 )
-def test_s20_a_warehouse_has_to_be_allowed(forgotten: ForgottenLake, given: dict[str, object], message: str) -> None:
+def test_s20_a_warehouse_has_to_be_allowed(forgotten: ForgottenLake, given: dict[str, Any], message: str) -> None:
     sweep = SweepParameters(**{"dropped_under": (WAREHOUSE,), **given})
     with pytest.raises(ConfigurationError, match=message):
         sweep.check(forgotten.services.choice)

@@ -142,7 +142,8 @@ LISTER = PluginInfo(name="tape", distribution="nessie-gc-tape", version="1", con
 )
 def test_s26_a_worker_whose_plugins_differ_says_how(here: list[PluginInfo], said: str) -> None:
     found = PluginSet(plugins=(HOLD,)).lacking_in(PluginSet(plugins=tuple(here)))
-    assert found is not None and said in found
+    assert found is not None
+    assert said in found
     assert found.endswith("install the driver's packages on every worker")
 
 
@@ -152,7 +153,8 @@ def test_s26_a_worker_may_have_more_plugins_than_the_driver() -> None:
 
 def test_s26_a_connector_without_its_claims_is_missed() -> None:
     found = PluginSet(plugins=(LISTER,)).lacking_in(PluginSet(plugins=(replace(LISTER, connectors=()),)))
-    assert found is not None and "without its file-lister tape (tape)" in found
+    assert found is not None
+    assert "without its file-lister tape (tape)" in found
 
 
 def test_s26_a_worker_reads_and_lists_with_no_other_version_of_a_connector(lake: MemoryLake) -> None:

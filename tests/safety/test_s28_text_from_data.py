@@ -56,7 +56,8 @@ def test_s28_what_people_write_stays_as_it_is() -> None:
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_s28_nothing_unsafe_is_shown_and_json_stays_exact(text: str) -> None:
-    assert not unsafe(shown(text)) and "\n" not in shown(text)
+    assert not unsafe(shown(text))
+    assert "\n" not in shown(text)
     written = json_text({"path": text, text: [text]}, indent=2)
     assert not unsafe(written)
     assert {"path": text, text: [text]} == json.loads(written)
@@ -131,7 +132,8 @@ def test_s28_an_error_is_shown_escaped(capsys: pytest.CaptureFixture[str], verbo
     session = Session(as_json=True, verbosity=verbosity)
     fail(NessieGcError(f"cannot read {EVIL}"), session)
     printed = capsys.readouterr()
-    assert not unsafe(printed.err) and not unsafe(printed.out)
+    assert not unsafe(printed.err)
+    assert not unsafe(printed.out)
     assert "\\x1b[2Ka" in json.loads(printed.out)["error"]
 
 

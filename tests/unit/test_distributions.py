@@ -12,6 +12,7 @@ import pytest
 from nessie_gc_core import __version__
 
 ROOT = Path(__file__).parents[2]
+DISTRIBUTIONS = [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject.toml"))]
 PROJECTS = sorted([*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("examples/*/pyproject.toml")])
 
 
@@ -22,8 +23,21 @@ def _project(path: Path) -> dict[str, object]:
 @pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.parent.name)
 def test_a_plugin_takes_every_fix_of_the_core_and_no_new_minor_version(path: Path) -> None:
     project = _project(path)
-    assert __version__ == project["version"]
     assert f"nessie-gc-core~={__version__}" in project["dependencies"]
+
+
+@pytest.mark.parametrize("path", DISTRIBUTIONS, ids=lambda path: path.parent.name)
+def test_the_version_of_every_distribution_is_in_one_file(path: Path) -> None:
+    loaded = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert ["version"] == loaded["project"]["dynamic"]
+    assert (
+        ROOT / "nessie_gc_core" / "__init__.py" == (path.parent / loaded["tool"]["hatch"]["version"]["path"]).resolve()
+    )
+
+
+def test_the_examples_have_the_version_that_they_show() -> None:
+    versions = {path.parent.name: _project(path)["version"] for path in ROOT.glob("examples/*/pyproject.toml")}
+    assert dict.fromkeys(versions, __version__) == versions
 
 
 def test_the_extra_testing_has_what_the_kit_imports() -> None:

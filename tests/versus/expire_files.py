@@ -99,7 +99,7 @@ def _trimmed_log(stage: Stage) -> Asked:
 
 
 def _log_that_cleans_itself(stage: Stage) -> Asked:
-    stage.create(write_metadata_previous__versions__max="2", **{"write_metadata_delete__after__commit_enabled": "true"})
+    stage.create(write_metadata_previous__versions__max="2", write_metadata_delete__after__commit_enabled="true")
     stage.append(*map(str, range(5)))
     return Asked(older_than=now(), retain_last=1)
 

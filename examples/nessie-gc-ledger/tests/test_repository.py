@@ -93,13 +93,13 @@ class TestLedgerRepository(RepositoryConnectorContract):
     # ---- what can go wrong ----------------------------------------------------------------------------
     @pytest.fixture
     def unavailable(self, tmp_path: Path) -> Sequence[Open]:
-        """A path that leads back to itself, as a mount that is gone does: the disk does not answer."""
+        """A path that points to itself, like a mount that no longer exists: the disk does not answer."""
         (tmp_path / "loop").symlink_to("loop")
         return [self.at(tmp_path / "loop")]
 
     @pytest.fixture
     def refusing(self) -> NotPossible:
-        return NotPossible("a folder asks for no credentials, and root may read every folder")
+        return NotPossible("a folder needs no credentials, and root can read every folder")
 
     @pytest.fixture
     def nonsense(self, ledger: Ledger, tmp_path: Path) -> Sequence[Open]:

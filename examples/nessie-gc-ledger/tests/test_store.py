@@ -22,5 +22,5 @@ class TestLedgerStore(LiveSetStoreContract):
 
     @pytest.fixture
     def unusable(self, tmp_path: Path) -> Sequence[Callable[[], LedgerStore]]:
-        (tmp_path / "text.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
+        (tmp_path / "text.db").write_text("this is text, not a database, and it is long enough to be sure" * 20)
         return [self.at(tmp_path / file) for file in ("no/folder.db", "text.db", ".")]

@@ -47,7 +47,7 @@ class TestTapeLister(FileListerContract):
 
     @pytest.fixture
     def unlistable(self, tmp_path: Path) -> Callable[[str], str]:
-        """A tape that was torn off in the middle of its second file."""
+        """A tape that is truncated in the middle of its second file."""
 
         def tear(location: str) -> str:
             for name in ("first", "second"):

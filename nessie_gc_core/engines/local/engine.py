@@ -349,5 +349,5 @@ def _names(columns: Iterable[str]) -> str:
     return ", ".join(map(_name, columns))
 
 
-def _literal(value: str | int | bool) -> str:
+def _literal(value: str | int) -> str:
     return str(value).lower() if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -13,7 +13,7 @@ from nessie_gc_core.errors import TableError
 from nessie_gc_core.model.compaction import Partition
 from nessie_gc_core.model.manifests import PartitionValue
 
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - timestamps of Iceberg have no zone
 
 
 class PartitionFilters:

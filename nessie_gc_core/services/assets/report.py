@@ -9,8 +9,9 @@ from typing import Any
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.report import GcReport, Tally
+from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.tally import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

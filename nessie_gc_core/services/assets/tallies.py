@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.services.report import Tally
+from nessie_gc_core.services.tally import Tally
 
 MEASURES = {"files": ("count", "asset"), "bytes": ("sum", "sizeBytes")}
 """The measures that count assets."""

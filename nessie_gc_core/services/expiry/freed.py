@@ -13,7 +13,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.relations import FILE_KEYS
-from nessie_gc_core.services.report import Tally
+from nessie_gc_core.services.tally import Tally
 
 _TABLES = pa.schema([*FILE_KEYS, pa.field("table", pa.string()), pa.field("size", pa.int64())])
 _COUNTED = pa.schema(

@@ -9,8 +9,9 @@ from typing import Any
 from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.expiry.commits import Committed
-from nessie_gc_core.services.report import GcReport, Tally
+from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.tally import Tally
 
 _FAILED = (Committed.CONFLICT, Committed.UNKNOWN, Committed.REFUSED)
 _SHOWN = 20

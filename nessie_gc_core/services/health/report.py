@@ -263,7 +263,7 @@ def age(duration: timedelta) -> str:
     """A duration as people say it."""
     hours = int(duration.total_seconds() // 3600)
     if hours >= 48:
-        return f"{plural(hours // 24, 'day')}"
+        return plural(hours // 24, "day")
     return plural(hours, "hour") if hours else "less than an hour"
 
 

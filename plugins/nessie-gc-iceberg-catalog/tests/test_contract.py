@@ -127,12 +127,10 @@ class TestRestCatalog(PlainCatalogContract):
         return RestServer(lake.catalog)
 
     @pytest.fixture
-    def open_repository(self, server: RestServer, request: pytest.FixtureRequest) -> Callable[[], RepositoryConnector]:
-        running = server.running()
-        running.__enter__()
-        request.addfinalizer(lambda: running.__exit__(None, None, None))
-        options = {"uri": server.uri, "properties": {"token": SECRET}}
-        return lambda: IcebergCatalogConnector.from_options(options)
+    def open_repository(self, server: RestServer) -> Iterator[Callable[[], RepositoryConnector]]:
+        with server.running():
+            options = {"uri": server.uri, "properties": {"token": SECRET}}
+            yield lambda: IcebergCatalogConnector.from_options(options)
 
     @pytest.fixture
     def other_addresses(

@@ -69,10 +69,10 @@ class _Folder(SFTPServerInterface):
         if path in self.running.broken:
             return paramiko.SFTP_FAILURE
         try:
-            found = []
-            for entry in os.scandir(self._real(path)):
-                found.append(SFTPAttributes.from_stat(entry.stat(follow_symlinks=False), entry.name))
-            return found
+            return [
+                SFTPAttributes.from_stat(entry.stat(follow_symlinks=False), entry.name)
+                for entry in os.scandir(self._real(path))
+            ]
         except OSError as error:
             return SFTPServer.convert_errno(error.errno)
 

@@ -113,7 +113,7 @@ class OnAsyncBucket(OnAStore):
     def store(self):
         fsspec.register_implementation("oss", AsyncBucket, clobber=True)
         held = AsyncBucket.buckets["lake"] = {}
-        yield SimpleNamespace(
+        return SimpleNamespace(
             properties={"fsspec.oss": "{}"},
             root="oss://lake/",
             put=held.__setitem__,

@@ -72,7 +72,8 @@ def test_records_of_deleted_branches_go_with_their_indexes(repository: Repositor
     assert keep in before["histories"]
     gone = {kind: tally.purged.records for kind, tally in report.kinds.items()}
     assert (30, 30, 30) == (gone["commits"], gone["contents"], gone["unique ids"])
-    assert gone["indexes"] > 0 and gone["index segments"] > 0
+    assert gone["indexes"] > 0
+    assert gone["index segments"] > 0
 
 
 def test_commits_of_a_deleted_branch_that_was_merged_stay(repository: Repository, nessie: Nessie) -> None:

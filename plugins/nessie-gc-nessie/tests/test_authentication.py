@@ -221,7 +221,8 @@ def test_a_token_endpoint_that_gives_no_token_is_named_in_the_error(
         with connect(api.uri, oauth2(endpoint)) as connector, pytest.raises(expected) as raised:
             list(connector.references())
 
-    assert endpoint in str(raised.value) and "\n" not in str(raised.value)
+    assert endpoint in str(raised.value)
+    assert "\n" not in str(raised.value)
     assert [] == api.asked
     assert_no_secrets(raised.value)
 

@@ -76,7 +76,8 @@ def test_404_of_a_commit_with_nessies_code_is_reference_not_found() -> None:
     ):
         list(connector.commit_log(HEAD))
 
-    assert "Commit 'aa' not found" in str(raised.value) and server.uri in str(raised.value)
+    assert "Commit 'aa' not found" in str(raised.value)
+    assert server.uri in str(raised.value)
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -109,7 +110,8 @@ def test_a_server_that_never_serves_again_is_unavailable() -> None:
     error, server = error_of(scripted(Reply(status=503)))
 
     assert ServiceUnavailableError is type(error)
-    assert "HTTP 503" in str(error) and "3 attempts" in str(error)
+    assert "HTTP 503" in str(error)
+    assert "3 attempts" in str(error)
     assert 3 == len(server.asked)
 
 
@@ -142,7 +144,7 @@ def test_nobody_listening_is_unavailable() -> None:
 
     expected = (
         f"Nessie at {uri} is unavailable: Connection refused (3 attempts); "
-        "check that it runs and that the URI is right, then try again"
+        "check that it is running and that the URI is right, then try again"
     )
     assert expected == str(raised.value)
     assert 2 == len(pauses.seconds)

@@ -82,7 +82,8 @@ def test_options_of_the_java_client_that_do_not_fit_are_refused_with_a_hint(give
         NessieConnector.from_options({"nessie_options": given})
 
     assert hint in str(raised.value)
-    assert "\n" not in str(raised.value) and "s3cret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert "s3cret" not in str(raised.value)
 
 
 def test_two_options_that_contradict_each_other_are_refused() -> None:
@@ -120,7 +121,8 @@ def test_wrong_options_are_refused_in_one_line_without_secrets(values: dict[str,
         NessieConnector.from_options(values)
 
     assert next(iter(values)) in str(raised.value)
-    assert "\n" not in str(raised.value) and "s3cret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert "s3cret" not in str(raised.value)
 
 
 def test_secrets_are_absent_from_every_repr() -> None:

@@ -234,7 +234,8 @@ def test_an_unknown_commit_is_not_found(connector: NessieConnector, commit_id: s
     for read in (connector.commit_log, connector.contents):
         with pytest.raises(ReferenceNotFoundError) as raised:
             list(read(at(commit_id)))
-        assert commit_id in str(raised.value) and "\n" not in str(raised.value)
+        assert commit_id in str(raised.value)
+        assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("path", ["/api/v9", "/nessie/api/v2", "/api/v2/trees", ""])

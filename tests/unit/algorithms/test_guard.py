@@ -156,7 +156,7 @@ doomed = st.dictionaries(st.sampled_from("abc"), st.integers(0, 50))
 def test_what_is_left_after_the_caps_exceeds_none_of_them(
     doomed: dict[str, int], most: int, most_of_unit: int, percent: float
 ) -> None:
-    stored = {unit: 60 for unit in doomed}
+    stored = dict.fromkeys(doomed, 60)
     caps = DeletionCaps(max_files=most, max_files_per_unit=most_of_unit, max_percent_per_unit=percent)
     over = caps.exceeded(doomed, stored)
     left = {unit: files for unit, files in doomed.items() if unit not in over}

@@ -211,7 +211,7 @@ def tables(draw: st.DrawFn) -> TableMetadata:
     count = draw(st.integers(1, 12))
     ids = range(1, count + 1)
     days = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
-    parents = [draw(st.none() | st.sampled_from(range(0, id_))) for id_ in ids]
+    parents = [draw(st.none() | st.sampled_from(range(id_))) for id_ in ids]
     snapshots = [snapshot(i, days=d, parent=p) for i, d, p in zip(ids, days, parents, strict=True)]
     optional_days, positive = st.none() | st.integers(1, 12), st.none() | st.integers(1, 4)
     branches = st.builds(lambda i, n, d: branch(i, least=n, age=d), st.sampled_from(ids), positive, optional_days)

@@ -97,7 +97,7 @@ def test_freezing_takes_out_every_unit_that_overlaps(prefix: str, left: set[str]
     plan = plan_units(["s3://b/db/t", "s3://b/db/t2"], RULES, AllowedLocations())
     plan.freeze([prefix], "broken")
     assert left == set(plan.roots)
-    assert {root: "broken" for root in {"s3://b/db/t/", "s3://b/db/t2/"} - left} == plan.unknown
+    assert dict.fromkeys({"s3://b/db/t/", "s3://b/db/t2/"} - left, "broken") == plan.unknown
 
 
 def test_freezing_everything_takes_out_everything() -> None:

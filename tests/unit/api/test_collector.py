@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import go_home
@@ -47,7 +48,7 @@ def gc(lake: MemoryLake) -> Iterator[Collector]:
         yield collector
 
 
-def settings(lake: MemoryLake) -> dict[str, object]:
+def settings(lake: MemoryLake) -> dict[str, Any]:
     kinds = ("content-to-files", "file-lister", "file-deleter")
     return {
         "repository": "memory",
@@ -69,7 +70,8 @@ def test_a_plan_deletes_nothing_and_shows_every_file(gc: Collector, lake: Memory
     assert before == lake.paths()
     rows = plan.files.to_arrow().to_pylist()
     gone = {row["location"] + row["path"] for row in rows if row["outcome"] == "would_delete"}
-    assert DEAD < gone and table(lake).needed.isdisjoint(gone)
+    assert DEAD < gone
+    assert table(lake).needed.isdisjoint(gone)
     assert len(rows) == plan.report.outcomes[Outcome.WOULD_DELETE].files == plan.files.count()
     assert [len(rows)] == plan.files.sql("SELECT count(*) AS files FROM files").to_pandas()["files"].tolist()
 
@@ -399,12 +401,13 @@ def test_the_file_gives_what_the_command_line_would_take(lake: MemoryLake, home:
     ],
 )
 def test_a_wrong_setting_is_refused_before_anything_is_opened(
-    lake: MemoryLake, wrong: dict[str, object], said: str | None
+    lake: MemoryLake, wrong: dict[str, Any], said: str | None
 ) -> None:
     try:
         gc = Collector(**{**settings(lake), **wrong})
     except ConfigurationError as error:
-        assert said is not None and said in str(error)
+        assert said is not None
+        assert said in str(error)
         return
     assert said is None
     with gc, pytest.raises(ConfigurationError):
@@ -427,7 +430,8 @@ def test_no_message_speaks_of_flags(lake: MemoryLake) -> None:
     with Collector(**settings(lake)) as gc:
         with pytest.raises(ConfigurationError) as raised:
             gc.plan(min_age="PT1M")
-        assert "`min_age`" in str(raised.value) and "--" not in str(raised.value)
+        assert "`min_age`" in str(raised.value)
+        assert "--" not in str(raised.value)
         assert not any("--" in warning for warning in gc.plan().report.warnings)
 
 
@@ -453,7 +457,9 @@ def test_a_report_shows_itself_in_a_notebook_and_escapes_what_comes_from_data(gc
     report.unknown["memory://wh/<script>"] = "a & b"
     html = report._repr_html_()
     assert "<td>would delete</td>" in html
-    assert "memory://wh/&lt;script&gt;" in html and "a &amp; b" in html and "<script>" not in html
+    assert "memory://wh/&lt;script&gt;" in html
+    assert "a &amp; b" in html
+    assert "<script>" not in html
     frame = report.to_pandas().set_index("outcome")
     assert report.outcomes[Outcome.WOULD_DELETE].bytes == frame.loc["would_delete", "bytes"]
 

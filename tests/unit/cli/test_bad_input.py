@@ -57,7 +57,7 @@ BAD = {
         ("check", *COLLECT, "--inmemory", "--defer-deletes"),
         "--inmemory and --defer-deletes are mutually exclusive",
     ),
-    "bad live set": (("show", "-l", "17"), "--live-set-id '17' is not the id of a live set"),
+    "bad live set": (("show", "-l", "17"), "--live-set-id '17' is neither the id of a live set"),
     "no live-set file": (
         ("show", "-L", "nowhere"),
         "cannot read --read-live-set-id-from nowhere: No such file or directory",
@@ -83,10 +83,10 @@ def test_bad_input_is_one_line_and_exit_code_2(
 def test_a_file_without_a_live_set_id_is_named(run: Run, home: Path) -> None:
     (home / "id").write_text("seventeen\n")
     result = run("show", "-L", "id")
-    assert (2, "the first line of id is 'seventeen', not the id of a live set") == (
-        result.exit_code,
-        one_line(result),
+    said = (
+        "the first line of id, 'seventeen', is neither the id of a live set nor the first 4 or more characters of one"
     )
+    assert (2, said) == (result.exit_code, one_line(result))
 
 
 def test_an_unexpected_error_is_one_line_and_says_how_to_see_more(

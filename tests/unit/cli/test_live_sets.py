@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from datetime import timedelta
 from pathlib import Path
@@ -49,6 +50,61 @@ def test_a_failed_mark_is_listed_with_its_error(run: Run, lake: MemoryLake) -> N
     listed = run("list").stdout
     assert "IDENTIFY_FAILED" in listed
     assert "the line is dead" in listed
+
+
+def test_live_sets_are_listed_by_status_and_number(run: Run, lake: MemoryLake, swept: str) -> None:
+    marked = [mark(run) for _ in range(2)]
+    found = json.loads(run("list", "--status", "expiry_success", "--json").stdout)["live_sets"]
+    assert [swept] == [each["id"] for each in found]
+    assert marked[1:] == [each["id"] for each in json.loads(run("list", "--limit", "1", "--json").stdout)["live_sets"]]
+    assert "no live set has this status\n" == run("list", "--status", "IDENTIFY_FAILED").stdout
+    assert "'SWEPT' is not one of" in one_line(run("list", "--status", "SWEPT"))
+
+
+def test_a_list_says_how_long_marks_and_sweeps_took(run: Run, lake: MemoryLake, swept: str) -> None:
+    mark(run)
+    lines = run("list").stdout.splitlines()
+    assert ["mark", "sweep begun", "sweep"] == re.findall(r"  (mark|sweep begun|sweep)(?=  )", lines[1])
+    assert [1, 2] == [len(re.findall(r"\d+\.\d s", line)) for line in lines[2:]]
+    newest, oldest = json.loads(run("list", "--json").stdout)["live_sets"]
+    assert newest["sweep_seconds"] is None
+    assert newest["mark_seconds"] > 0 < oldest["sweep_seconds"]
+    assert re.search(r"^mark took +\d+\.\d s$", run("show", "-l", swept).stdout, re.MULTILINE)
+    assert oldest["sweep_seconds"] == json.loads(run("show", "-l", swept, "--json").stdout)["sweep_seconds"]
+
+
+def test_no_line_of_a_list_is_broken_in_a_file(run: Run, lake: MemoryLake) -> None:
+    reason = "the line is dead, " * 40
+    lake.faults.log[lake.history.reference("main").commit_id or ""] = ConnectionError(reason)
+    run("mark", "--repository", "memory")
+    lines = run("list").stdout.splitlines()
+    assert (3, True) == (len(lines), reason.strip() in lines[2])
+    assert [line.rstrip() for line in lines] == lines
+
+
+def test_an_id_is_never_broken_on_a_terminal(run: Run, lake: MemoryLake) -> None:
+    id_ = mark(run)
+    shown = run("list", env={"FORCE_COLOR": "1", "TERM": "dumb"}).stdout
+    assert id_ in shown
+    assert max(len(line) for line in shown.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("command", ["show", "delete", "list-deferred"])
+def test_the_first_characters_of_an_id_name_a_live_set(run: Run, swept: str, command: str) -> None:
+    arguments = ("--discard-deferred",) if command == "delete" else ()
+    assert swept in run(command, "-l", swept[:8], *arguments, "--json").stdout
+
+
+def test_a_sweep_takes_the_first_characters_of_an_id(run: Run, lake: MemoryLake, home: Path) -> None:
+    id_ = mark(run)
+    (home / "id.txt").write_text(id_[:6] + "\n")
+    assert id_ == json.loads(run("sweep", *COLLECT, "--dry-run", "-l", id_[:6], "--json").stdout)["live_set_id"]
+    assert id_ == json.loads(run("sweep", *COLLECT, "-L", "id.txt", "--json").stdout)["live_set_id"]
+
+
+def test_too_few_characters_of_an_id_are_refused(run: Run, lake: MemoryLake) -> None:
+    result = run("sweep", *COLLECT, "-l", mark(run)[:3])
+    assert (2, True) == (result.exit_code, "the first 4 or more characters of one" in one_line(result))
 
 
 def test_an_empty_store_says_how_to_make_a_live_set(run: Run) -> None:
@@ -189,6 +245,46 @@ def test_the_script_that_makes_the_tables_can_be_seen(run: Run, home: Path) -> N
     assert "CREATE TABLE nessie_gc_" in printed
     run("show-sql-create-schema-script", "--output-file", home / "x.sql")
     assert printed == (home / "x.sql").read_text()
+
+
+# ---- prune --------------------------------------------------------------------------------------------
+def test_old_live_sets_are_removed_and_the_others_say_why_they_stay(run: Run, lake: MemoryLake, swept: str) -> None:
+    old, newest = mark(run), mark(run)
+    before = lake.paths()
+    dry = run("prune", "--older-than", "PT0S", "--dry-run")
+    assert "would remove 1 live set; no file was touched" == dry.stdout.splitlines()[0]
+    result = run("prune", "--older-than", "PT0S")
+    lines = result.stdout.splitlines()
+    assert ["removed 1 live set; no file was touched", f"  {old}  IDENTIFY_SUCCESS"] == [lines[0], lines[1][:56]]
+    assert "2 stay for another reason than the age or the status:" == lines[2]
+    assert f"  {newest}  IDENTIFY_SUCCESS: it is the newest of memory:default that was marked to its end" == lines[3]
+    assert f"  {swept}  EXPIRY_SUCCESS: it is the newest of memory:default that was swept to its end" == lines[4]
+    assert before == lake.paths()
+    assert [newest, swept] == [found["id"] for found in json.loads(run("list", "--json").stdout)["live_sets"]]
+
+
+def test_pruning_is_told_as_json_too(run: Run, lake: MemoryLake) -> None:
+    old, newest = mark(run), mark(run)
+    report = json.loads(run("prune", "--older-than", "PT0S", "--json").stdout)
+    assert ([old], [newest], False) == (
+        [found["id"] for found in report["pruned"]],
+        [found["id"] for found in report["kept"]],
+        report["dry_run"],
+    )
+    assert (True, True) == (report["kept"][0]["asked"], "newest" in report["kept"][0]["reason"])
+
+
+def test_young_live_sets_are_counted_only(run: Run, lake: MemoryLake) -> None:
+    mark(run)
+    expected = ["removed 0 live sets; no file was touched", "1 stays because of the age or the status"]
+    assert expected == run("prune", "--older-than", "P1D").stdout.splitlines()
+
+
+def test_s27_the_age_stands_on_the_command_line(run: Run, home: Path) -> None:
+    assert "give --older-than on the command line" in one_line(run("prune"))
+    (home / "nessie-gc.toml").write_text('older-than = "PT0S"\n')
+    assert "elsewhere it is a setting of 'expire-snapshots'" in one_line(run("prune"))
+    assert "'soon' is no duration" in one_line(run("prune", "--older-than", "soon"))
 
 
 def test_a_branch_that_moves_is_walked_again(run: Run, lake: MemoryLake, swept: str) -> None:

@@ -8,13 +8,12 @@ import pytest
 from cli_runs import COLLECT, Run, one_line
 from nessie_gc_memory import MemoryLake
 
-from nessie_gc_core.cli.command import GcCommand, GcOption
+from nessie_gc_core.cli.command import GcOption, commands_of
 from nessie_gc_core.cli.main import cli
 
 GC = ("gc", *COLLECT, "--inmemory", "--dry-run", "--json")
-OPTIONS = {
-    option.key: option for command in cli.commands.values() for option in command.params if isinstance(option, GcOption)
-}
+COMMANDS = commands_of(cli).values()
+OPTIONS = {option.key: option for command in COMMANDS for option in command.params if isinstance(option, GcOption)}
 
 
 def policy_used(run: Run, home: Path, *, line: bool, environment: bool, file: bool) -> str:
@@ -44,7 +43,7 @@ def test_every_option_has_its_variable(key: str) -> None:
 
 def test_an_option_means_the_same_in_every_command() -> None:
     kinds: dict[str, set[tuple[str, bool]]] = {}
-    for command in cli.commands.values():
+    for command in COMMANDS:
         for option in command.params:
             if isinstance(option, GcOption):
                 kinds.setdefault(option.key, set()).add((type(option.type).__name__, option.multiple))
@@ -52,8 +51,7 @@ def test_an_option_means_the_same_in_every_command() -> None:
 
 
 def test_every_command_has_the_standard_options() -> None:
-    for command in cli.commands.values():
-        assert isinstance(command, GcCommand)
+    for command in COMMANDS:
         flags = {flag for option in command.params for flag in option.opts}
         assert {"-v", "-q", "--version", "-V", "--config"} <= flags
         assert command.context_settings["help_option_names"] == ["-h", "--help"]

@@ -14,7 +14,8 @@ from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_report
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
-from nessie_gc_core.services.report import GcReport, MarkedRepository, NamedFile, Tally
+from nessie_gc_core.services.report import GcReport, MarkedRepository, NamedFile
+from nessie_gc_core.services.tally import Tally
 from nessie_gc_core.services.watch import ShowsTraffic
 
 

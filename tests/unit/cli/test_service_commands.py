@@ -113,7 +113,8 @@ def test_its_help_is_its_docstring_and_it_has_no_option_that_it_does_not_use(pro
     assert "Count the references of a repository." in printed
     assert "Every branch and every tag is one." in printed
     assert "this is not part of the help" not in printed
-    assert "--engine" not in printed and "--iceberg" not in printed
+    assert "--engine" not in printed
+    assert "--iceberg" not in printed
     assert "-n, --at-least INTEGER RANGE" in printed
     assert "(PT1S)" in printed
 

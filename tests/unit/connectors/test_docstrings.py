@@ -119,7 +119,8 @@ def test_the_repository_is_read(tmp_path: Path, opened: Opened) -> None:
     assert isinstance(repository, connectors.RepositoryConnector)
     (reference,) = repository.references()
     (entry,) = repository.commit_log(reference)
-    assert entry.operations is not None and entry.operations[0].content is not None
+    assert entry.operations is not None
+    assert entry.operations[0].content is not None
     assert "s3://b/t/1.json" == entry.operations[0].content.metadata_location
     missing = opened(connectors.RepositoryConnector, file=str(tmp_path / "none.json"))
     assert isinstance(missing, connectors.RepositoryConnector)

@@ -119,7 +119,8 @@ def test_values_become_what_their_type_says(name: str, value: object, typed: obj
 
 def test_an_instant_is_in_utc_whatever_its_offset_was() -> None:
     found = _any_mapping({"since": "2026-01-31T09:00:00+09:00"}).since
-    assert found is not None and UTC is found.tzinfo
+    assert found is not None
+    assert UTC is found.tzinfo
 
 
 @pytest.mark.parametrize(

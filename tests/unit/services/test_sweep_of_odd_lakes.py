@@ -16,6 +16,7 @@ from nessie_gc_memory import MemoryLake, TableState, put
 from pyarrow import parquet
 
 from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -42,7 +43,8 @@ def table(lake: MemoryLake, name: str) -> TableState:
 
 def rewrite(lake: MemoryLake, path: str, change: Change) -> str:
     stored = lake.objects.get(path)
-    assert stored is not None and stored.data is not None
+    assert stored is not None
+    assert stored.data is not None
     value = json.loads(stored.data)
     change(value)
     return lake.put(path, json.dumps(value).encode())
@@ -112,7 +114,7 @@ def test_a_resumed_sweep_adds_its_outcomes_to_those_of_the_first_attempt(
         services.sweep(live_set, settings, progress=killed_at(2))
     report = services.sweep(live_set, replace(settings, resume=True))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert report.outcomes["deleted"].files == len(lines)
+    assert report.outcomes[Outcome.DELETED].files == len(lines)
     assert dead <= {line["location"] + line["path"] for line in lines}
 
 

@@ -40,7 +40,7 @@ def test_a_failed_assertion_begins_with_the_demand_and_keeps_what_it_says() -> N
 
 def test_an_error_that_does_not_come_begins_with_the_demand() -> None:
     def body():
-        with pytest.raises(OSError):
+        with pytest.raises(OSError):  # noqa: PT011 - none is raised
             pass
 
     assert "S6: nothing is empty. Raise an error.\nDID NOT RAISE OSError" == failure(body)

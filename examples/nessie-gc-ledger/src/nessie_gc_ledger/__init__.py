@@ -1,4 +1,4 @@
-"""A repository that is a folder of JSON files, and a live-set store that is one SQLite file."""
+"""A repository that is a folder of JSON files, and a live-set store in one SQLite file."""
 
 from __future__ import annotations
 

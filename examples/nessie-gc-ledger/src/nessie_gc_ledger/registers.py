@@ -22,7 +22,7 @@ class LedgerStoreOptions(ConnectorOptions):
 
 
 class Registers(LiveSetStore):
-    """The verbs about one repository."""
+    """The methods that work on one repository."""
 
     Options = LedgerStoreOptions
 
@@ -32,20 +32,20 @@ class Registers(LiveSetStore):
 
     # ---- registers ------------------------------------------------------------------------------------
     def add_tombstones(self, repository: str, paths: Iterable[str], *, at: datetime) -> None:
-        """Remembers paths."""
+        """Records paths."""
         kept = list(paths)
         with self._rows.transaction() as rows:
             for path in kept:
                 rows.add("tombstone", repository, "", path, {"at": at})
 
     def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
-        """Which paths are remembered."""
+        """The paths that are recorded."""
         asked = list(paths)
         with self._rows.transaction() as rows:
             return {path for path in asked if rows.get("tombstone", repository, "", path) is not None}
 
     def register_contents(self, repository: str, contents: Iterable[SeenContent]) -> None:
-        """Adds contents or moves their last time."""
+        """Adds contents, or updates the time at which they were last seen."""
         kept = list(contents)
         with self._rows.transaction() as rows:
             for each in kept:
@@ -73,20 +73,20 @@ class Registers(LiveSetStore):
             yield TagRecord(**{**fields, "periods": tuple(fields["periods"])})
 
     def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
-        """Takes records out."""
+        """Removes records."""
         gone = list(keys)
         with self._rows.transaction() as rows:
             for holder, name in gone:
                 rows.remove("tag", repository, holder, name)
 
     def repositories(self) -> Iterator[str]:
-        """All that have live sets or seen contents."""
+        """All repositories with live sets or seen contents."""
         with self._rows.transaction() as rows:
             found = {fields["repository"] for _, _, fields in rows.all("live set")} | set(rows.owners("seen"))
         yield from sorted(found)
 
     def count_records(self, repository: str) -> RepositoryRecords:
-        """How many there are."""
+        """The numbers of records."""
         with self._rows.transaction() as rows:
             return _count(rows, repository)
 
@@ -104,7 +104,7 @@ class Registers(LiveSetStore):
 
     # ---- lease ----------------------------------------------------------------------------------------
     def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
-        """Takes or renews the lease, by this machine's clock, which is the store's: the file has no other."""
+        """Takes or renews the lease by this machine's clock, because a file has no clock of its own."""
         with self._rows.transaction() as rows:
             now, holder = datetime.now(UTC), _holder(rows, repository)
             if holder is not None and holder.owner != owner:
@@ -115,12 +115,12 @@ class Registers(LiveSetStore):
             return taken.until
 
     def lease(self, repository: str) -> LeaseHolder | None:
-        """The holder, where the lease has not run out."""
+        """The holder, if the lease has not expired."""
         with self._rows.transaction() as rows:
             return _holder(rows, repository)
 
     def release_lease(self, repository: str, owner: str) -> None:
-        """Gives the lease back."""
+        """Releases the lease."""
         with self._rows.transaction() as rows:
             holder = _holder(rows, repository)
             if holder is not None and holder.owner == owner:

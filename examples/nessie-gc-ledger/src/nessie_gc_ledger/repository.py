@@ -29,7 +29,7 @@ class LedgerOptions(ConnectorOptions):
 
 
 class LedgerRepository(RepositoryConnector):
-    """Reads references and commits; every file is read when it is asked for."""
+    """Reads references and commits, each file only when it is needed."""
 
     name = "ledger"
     Options = LedgerOptions
@@ -39,15 +39,15 @@ class LedgerRepository(RepositoryConnector):
         self._folder = Path(options.folder)
 
     def identity(self) -> str:
-        """The folder, by whatever path it is reached."""
+        """The folder, with links resolved."""
         return f"ledger:{self._folder.resolve()}"
 
     def references(self) -> Iterator[Reference]:
-        """One for each file; a folder that is not there is an error, for no references look like no data."""
+        """One for each file. A missing folder is an error, because no references would look like no data."""
         try:
             paths = sorted((self._folder / "references").iterdir())
         except FileNotFoundError as error:
-            raise RepositoryError(f"{self._folder} is not a ledger: it has no folder references") from error
+            raise RepositoryError(f"{self._folder} is not a ledger: it has no folder 'references'") from error
         except OSError as error:
             raise _unreadable(self._folder, error) from error
         for path in paths:
@@ -59,7 +59,7 @@ class LedgerRepository(RepositoryConnector):
             )
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
-        """From the reference's commit along the parents, one file after the other."""
+        """From the reference's commit along the parents, one file at a time."""
         commit_id = reference.commit_id
         while commit_id is not None:
             entry = self._commit(commit_id, is_head=commit_id == reference.commit_id)
@@ -67,7 +67,7 @@ class LedgerRepository(RepositoryConnector):
             commit_id = entry.parent_id
 
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
-        """What the newest operation on each key put there."""
+        """What the newest operation on each key has put there."""
         decided: set[str] = set()
         for entry in self.commit_log(reference):
             for operation in reversed(entry.operations or ()):
@@ -93,7 +93,7 @@ class LedgerRepository(RepositoryConnector):
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A JSON object; a file that is missing, unreadable or something else is never an empty one."""
+    """A JSON object. A missing, unreadable or invalid file is an error, never an empty object."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError as error:

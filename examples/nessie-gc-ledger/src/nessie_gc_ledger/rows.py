@@ -29,7 +29,7 @@ class Rows:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Everything in it happens, or nothing; one writer at a time."""
+        """A transaction: everything in it happens, or nothing. Only one writer at a time."""
         connection: sqlite3.Connection | None = None
         try:
             connection = sqlite3.connect(self._file, isolation_level=None, timeout=60)
@@ -44,7 +44,7 @@ class Rows:
                 connection.close()  # rolls back what was not committed
 
     def stream(self, kind: str, owner: str, part: str | None = None) -> Iterator[dict[str, Any]]:
-        """The values of rows, page by page; nothing is locked between two pages."""
+        """The values of rows, page by page. Nothing is locked between two pages."""
         after: tuple[str, str] | None = None
         while True:
             with self.transaction() as rows:
@@ -57,7 +57,7 @@ class Rows:
 
 
 class Transaction:
-    """What can be done in one."""
+    """The operations of a transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -68,17 +68,17 @@ class Transaction:
         return from_json(found[0]) if found is not None else None
 
     def put(self, kind: str, owner: str, part: str, key: str, row: object) -> None:
-        """Writes a row, or replaces it."""
+        """Writes or replaces a row."""
         values = (kind, owner, part, key, to_json(row))
         self._connection.execute("INSERT OR REPLACE INTO ledger_rows VALUES (?, ?, ?, ?, ?)", values)
 
     def add(self, kind: str, owner: str, part: str, key: str, row: object) -> int:
-        """Writes a row that is not there yet; how many were written."""
+        """Writes a row unless it exists; returns how many were written."""
         values = (kind, owner, part, key, to_json(row))
         return self._connection.execute("INSERT OR IGNORE INTO ledger_rows VALUES (?, ?, ?, ?, ?)", values).rowcount
 
     def remove(self, kind: str, owner: str, part: str, key: str) -> int:
-        """Removes a row; how many were there."""
+        """Removes a row; returns how many there were."""
         return self._one("DELETE", kind, owner, part, key).rowcount
 
     def clear(self, kinds: Iterable[str], owner: str) -> None:
@@ -97,7 +97,7 @@ class Transaction:
         return [part for (part,) in self._connection.execute(query, (kind, owner))]
 
     def count(self, kind: str, owner: str) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         query = "SELECT count(*) FROM ledger_rows WHERE kind = ? AND owner = ?"
         return int(self._connection.execute(query, (kind, owner)).fetchone()[0])
 

@@ -1,4 +1,4 @@
-"""The live-set store: live sets, what belongs to them, and what a sweep has done."""
+"""The live-set store: live sets, their rows, and the progress of sweeps."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class LedgerStore(Registers):
 
     # ---- content versions -----------------------------------------------------------------------------
     def add_content_versions(self, live_set_id: UUID, versions: Iterable[ContentVersion]) -> int:
-        """Adds versions, some at a time."""
+        """Adds versions in batches."""
         new = 0
         for some in _in_batches(versions):
             with self._rows.transaction() as rows:
@@ -120,12 +120,12 @@ class LedgerStore(Registers):
         yield from found
 
     def count_content_versions(self, live_set_id: UUID) -> tuple[int, int]:
-        """How many versions and contents."""
+        """The numbers of versions and contents."""
         with self._rows.transaction() as rows:
             return rows.count("version", str(live_set_id)), len(rows.parts("version", str(live_set_id)))
 
     def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
-        """Remembers base locations."""
+        """Records base locations."""
         new = 0
         for some in _in_batches(locations):
             with self._rows.transaction() as rows:
@@ -141,7 +141,7 @@ class LedgerStore(Registers):
 
     # ---- sweep ----------------------------------------------------------------------------------------
     def record_steps(self, live_set_id: UUID, steps: Iterable[SweepStep]) -> None:
-        """Records or replaces steps, some at a time."""
+        """Records or replaces steps in batches."""
         for some in _in_batches(steps):
             with self._rows.transaction() as rows:
                 _live_set(rows, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
@@ -155,7 +155,7 @@ class LedgerStore(Registers):
             yield SweepStep(**{**fields, "state": SweepStepState(fields["state"])}, outcomes=outcomes)
 
     def add_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
-        """Records deferred deletions, some at a time."""
+        """Records deferred deletions in batches."""
         new = 0
         for some in _in_batches(deletions):
             with self._rows.transaction() as rows:
@@ -164,12 +164,12 @@ class LedgerStore(Registers):
         return new
 
     def file_deletions(self, live_set_id: UUID) -> Iterator[FileDeletion]:
-        """The deferred deletions; their location is the part, by which rows are ordered."""
+        """The deferred deletions. Their location is the part, by which rows are ordered."""
         for fields in self._rows.stream("deletion", str(live_set_id)):
             yield FileDeletion(**fields)
 
     def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
-        """Forgets deferred deletions, some at a time."""
+        """Removes deferred deletions in batches."""
         removed = 0
         for some in _in_batches(deletions):
             with self._rows.transaction() as rows:
@@ -188,7 +188,7 @@ def to_live_set(fields: dict[str, object]) -> LiveSet:
 
 
 def _live_set(rows: Transaction, live_set_id: UUID, *expected: LiveSetStatus) -> LiveSet:
-    """The live set, in one of the expected statuses where some are named: compare-and-set in a transaction."""
+    """The live set, which must have one of the expected statuses if any are given: compare-and-set in a transaction."""
     fields = rows.get("live set", "", "", str(live_set_id))
     if fields is None:
         raise LiveSetNotFoundError(f"live set {live_set_id} does not exist")
@@ -203,7 +203,7 @@ def _put(rows: Transaction, live_set: LiveSet) -> None:
 
 
 def _in_batches(items: Iterable[T]) -> Iterator[list[T]]:
-    """Some at a time, one batch at least; nothing is locked while the caller computes the next."""
+    """Batches, at least one. Nothing is locked while the caller computes the next."""
     source = iter(items)
     batch = list(islice(source, _AT_ONCE))
     while True:

@@ -21,7 +21,7 @@ class TapeOptions(ConnectorOptions):
 
 
 class TapeLister(FileLister):
-    """Lists what is on a tape below a path; of a file that was written twice, what was written last."""
+    """Lists the files on a tape below a path. If a file was written twice, it lists the last one."""
 
     name = "tape"
     schemes = frozenset({"tape"})
@@ -41,7 +41,7 @@ class TapeLister(FileLister):
         except (OSError, tarfile.TarError) as error:
             raise ListingError(f"cannot read the tape {tape!r} in {self._shelf}: {error}") from error
         if not is_whole:
-            raise ListingError(f"the tape {tape!r} in {self._shelf} is incomplete")
+            raise ListingError(f"the tape {tape!r} in {self._shelf} is truncated")
         for name, file in files.items():
             if name.startswith(folder):
                 modified = datetime.fromtimestamp(file.mtime, UTC)
@@ -51,7 +51,7 @@ class TapeLister(FileLister):
 
 
 def _ends_in_zeros(archive: tarfile.TarFile) -> bool:
-    """Whether what comes after the last file is the end of a tape, and not a piece that is missing or damaged."""
+    """Whether the last file is followed by the end of the tape, not by a missing or damaged piece."""
     assert archive.fileobj is not None
     archive.fileobj.seek(archive.offset)
     return archive.fileobj.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)

@@ -20,9 +20,9 @@ from nessie_gc_core.services.assets.page.plots import png_plots
 from nessie_gc_core.services.assets.page.render import check_libraries, render_page
 from nessie_gc_core.services.assets.parameters import AssetPageParameters
 from nessie_gc_core.services.assets.table import AssetTable
-from nessie_gc_core.services.report import Tally
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.tally import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "in-memory", "bigquery")
 _WITH_URI = ("rest", "hive", "sql", "in-memory")
-_SECRET_KEY = re.compile(r"credential|token|secret|passw|key|auth|header|sas|sign|connection-string", re.I)
+_SECRET_KEY = re.compile(r"credential|token|secret|passw|key|auth|header|sas|sign|connection-string", re.IGNORECASE)
 _SQL_SCHEMES = ("sqlite", "postgresql", "mysql", "mariadb")
 _PLACE_PARAMETERS = ("host", "hostaddr", "port", "dbname", "service", "unix_socket", "options")
 _PLACES = {"dynamodb": ("dynamodb.region", "client.region", "table-name")}

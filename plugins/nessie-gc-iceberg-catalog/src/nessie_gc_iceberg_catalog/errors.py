@@ -53,7 +53,9 @@ _UNAVAILABLE = frozenset(
 )
 _NOT_INSTALLED = frozenset({"ImportError", "NotInstalledError", "NoSuchModuleError"})
 _MISCONFIGURED = frozenset({"ArgumentError", "MissingSchema", "InvalidSchema", "InvalidURL", "NoSuchPropertyException"})
-_DENIED_TEXT = re.compile(r"password authentication failed|access denied|permission denied|not authorized", re.I)
+_DENIED_TEXT = re.compile(
+    r"password authentication failed|access denied|permission denied|not authorized", re.IGNORECASE
+)
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
 _LONGEST = 300
 

@@ -29,7 +29,7 @@ def account_properties(host: str, properties: Mapping[str, str]) -> dict[str, st
         del made[_ANONYMOUS]  # adlfs takes any text for yes
     if not host:
         return made
-    account = host.split(".")[0]
+    account = host.split(".", maxsplit=1)[0]
     for name in (_SAS, _CONNECTION):
         for owner in (host, account):
             if f"{name}.{owner}" in properties:
@@ -47,6 +47,6 @@ def check_account(host: str, configured: str | None) -> None:
     Raises:
         ConfigurationError: they differ.
     """
-    account = host.split(".")[0]
+    account = host.split(".", maxsplit=1)[0]
     if account and configured and account != configured:
         raise ConfigurationError(f"the location is in the account {account!r}, the credentials are for {configured!r}")

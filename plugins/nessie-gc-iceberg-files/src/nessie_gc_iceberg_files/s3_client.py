@@ -108,7 +108,7 @@ def s3_reads(
         virtual_hosted_style_request=is_virtual,
         region=session.region_name or "us-east-1",
         skip_signature=anonymous,
-        credential_provider=None if anonymous else partial(_frozen, credentials, is_aws(endpoint)),
+        credential_provider=None if anonymous else partial(_frozen, credentials, is_aws=is_aws(endpoint)),
         client_options={
             "allow_http": endpoint.startswith("http://"),
             "connect_timeout": timedelta(seconds=_number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS)),
@@ -143,7 +143,7 @@ def lists_in_key_order(bucket: str, endpoint: str, properties: Mapping[str, str]
     return is_aws(endpoint) and not bucket.endswith(("--x-s3", "--xa-s3"))
 
 
-def _frozen(credentials: Any, is_aws: bool) -> S3Credential:
+def _frozen(credentials: Any, *, is_aws: bool) -> S3Credential:
     """What boto3 has, which it renews; asked for again before it can have run out.
 
     obstore follows redirects, and takes a session token along. AWS redirects to itself; of other servers nobody knows

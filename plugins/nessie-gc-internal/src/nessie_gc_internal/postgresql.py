@@ -202,11 +202,14 @@ def _lock(connection: Connection[Any]) -> None:
 
 def _references(connection: Connection[Any], repository_id: str) -> list[StoredReference]:
     rows = connection.execute(_REFERENCES, (repository_id,), binary=True).fetchall()
-    return [_reference(*row) for row in rows]
+    return [
+        _reference(name, pointer, extended_info, previous, deleted=deleted)
+        for name, pointer, deleted, extended_info, previous in rows
+    ]
 
 
 def _reference(
-    name: str, pointer: bytes, deleted: bool | None, extended_info: bytes | None, previous: bytes | None
+    name: str, pointer: bytes, extended_info: bytes | None, previous: bytes | None, *, deleted: bool | None
 ) -> StoredReference:
     try:
         before = previous_pointers(previous or b"")

@@ -83,7 +83,7 @@ class MemoryTables(OpenCatalog):
             for each in fields:
                 if each.name not in table.rows.schema.names:
                     column = pa.nulls(table.rows.num_rows, each.type)
-                    table.rows = table.rows.append_column(each.with_nullable(True), column)
+                    table.rows = table.rows.append_column(each.with_nullable(nullable=True), column)
 
     def append(self, name: TableName, rows: Iterable[pa.RecordBatch]) -> None:
         """All at once."""

@@ -1,0 +1,68 @@
+"""What a run found and did, table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.model.locations import folders_of
+from nessie_gc_core.services.places import Dropped
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.tally import TableTally, Tally
+
+
+def by_table(
+    plan: SweepPlan,
+    report: GcReport,
+    names: Iterable[tuple[str, str]],
+    homes: Iterable[tuple[str, str]],
+    *,
+    listed: Mapping[str, tuple[int, int]],
+    dropped: Iterable[Dropped] = (),
+) -> list[TableTally]:
+    """A row for each location, those with the most unreferenced bytes first.
+
+    Args:
+        plan: what was swept, and what was not and why.
+        report: what became of files.
+        names: content ids and names.
+        homes: content ids and raw locations.
+        listed: files and bytes of each unit.
+        dropped: contents that are gone.
+    """
+    reasons = _reasons(plan)
+    by_id: dict[str, set[str]] = {}
+    for content_id, name in names:
+        by_id.setdefault(content_id, set()).add(name)
+    live = ((location, by_id.get(content_id, ())) for content_id, location in homes)
+    gone = ((each.location, [f"{each.name or 'a table that nobody knows'} (dropped)"]) for each in dropped)
+    found: dict[str, set[str]] = {}
+    for location, named in (*live, *gone):
+        root = _root(plan, location, reasons)
+        if root is not None:
+            found.setdefault(root, set()).update(named)
+    rows = [
+        TableTally(
+            tables=tuple(sorted(named)),
+            location=root,
+            listed=Tally(*listed.get(root, (0, 0))),
+            outcomes=report.outcomes_in.get(root, {}),
+            left_alone=reasons[root],
+        )
+        for root, named in found.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.unreferenced.bytes, row.tables, row.location))
+
+
+def _reasons(plan: SweepPlan) -> dict[str, str | None]:
+    """Every root that there is or was, with the reason why it is not swept."""
+    refused = ((plan.rules.place_prefix_or_none(raw) or raw, reason) for raw, reason in plan.refused.items())
+    return {**dict(refused), **plan.left_out, **plan.unread, **plan.unknown, **dict.fromkeys(plan.roots)}
+
+
+def _root(plan: SweepPlan, location: str, roots: Mapping[str, object]) -> str | None:
+    """The outermost of some roots in which a raw location lies."""
+    place = plan.rules.place_prefix_or_none(location)
+    if place is None:
+        return location if location in roots else None
+    return next((folder for folder in folders_of(place) if folder in roots), None)

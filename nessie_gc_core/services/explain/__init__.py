@@ -1,0 +1,1 @@
+"""Why single files stay or go."""

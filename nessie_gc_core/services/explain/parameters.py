@@ -1,0 +1,50 @@
+"""The typed parameters of an explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nessie_gc_core.config.connectors import ConnectorChoice
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.model.options import option, options
+from nessie_gc_core.services.assets.parameters import FindParameters
+from nessie_gc_core.services.finding_parameters import Membership, exclude_option, include_option
+from nessie_gc_core.services.parameters import GcParameters, part_of
+
+MAX_FILES = 1_000
+
+
+@options
+class ExplainParameters(FindParameters):
+    """Which files are explained, and what a run would be told."""
+
+    file: Sequence[str] = option((), metavar="FILE", positional=True, help="The whole path of a file, with its scheme.")
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
+
+    @property
+    def finding(self) -> GcParameters:
+        """The collection whose verdicts are explained; it deletes nothing."""
+        return part_of(self, GcParameters, dry_run=True, membership=Membership.EXACT)
+
+    def check(self, choice: ConnectorChoice) -> None:
+        """Rejects invalid parameters before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        FindParameters.check(self, choice)
+        if not self.file:
+            raise ConfigurationError("`file` is missing: give the whole path of at least one file")
+        if len(self.file) > MAX_FILES:
+            raise ConfigurationError(
+                f"`file`: at most {MAX_FILES:,} files are explained at once, not {len(self.file):,}"
+            )
+        rules = choice.rules()
+        for path in self.file:
+            try:
+                rules.canonical(path)
+            except UnknownLocationError as error:
+                raise ConfigurationError(f"`file`: {error}; give the whole path, with its scheme") from error
+            if path.endswith("/"):
+                raise ConfigurationError(f"`file` {path!r} is a folder; name a file in it")

@@ -1,0 +1,204 @@
+"""Removes old live sets from a store, and keeps those that somebody works with or that a later run needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from isodate import duration_isoformat
+
+from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
+from nessie_gc_core.model.policies import Reach, ReferencePolicies
+from nessie_gc_core.model.times import Clock, utc_now
+from nessie_gc_core.services.stored_live_sets import LiveSetService, as_plain
+
+_IN_PROGRESS = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.EXPIRY_IN_PROGRESS})
+_NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
+_SWEPT = frozenset({LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.EXPIRY_FAILED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneRule:
+    """Which live sets are old enough to go."""
+
+    older_than: timedelta
+    """Those that were created longer ago than this."""
+    keep: int = 0
+    """So many of the newest of each repository stay, however old they are."""
+    status: Collection[LiveSetStatus] = ()
+    """Only those that have one of these; all where there is none."""
+    discard_deferred: bool = False
+    """Whether deferred deletions that were not run go with their live set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptLiveSet:
+    """A live set that stays."""
+
+    live_set: LiveSet
+    """Which."""
+    reason: str
+    """Why it stays."""
+    asked: bool
+    """Whether it is as old, and has such a status, as was asked for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PruneReport:
+    """Which live sets went, and why the others stayed."""
+
+    dry_run: bool
+    """Whether none was removed."""
+    pruned: list[LiveSet] = field(default_factory=list)
+    """Those that went, or would go; newest first."""
+    kept: list[KeptLiveSet] = field(default_factory=list)
+    """Those that stay; newest first."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "dry_run": self.dry_run,
+            "pruned": [as_plain(live_set) for live_set in self.pruned],
+            "kept": [{**as_plain(kept.live_set), "reason": kept.reason, "asked": kept.asked} for kept in self.kept],
+        }
+
+
+def prune(store: LiveSetStore, rule: PruneRule, *, dry_run: bool, clock: Clock = utc_now) -> PruneReport:
+    """Removes the rows of old live sets, and not one file.
+
+    A live set stays while somebody works with it, and while a later run needs it: the newest of each repository that
+    was marked to its end, the newest that was swept to its end, and those by which 'autotag' knows what was collected.
+    Live sets that were marked together go together.
+
+    Args:
+        store: where they are.
+        rule: which go.
+        dry_run: whether they are only named.
+        clock: says what time it is.
+    """
+    return _Pruning(store, rule, clock(), PruneReport(dry_run=dry_run)).run()
+
+
+class _Pruning:
+    """One run."""
+
+    def __init__(self, store: LiveSetStore, rule: PruneRule, now: datetime, report: PruneReport) -> None:
+        self._store, self._rule, self._now, self._report = store, rule, now, report
+        self._service = LiveSetService(store)
+        self._all = self._service.all()
+        self._needed = self._needed_by_later_runs()
+        self._newest = self._newest_of_each()
+        self._collects = {name: store.lease(name) for name in {each.repository for each in self._all}}
+        self._staying: list[LiveSet] = []
+        """Swept live sets that stay, newest first."""
+
+    def run(self) -> PruneReport:
+        """Goes through them, newest first, so that what a live set leaves to a later one is known."""
+        for group in _groups(self._all):
+            unasked = next((reason for each in group if (reason := self._not_asked(each))), None)
+            reason = unasked or next((reason for each in group if (reason := self._why_needed(each))), None)
+            reason = reason if reason is not None or self._report.dry_run else self._delete(group[0])
+            if reason is None:
+                self._report.pruned += group
+                continue
+            self._staying += [each for each in group if each.status in _SWEPT]
+            together = f" (marked together with {len(group) - 1} more)" if len(group) > 1 else ""
+            kept = (KeptLiveSet(live_set=each, reason=reason + together, asked=unasked is None) for each in group)
+            self._report.kept += kept
+        return self._report
+
+    def _delete(self, live_set: LiveSet) -> str | None:
+        try:
+            self._service.delete(live_set.id, discard_deferred=self._rule.discard_deferred)
+        except (LeaseHeldError, LiveSetStateError, LiveSetNotFoundError) as error:  # somebody was quicker
+            return str(error)
+        return None
+
+    # ---- why one stays --------------------------------------------------------------------------------
+    def _not_asked(self, live_set: LiveSet) -> str | None:
+        """Why nobody asked for it to go."""
+        if self._now - live_set.created <= self._rule.older_than:
+            return f"it is not older than {duration_isoformat(self._rule.older_than)}"
+        if self._rule.status and live_set.status not in self._rule.status:
+            return f"its status is {live_set.status}"
+        return None
+
+    def _why_needed(self, live_set: LiveSet) -> str | None:
+        """Why it stays although somebody asked."""
+        holder, id_ = self._collects[live_set.repository], live_set.id
+        if live_set.id in self._newest:
+            return f"it is one of the {self._rule.keep} newest of {live_set.repository}"
+        if live_set.status in _IN_PROGRESS:
+            return f"it is in progress; if its process is gone, `delete(live_set_id={id_})` removes it"
+        if holder is not None:
+            return f"its repository is being collected: {holder}"
+        if live_set.id in self._needed:
+            return self._needed[live_set.id]
+        if not self._rule.discard_deferred and next(iter(self._store.file_deletions(id_)), None) is not None:
+            return "it has deferred deletions that are not run yet; `discard_deferred` gives them up"
+        if live_set.status in _SWEPT and not any(_speaks_for(later, live_set) for later in self._staying):
+            return "'autotag' needs it: no later sweep that stays reached as far"
+        return None
+
+    def _needed_by_later_runs(self) -> Mapping[Any, str]:
+        """The newest live sets of each repository, by id, with what each is needed for; expiries tell nothing."""
+        found: dict[Any, str] = {}
+        for repository in {each.repository for each in self._all}:
+            mine = [each for each in self._all if each.repository == repository]
+            marked = (each for each in mine if each.status not in _NOT_MARKED)
+            swept = (each for each in mine if each.status is LiveSetStatus.EXPIRY_SUCCESS)
+            for some, said in ((marked, "marked"), (swept, "swept")):
+                newest = next((each for each in some if not self._store.get(each.id).is_of_expiry), None)
+                if newest is not None:
+                    found.setdefault(newest.id, f"it is the newest of {repository} that was {said} to its end")
+        return found
+
+    def _newest_of_each(self) -> frozenset[Any]:
+        """The ids of those that stay by their number."""
+        kept, seen = [], dict[str, int]()
+        for live_set in self._all:
+            seen[live_set.repository] = seen.get(live_set.repository, 0) + 1
+            kept += [live_set.id] if seen[live_set.repository] <= self._rule.keep else []
+        return frozenset(kept)
+
+
+def _groups(live_sets: Sequence[LiveSet]) -> Iterable[list[LiveSet]]:
+    """Those that were marked together, in their order; the one that names the others comes first in its group."""
+    by_id = {each.id: each for each in live_sets}
+    repositories = {each.repository for each in live_sets}
+    others: dict[Any, list[LiveSet]] = {}
+    for each in live_sets:
+        named = (marked_with(each.id, repository) for repository in sorted(repositories))
+        others[each.id] = [by_id[id_] for id_ in named if id_ in by_id]
+    members = {other.id for found in others.values() for other in found}
+    return [[each, *others[each.id]] for each in live_sets if each.id not in members]
+
+
+def _speaks_for(later: LiveSet, earlier: LiveSet) -> bool:
+    """Whether a later sweep may have taken every state that an earlier one may have taken (S6).
+
+    By these live sets 'autotag' knows which states it must not tag, because files of theirs may be gone.
+    """
+    if later.repository != earlier.repository or _seen(later) < _seen(earlier):
+        return False
+    new, old = (ReferencePolicies.from_texts(each.policies, {}) for each in (later, earlier))
+    if [pattern.pattern for pattern, _ in new.patterns] != [pattern.pattern for pattern, _ in old.patterns]:
+        return False
+    pairs = zip([new.default, *(p for _, p in new.patterns)], [old.default, *(p for _, p in old.patterns)], strict=True)
+    return all(_reaches_no_further(later.reach, earlier.reach) for later, earlier in pairs)
+
+
+def _seen(live_set: LiveSet) -> datetime:
+    return live_set.references_listed or live_set.created
+
+
+def _reaches_no_further(new: Reach, old: Reach) -> bool:
+    if old.everything:
+        return True
+    if new.everything:
+        return False
+    return new.since is None or (old.since is not None and new.since >= old.since)

@@ -1,0 +1,82 @@
+"""The report table by table: what each location holds, what became of it, and why it was left alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from collecting import LakeServices
+from nessie_gc_memory import MemoryLake, delete, put
+
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.tally import Tally
+
+AGE = timedelta(days=3)
+
+
+def table(lake: MemoryLake, name: str, *dead: int, at: str | None = None) -> None:
+    """A table with one file, and files of some sizes that nothing needs."""
+    location = at or f"memory://wh/{name.replace('.', '/')}"
+    state = lake.table(name, location=location)
+    lake.objects.delete(state.metadata_location)
+    lake.commit("main", put(state.append("a.parquet").version))
+    for number, size in enumerate(dead):
+        lake.put(f"{location}/data/dead-{number}.parquet", size)
+
+
+def swept(lake: MemoryLake, services: LakeServices, **given: object) -> GcReport:
+    lake.advance(AGE)
+    return services.collect(sweep=SweepParameters(by_table=True, **given))
+
+
+def test_tables_with_the_most_garbage_come_first(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.small", 10)
+    table(lake, "db.clean")
+    table(lake, "db.large", 500, 500)
+    report = swept(lake, services)
+    assert [("db.large",), ("db.small",), ("db.clean",)] == [row.tables for row in report.tables or ()]
+    assert [Tally(2, 1000), Tally(1, 10), Tally(0, 0)] == [row.unreferenced for row in report.tables or ()]
+    assert {Outcome.DELETED: Tally(2, 1000)} == (report.tables or [])[0].outcomes
+
+
+def test_the_rows_add_up_to_the_report(lake: MemoryLake, services: LakeServices) -> None:
+    for number in range(4):
+        table(lake, f"db.t{number}", *range(number))
+    report = swept(lake, services, dry_run=True)
+    rows = report.tables or []
+    assert report.unreferenced == Tally(
+        sum(row.unreferenced.files for row in rows), sum(row.unreferenced.bytes for row in rows)
+    )
+    assert report.files_listed.files == sum(row.listed.files for row in rows)
+
+
+def test_tables_whose_locations_overlap_share_a_row(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.outer", 1, at="memory://wh/db/outer")
+    table(lake, "db.inner", 2, at="memory://wh/db/outer/in/inner")
+    (row,) = swept(lake, services).tables or ()
+    assert (("db.inner", "db.outer"), "memory://wh/db/outer/") == (row.tables, row.location)
+
+
+def test_a_location_that_is_not_swept_says_why(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.mine", 1), table(lake, "db.theirs", 1), table(lake, "db.out", 1)
+    report = swept(lake, services, allow=["memory://wh/db/mine", "memory://wh/db/out"], exclude=["db[.]out"])
+    reasons = {row.tables: row.left_alone for row in report.tables or ()}
+    assert reasons[("db.mine",)] is None
+    assert "is outside the allowed locations" in str(reasons[("db.theirs",)])
+    assert "db.out is left out" == reasons[("db.out",)]
+
+
+def test_a_dropped_table_is_named_as_one(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.stays"), table(lake, "db.goes")
+    swept(lake, services)
+    lake.advance(AGE)
+    lake.commit("main", delete("db.goes"))
+    lake.advance(timedelta(days=30))
+    report = services.collect("1", sweep=SweepParameters(by_table=True, dropped_after=timedelta(days=7)))
+    assert {("db.stays",), ("db.goes (dropped)",)} == {row.tables for row in report.tables or ()}
+
+
+def test_nothing_is_said_of_tables_unless_it_is_asked_for(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.t", 1)
+    assert services.collect().to_dict()["tables"] is None

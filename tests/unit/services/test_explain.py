@@ -1,0 +1,186 @@
+"""Why single files stay or go: who needs a live one, and what keeps or takes another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from collecting import LakeServices
+from nessie_gc_memory import MemoryLake, TableState, delete, put
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.hookspecs import hookimpl
+from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.explain.parameters import ExplainParameters
+from nessie_gc_core.services.explain.report import ExplainedFile, Standing
+from nessie_gc_core.services.explain.service import ExplainService
+
+AGE = timedelta(days=3)
+HOME = "memory://wh/db/t"
+
+
+def table(lake: MemoryLake, name: str = "db.t", *files: str, location: str = HOME) -> TableState:
+    state = lake.table(name, location=location).append(*files or (f"{location}/data/a.parquet",))
+    lake.commit("main", put(state.version))
+    return state
+
+
+def explained(services: LakeServices, path: str, **given: object) -> ExplainedFile:
+    report = ExplainService(ExplainParameters(file=[path], **given)).run(services.run())
+    (file,) = report.files
+    return file
+
+
+def standing(services: LakeServices, path: str, **given: object) -> tuple[Standing, str | None]:
+    file = explained(services, path, **given)
+    return file.standing, file.reason
+
+
+# ---- live -----------------------------------------------------------------------------------------------
+def test_a_live_file_names_the_versions_and_references_that_need_it(lake: MemoryLake, services: LakeServices) -> None:
+    state = table(lake)
+    lake.branch("dev", lake.commit("main"))
+    later = state.append(f"{HOME}/data/b.parquet")
+    lake.commit("main", put(later.version))
+    lake.advance(AGE)
+    first = explained(services, f"{HOME}/data/a.parquet")
+    assert (Standing.LIVE, 2) == (first.standing, first.versions)
+    found = {version.metadata_location: version.references for version in first.needed_by}
+    assert {state.metadata_location: ["dev", "main"], later.metadata_location: ["main"]} == found
+    second = explained(services, f"{HOME}/data/b.parquet")
+    assert ["db.t"] == [version.content_key for version in second.needed_by]
+    assert [["main"]] == [version.references for version in second.needed_by]
+
+
+def test_a_live_file_names_what_names_it(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    (manifest,) = explained(services, f"{HOME}/data/a.parquet").named_by
+    assert manifest in lake.paths()
+    (manifest_list,) = explained(services, manifest).named_by
+    assert manifest_list != manifest
+    metadata = explained(services, next(path for path in lake.paths() if path.endswith("metadata.json")))
+    assert () == tuple(metadata.named_by)
+
+
+def test_references_beyond_their_cut_off_need_nothing(lake: MemoryLake, services: LakeServices) -> None:
+    state = table(lake)
+    lake.tag("old", lake.commit("main"))
+    lake.commit("main", put(state.overwrite(f"{HOME}/data/b.parquet").version))
+    lake.advance(AGE)
+    (version,) = explained(services, f"{HOME}/data/a.parquet", default_cutoff="1").needed_by
+    assert ["old"] == version.references
+
+
+@pytest.mark.parametrize(
+    "spelling", [f"{HOME}/data//a.parquet", f"{HOME}/data/./a.parquet", "memory://wh//db/t/data/a.parquet"]
+)
+def test_another_spelling_of_a_live_file_is_live(lake: MemoryLake, services: LakeServices, spelling: str) -> None:
+    table(lake)
+    assert (Standing.LIVE, None) == standing(services, spelling)
+
+
+def test_a_live_file_that_is_not_stored_is_lost(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.t", f"{HOME}/data/a.parquet", f"{HOME}/data/b.parquet")
+    lake.objects.delete(f"{HOME}/data/a.parquet")
+    assert (Standing.LOST, None) == standing(services, f"{HOME}/data/a.parquet")
+
+
+def test_a_live_file_outside_all_locations_is_live(lake: MemoryLake, services: LakeServices) -> None:
+    added = lake.put("memory://elsewhere/x/y/a.parquet")
+    table(lake, "db.t", added)
+    file = explained(services, added)
+    assert (Standing.LIVE, None, 1) == (file.standing, file.location, file.versions)
+
+
+# ---- not live -------------------------------------------------------------------------------------------
+def test_what_nothing_needs_is_unreferenced_once_it_is_old_enough(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet", 123)
+    found, reason = standing(services, nobody)
+    assert (Standing.TOO_YOUNG, True) == (found, "min_age" in str(reason))
+    lake.advance(AGE)
+    file = explained(services, nobody)
+    assert (Standing.UNREFERENCED, None, 123, f"{HOME}/") == (file.standing, file.reason, file.size, file.location)
+    assert nobody in lake.paths()
+
+
+def test_what_the_configuration_keeps_says_so(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+    assert (Standing.LEFT_OUT, "db.t is left out") == standing(services, nobody, exclude=["db[.]t"])
+    found, reason = standing(services, nobody, allow=["memory://wh/other/"])
+    assert (Standing.REFUSED, True) == (found, "allowed locations" in str(reason))
+
+
+def test_what_could_not_be_read_freezes_a_file(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+    lake.objects.delete(next(path for path in lake.paths() if "manifest" in path))
+    found, reason = standing(services, nobody)
+    assert (Standing.FROZEN, True) == (found, "cannot read" in str(reason))
+
+
+class LegalHold:
+    """Holds everything."""
+
+    @hookimpl
+    def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
+        return {file.path: "legal hold" for file in files}
+
+
+def test_a_veto_spares_a_file(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+    plugins = PluginRegistry.discover()
+    plugins.register(LegalHold(), name="legal-hold")
+    found, reason = standing(services.choosing(plugins=plugins), nobody)
+    assert (Standing.SPARED, True) == (found, "legal hold" in str(reason))
+
+
+def test_what_lies_nowhere_or_is_not_there_says_so(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    outside = lake.put("memory://wh/elsewhere/a.parquet")
+    assert (Standing.OUTSIDE, None) == standing(services, outside)
+    assert (Standing.NOT_STORED, None) == standing(services, f"{HOME}/data/never.parquet")
+
+
+# ---- as a whole -----------------------------------------------------------------------------------------
+def test_several_files_are_explained_in_their_order(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+    paths = [nobody, f"{HOME}/data/a.parquet", nobody]
+    report = ExplainService(ExplainParameters(file=paths)).run(services.run())
+    assert paths == [file.path for file in report.files]
+    assert [Standing.UNREFERENCED, Standing.LIVE, Standing.UNREFERENCED] == [file.standing for file in report.files]
+    assert [file.to_dict()["standing"] for file in report.files] == ["unreferenced", "live", "unreferenced"]
+
+
+def test_an_explanation_leaves_no_trace(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    before = lake.paths()
+    explained(services, f"{HOME}/data/a.parquet")
+    assert [] == list(services.store.live_sets())
+    assert [] == list(services.store.repositories())
+    assert before == lake.paths()
+
+
+def test_a_dropped_table_is_explained_as_a_run_would_see_it(lake: MemoryLake, services: LakeServices) -> None:
+    state = table(lake)
+    lake.commit("main", delete(state.key))
+    lake.advance(AGE)
+    assert Standing.LIVE is explained(services, f"{HOME}/data/a.parquet").standing
+    assert Standing.OUTSIDE is explained(services, f"{HOME}/data/a.parquet", default_cutoff="1").standing
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"), [([], "is missing"), (["data/a.parquet"], "whole path"), ([f"{HOME}/data/"], "is a folder")]
+)
+def test_what_is_no_path_of_a_file_is_refused(services: LakeServices, paths: list[str], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"`file`.*{said}"):
+        ExplainService(ExplainParameters(file=paths)).run(services.run())
