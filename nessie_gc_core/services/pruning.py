@@ -139,9 +139,9 @@ class _Pruning:
         if live_set.id in self._needed:
             return self._needed[live_set.id]
         if not self._rule.discard_deferred and next(iter(self._store.file_deletions(id_)), None) is not None:
-            return "it has deferred deletions that are not run yet; `discard_deferred` gives them up"
+            return "it has deferred deletions that have not run; `discard_deferred` discards them"
         if live_set.status in _SWEPT and not any(_speaks_for(later, live_set) for later in self._staying):
-            return "'autotag' needs it: no later sweep that stays reached as far"
+            return "'autotag' needs it: no later sweep that is kept covers as much"
         return None
 
     def _needed_by_later_runs(self) -> Mapping[Any, str]:
