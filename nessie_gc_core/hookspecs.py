@@ -71,7 +71,7 @@ def nessie_gc_register_service() -> AnyService | Sequence[AnyService]:
 
 @hookspec
 def nessie_gc_veto_deletion(location: str, files: Sequence[FileReference]) -> Mapping[str, str] | None:
-    """Vetoes deletions: returns a mapping of path to reason, for each file of ``files`` that has to stay.
+    """Vetoes deletions: returns a mapping of path to reason, for each file of ``files`` that must stay.
 
     Every plugin is asked, on the executors if the engine has any. One veto is enough, and an error keeps the whole
     batch. An executor that lacks a plugin of the driver keeps its files.

@@ -61,7 +61,7 @@ class Maintenance(ABC):
             target_bytes: the size of new manifests.
             summary: what the summary of the new snapshot says beside Iceberg's own words.
             placed: raw paths of all data files of these manifests, each with the number of its new manifest: they are
-                dealt out by the driver, which keeps the row ids; ``None``: the engine deals them out.
+                distributed by the driver, which keeps the row ids; ``None``: the engine deals them out.
 
         Returns:
             The state after it; ``None``: it was committed, and cannot be read.

@@ -21,7 +21,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.urls import split_credentials
 
 LISTED = pa.schema([pa.field("path", pa.string()), pa.field("modified", pa.int64()), pa.field("size", pa.int64())])
-"""A row of a list: raw path, time in microseconds (:data:`UNKNOWN_TIME` where there is none), and size if known."""
+"""A row of a list: raw path, time in microseconds (:data:`UNKNOWN_TIME` if there is none), and size if known."""
 _PATH, _MODIFIED, _SIZE = "file_path", "last_modified", "size"
 _IN_JSON = {_PATH: pa.string(), _MODIFIED: pa.string(), _SIZE: pa.int64()}
 _IN_CSV = dict.fromkeys(_IN_JSON, pa.string())
@@ -51,7 +51,7 @@ def read_file_lists(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of all lists (:data:`LISTED`), as they come.
 
     Raises:
-        ListingError: one of them cannot be read to its end; a part of a list must not pass for all of it.
+        ListingError: one of them cannot be read completely; a part of a list must not pass for all of it.
     """
     for name in names:
         try:

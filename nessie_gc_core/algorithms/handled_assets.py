@@ -1,4 +1,4 @@
-"""What became of assets that were to go: one row for each."""
+"""The outcome of assets that were to go: one row for each."""
 
 from __future__ import annotations
 

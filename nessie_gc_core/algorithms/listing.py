@@ -135,7 +135,7 @@ def _files(lister: FileLister, location: str, part: str | None) -> Iterator[File
 
 
 def sidecar_owner(key: str) -> str | None:
-    """The key of the file whose checksum sidecar this key is; ``None`` where it is no sidecar."""
+    """The key of the file whose checksum sidecar this key is; ``None`` if it is not a sidecar."""
     if not key.endswith(".crc"):
         return None
     folder, slash, name = key.rpartition("/")

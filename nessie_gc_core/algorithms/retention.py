@@ -8,7 +8,7 @@ The rules are those of the specification ("Snapshot Retention Policy", appendix 
 2. The snapshot of every ref that stays, stays.
 3. Of each branch stay its newest ancestors: as many as it keeps at least, and those that are young enough. The first
    one that is neither ends the walk.
-4. A snapshot that is no ancestor of any ref stays as long as it is young enough for the table.
+4. A snapshot that is not an ancestor of any ref stays as long as it is young enough for the table.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class SweepPlan:
     """The rules of the run, and the links that locations were found to lie behind."""
 
     def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
-        """Takes out every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
+        """Removes every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
         frozen = self.unread if unread else self.unknown
         spellings = Spellings(self.rules)
         for form in {form for prefix in set(prefixes) for form in self._forms(prefix, spellings)}:
@@ -79,18 +79,18 @@ class SweepPlan:
                 yield FILE
 
     def freeze_shared(self, reason: str, *, unread: bool = False) -> None:
-        """Takes out every unit that others may write to: contents that are not known may have files there."""
+        """Removes every unit that others may write to: contents that are not known may have files there."""
         self.freeze(self.shared, f"others may have files there: {reason}", unread=unread)
 
     def refuse(self, prefix: str, reason: str) -> None:
-        """Takes out every unit that overlaps a canonical prefix, which is no error."""
+        """Removes every unit that overlaps a canonical prefix, which is not an error."""
         start, end = self._overlapping(prefix)
         for unit in self.units[start:end]:
             self.refused.update(dict.fromkeys(unit.locations, reason))
         del self.units[start:end]
 
     def leave_out(self, left: Mapping[str, str], meant: Iterable[str]) -> None:
-        """Takes out every unit that overlaps a place that is left out, and those that overlap none that is meant.
+        """Removes every unit that overlaps a place that is left out, and those that overlap none that is meant.
 
         Args:
             left: canonical prefixes, each with the reason.
@@ -106,12 +106,12 @@ class SweepPlan:
         self.left_out.update((root, "no table that is meant lies here") for root in before if root not in kept)
 
     def freeze_all(self, reason: str) -> None:
-        """Takes out every unit."""
+        """Removes every unit."""
         self.unknown.update(dict.fromkeys(self.roots, reason))
         self.units.clear()
 
     def keep(self, prefixes: Iterable[str]) -> None:
-        """Takes out every unit that overlaps none of the canonical prefixes, and says nothing of it."""
+        """Removes every unit that overlaps none of the canonical prefixes, and says nothing of it."""
         kept: dict[str, SweepUnit] = {}
         for prefix in set(prefixes):
             start, end = self._overlapping(prefix)
@@ -119,12 +119,12 @@ class SweepPlan:
         self.units = [kept[root] for root in sorted(kept)]
 
     def root_of(self, prefix: str) -> str | None:
-        """The unit that holds a canonical prefix; ``None`` where none does."""
+        """The unit that holds a canonical prefix; ``None`` if none does."""
         start, end = self._overlapping(prefix)
         return next((unit.root for unit in self.units[start:end] if prefix.startswith(unit.root)), None)
 
     def why(self, root: str) -> str:
-        """Why a unit was taken out."""
+        """Why a unit was removed."""
         return self.unknown.get(root) or self.unread[root]
 
     @property

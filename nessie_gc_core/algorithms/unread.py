@@ -41,7 +41,7 @@ class UnreadContents:
         self._add(version.content_type, version.content_key, version.location, version.metadata_location)
 
     def freeze(self, plan: SweepPlan) -> None:
-        """Takes out every unit that a content touches, and names all in the plan.
+        """Removes every unit that a content touches, and names all in the plan.
 
         A location that cannot be compared may be anywhere: then nothing is swept.
         """

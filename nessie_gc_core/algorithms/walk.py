@@ -151,8 +151,8 @@ class CommitWalker:
         """Lets others finish a walk that has come to a known commit (the lock is held).
 
         Returns:
-            Whether it is settled, and the parked stream that this thread has to run for it, if any. Not settled:
-            the graph ends where no stream stands.
+            Whether it is settled, and the parked stream that this thread must run for it, if any. Not settled: the
+            graph ends where no stream stands.
         """
         while (node := self._graph.get(position)) is not None:
             left = reach.at(node.commit_time).merge(head_reach)

@@ -34,7 +34,7 @@ class Plan:
     parameters: SweepParameters
     """The parameters of the sweep that would follow."""
     new_run: Callable[[], Run]
-    """Makes the run in which the plan is applied, or says that the collector is closed."""
+    """Creates the run in which the plan is applied, or says that the collector is closed."""
 
     @property
     def files(self) -> DataFrame | LocalFrame:

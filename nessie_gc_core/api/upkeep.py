@@ -112,7 +112,7 @@ class Upkeep(ABC):
             discard_deferred: whether live sets with deferred deletions go as well, so that nobody ever runs those.
 
         Raises:
-            ConfigurationError: the duration or a status makes no sense.
+            ConfigurationError: the duration or a status is invalid.
         """
         age = parse_duration(older_than) if isinstance(older_than, str) else older_than
         rule = PruneRule(older_than=age, keep=keep, status=statuses(status), discard_deferred=discard_deferred)

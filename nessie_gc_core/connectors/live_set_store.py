@@ -253,7 +253,7 @@ class SupportsSqlSchema(Protocol):
         ``DROP_AND_CREATE`` empties them.
 
         Raises:
-            ConfigurationError: the strategy is none of these.
+            ConfigurationError: the strategy is not one of these.
             StoreError: the tables already exist, or the database rejects a statement.
         """
 

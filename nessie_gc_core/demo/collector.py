@@ -1,4 +1,4 @@
-"""Runs the collector as a user would: its command line, in a process of its own."""
+"""Runs the collector as a user would: its command line, in its own process."""
 
 from __future__ import annotations
 

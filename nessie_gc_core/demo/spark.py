@@ -35,7 +35,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 
 
 def check_requirements() -> None:
-    """Looks for everything that has to be installed, before anything starts or is fetched.
+    """Looks for everything that must be installed, before anything starts or is fetched.
 
     Raises:
         ConfigurationError: something is missing; the message says what to install.

@@ -23,7 +23,7 @@ _SECONDS = 0.5
 
 @contextmanager
 def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Beside[T]]:
-    """Runs a function in a thread of its own while the block runs.
+    """Runs a function in its own thread while the block runs.
 
     Args:
         function: called once, with the context variables of the caller.

@@ -1,4 +1,4 @@
-"""What has to be closed."""
+"""What must be closed."""
 
 from __future__ import annotations
 

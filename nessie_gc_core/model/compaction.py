@@ -1,4 +1,4 @@
-"""What is rewritten of the data files and delete files of a table, and what became of it."""
+"""What is rewritten of the data files and delete files of a table, and its outcome."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ class RewrittenFiles:
     added_data_files: int = 0
     """Data files that replaced them."""
     removed_delete_files: int = 0
-    """Delete files and deletion vectors that were taken out."""
+    """Delete files and deletion vectors that were removed."""
     added_delete_files: int = 0
     """Delete files that they were merged into."""
     removed_bytes: int = 0
-    """Size of all files that were taken out, in bytes."""
+    """Size of all files that were removed, in bytes."""
     added_bytes: int = 0
     """Size of all new files in bytes."""
     failed: str | None = None

@@ -42,7 +42,7 @@ class FileCounts:
 
 
 def counted(summary: Mapping[str, object], name: str) -> int | None:
-    """A number of a summary; ``None`` where its writer did not say it, or said nonsense."""
+    """A number of a summary; ``None`` if its writer did not say it, or said nonsense."""
     text = str(summary.get(name, ""))
     return int(text) if text.isdecimal() else None
 
@@ -50,7 +50,7 @@ def counted(summary: Mapping[str, object], name: str) -> int | None:
 def removed_bytes(summary: Mapping[str, object]) -> int | None:
     """Size of the files that a snapshot took out, in bytes; ``None``: its writer does not say.
 
-    Writers that count (``total-files-size``) leave ``removed-files-size`` out where nothing was taken out.
+    Writers that count (``total-files-size``) leave ``removed-files-size`` out where nothing was removed.
     """
     nothing = 0 if counted(summary, "total-files-size") is not None else None
     return counted(summary, "removed-files-size") if "removed-files-size" in summary else nothing

@@ -1,4 +1,4 @@
-"""Files, as metadata names them, as a store lists them, and what became of them."""
+"""Files, as metadata names them, as a store lists them, and the outcome of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReachableFile:
     length: int | None = None
     """Least size in bytes, where the parent of an expandable file says it; a shorter file is cut off."""
     shared: bool = False
-    """Whether ``location`` is no base location but another place the content writes to, as ``write.data.path``.
+    """Whether ``location`` is not a base location but another place the content writes to, as ``write.data.path``.
 
     Such places may be others' as well: they are swept only if the configuration allows them by name (S13).
     """
@@ -61,9 +61,9 @@ class FileReference:
     path: str
     """Raw key below the location: no decoding, no normalising (S4)."""
     size: int | None = None
-    """Size in bytes; ``None`` where the store does not say."""
+    """Size in bytes; ``None`` if the store does not say."""
     modified: datetime | None = None
-    """Last modification, UTC, by the store's clock; ``None`` where unknown (such a file is kept, S8)."""
+    """Last modification, UTC, by the store's clock; ``None`` if unknown (such a file is kept, S8)."""
 
 
 class DeleteStatus(StrEnum):
@@ -93,16 +93,16 @@ class DeleteOutcome:
 class StoredNames:
     """Names below the base location of contents of one type.
 
-    What looks like a content is read before anything is concluded: its metadata has to name its base location itself.
+    What looks like a content is read before anything is concluded: its metadata must name its base location itself.
     """
 
     metadata: str
     """Regular expression for the paths of its metadata files."""
     of_others: str = "(?!)"
-    """Regular expression for the paths of files by which somebody else shows that the folder is theirs, too."""
+    """Regular expression for the paths of files by which someone else shows that the folder is theirs, too."""
 
     def __post_init__(self) -> None:
-        """Refuses what is no regular expression.
+        """Refuses what is not a regular expression.
 
         Raises:
             re.error: it says why.
@@ -111,6 +111,6 @@ class StoredNames:
             re.compile(expression)
 
     def base_location(self, path: str) -> str | None:
-        """What comes before the name of a metadata file; ``None`` where the path is none."""
+        """What comes before the name of a metadata file; ``None`` if the path is none."""
         found = re.fullmatch(f"(?P<base_location>(?:.*/)?)(?:{self.metadata})", path)
         return None if found is None else found["base_location"]

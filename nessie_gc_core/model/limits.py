@@ -12,7 +12,7 @@ from nessie_gc_core.model.locations import depth
 MIN_AGE_FLOOR = timedelta(hours=1)
 """A shorter least age needs an explicit word (S8)."""
 DEFAULT_MIN_AGE = timedelta(days=1)
-"""Least age where nothing is said (S8)."""
+"""Least age by default (S8)."""
 DEFAULT_DEPTH = 2
 """Least number of path elements below a bucket, where no allow-list is configured."""
 DEFAULT_FILE_DEPTH = 3

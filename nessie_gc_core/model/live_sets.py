@@ -66,7 +66,7 @@ class ReferenceHead:
     name: str
     """Name of the branch or tag."""
     commit_id: str | None
-    """The head; ``None`` where the reference has no commit yet."""
+    """The head; ``None`` if the reference has no commit yet."""
     policy: str
     """Text of the cut-off policy that applied (parsable by ``CutoffPolicy.parse``)."""
 
@@ -122,9 +122,9 @@ class FileDeletion:
     path: str
     """Raw key below the location."""
     size: int | None
-    """Size in bytes when the sweep listed it; ``None`` where the store does not say."""
+    """Size in bytes when the sweep listed it; ``None`` if the store does not say."""
     modified: datetime | None
-    """Last modification, UTC, by the store's clock; ``None`` where unknown."""
+    """Last modification, UTC, by the store's clock; ``None`` if unknown."""
 
 
 class SweepStepState(StrEnum):

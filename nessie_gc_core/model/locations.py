@@ -112,7 +112,7 @@ class LocationRules:
                 yield self.path_aliases[prefix] + canonical[len(prefix) :]
 
     def climbed(self, raw: str) -> str | None:
-        """The canonical form with every ``..`` taken as a step up, as clients do; ``None`` where there is none.
+        """The canonical form with every ``..`` taken as a step up, as clients do; ``None`` if there is none.
 
         Raises:
             UnknownLocationError: as for :meth:`canonical`.
@@ -175,7 +175,7 @@ class LocationRules:
         return with_slash(self.place(raw))
 
     def place_prefix_or_none(self, raw: str) -> str | None:
-        """The same; ``None`` where the location cannot be compared."""
+        """The same; ``None`` if the location cannot be compared."""
         try:
             return self.place_prefix(raw)
         except UnknownLocationError:

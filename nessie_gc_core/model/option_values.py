@@ -1,8 +1,8 @@
 """How the value of an option becomes what its declared type says, or an error that says what is expected.
 
-pydantic reads: text in its mode for text, every other value in its strict mode, in which a bool is no number. Ours are
-the words of the errors, which never show a secret, and what pydantic reads in another way than a careful reader would:
-a duration (it takes a month for 30 days) and an instant (it takes numbers, and times without an offset).
+pydantic reads: text in its mode for text, every other value in its strict mode, in which a bool is not a number. Ours
+are the words of the errors, which never show a secret, and what pydantic reads in another way than a careful reader
+would: a duration (it takes a month for 30 days) and an instant (it takes numbers, and times without an offset).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OptionType:
     """What it takes, for errors: "a whole number, at least 1"."""
     is_optional: bool
     read: Callable[[object], object]
-    """Gives the typed value, or raises a ValueError or OverflowError."""
+    """Returns the typed value, or raises a ValueError or OverflowError."""
 
     def convert(self, name: str, value: object, *, shown: bool) -> object:
         """The value of the option ``name`` as the declared type has it.

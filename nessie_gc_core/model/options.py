@@ -48,7 +48,7 @@ def option(
         section: the heading under which a command line's help lists it.
         minimum: the least value; for a ``timedelta``, a number is seconds.
         maximum: the greatest value.
-        key: what a key of pairs looks like, as a regular expression, where it is no plain name.
+        key: what a key of pairs looks like, as a regular expression, where it is not a plain name.
         whole: whether a text is one text of a list, commas and all.
         shown: whether its value may be shown; a value that is not shown may hold a secret.
         positional: whether a command line takes its values as arguments; at least one is required.

@@ -100,7 +100,7 @@ def parse_instant(text: str) -> datetime:
     """Reads an ISO instant with an offset or ``Z``, as UTC.
 
     Raises:
-        ConfigurationError: it is no instant, or it has no offset.
+        ConfigurationError: it is not an instant, or it has no offset.
     """
     instant = _instant(text.strip().upper())
     if instant is None:

@@ -19,7 +19,7 @@ def parse_size(text: str, name: str) -> int:
         name: of the option, for errors.
 
     Raises:
-        ConfigurationError: it is no size, or has no unit: a bare number could be meant in bytes or in megabytes.
+        ConfigurationError: it is not a size, or has no unit: a bare number could be meant in bytes or in megabytes.
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:

@@ -38,7 +38,7 @@ class Snapshot:
     schema_id: int | None = None
     """The schema of the table at that time."""
     service: str | None = None
-    """The service of Nessie GC that made it, by its summary; ``None``: somebody else did."""
+    """The service of Nessie GC that made it, by its summary; ``None``: someone else did."""
     removed_bytes: int | None = None
     """Size of the files that it took out in bytes, by its summary; ``None``: not known."""
 
@@ -100,7 +100,7 @@ class TableMetadata:
     refs: Mapping[str, SnapshotRef] = field(default_factory=dict)
     """Branches and tags by their names; ``main`` among them where the table has a current snapshot."""
     summary: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What its writer says of the current snapshot, such as ``total-data-files``; empty where there is none."""
+    """What its writer says of the current snapshot, such as ``total-data-files``; empty if there is none."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The table's properties."""
     metadata_log: Sequence[str] = field(default=(), repr=False)

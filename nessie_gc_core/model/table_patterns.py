@@ -28,7 +28,7 @@ class TablePatterns:
         """Takes the values of the options ``include`` and ``exclude``.
 
         Raises:
-            ConfigurationError: one of them is no regular expression.
+            ConfigurationError: one of them is not a regular expression.
         """
         return cls(include=compiled("include", include), exclude=compiled("exclude", exclude))
 
@@ -59,7 +59,7 @@ def compiled(option: str, patterns: Sequence[str]) -> tuple[re.Pattern[str], ...
     """The patterns of an option.
 
     Raises:
-        ConfigurationError: one of them is no regular expression.
+        ConfigurationError: one of them is not a regular expression.
     """
     try:
         return tuple(re.compile(pattern) for pattern in patterns)

@@ -96,7 +96,7 @@ class PluginRegistry:
         One whose registration fails brings no connector, and is still asked for its veto.
 
         Raises:
-            PluginError: a hook is misspelt, or gave something that is no complete connector class.
+            PluginError: a hook is misspelt, or gave something that is not a complete connector class.
         """
         try:
             self._manager.register(module, name=name)
@@ -178,7 +178,7 @@ class PluginRegistry:
         Args:
             names: entry points or distributions.
             setting: where they come from.
-            working: whether they have to work, too.
+            working: whether they must work, too.
 
         Raises:
             PluginError: one is not installed, or is broken; the message says what to do.
@@ -210,7 +210,7 @@ class PluginRegistry:
         return cast("type[C]", self._only(claims, f"the {KINDS[contract][0]} {name!r}").connector)
 
     def open(self, contract: type[C], spec: ConnectorSpec) -> C:
-        """Makes the connector that a spec names.
+        """Creates the connector that a spec names.
 
         Raises:
             PluginError: there is no such connector, or two plugins claim its name.

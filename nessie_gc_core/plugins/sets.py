@@ -20,7 +20,7 @@ class PluginInfo:
     """Empty where a program registered it."""
     version: str
     error: str | None = None
-    """Why it could not be loaded; ``None`` where it works."""
+    """Why it could not be loaded; ``None`` if it works."""
     has_veto: bool = False
     """Whether it is asked before files are deleted."""
     connectors: tuple[str, ...] = ()

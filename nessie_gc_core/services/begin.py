@@ -1,4 +1,4 @@
-"""The beginning of every deletion: what has to be so is checked, and the lease of every repository is taken."""
+"""The beginning of every deletion: what must be so is checked, and the lease of every repository is taken."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nessie_gc_core.services.watch import traffic_reported
 def work_on_live_set(
     run: Run, parameters: SweepParameters | DeferredDeletionParameters, check_status: Callable[[SweepRun], None]
 ) -> Iterator[SweepRun]:
-    """Gives the run at work on the live set that the parameters name and on those that were marked together with it.
+    """Returns the run at work on the live set that the parameters name and on those that were marked together with it.
 
     It says in the report when it is done.
 

@@ -24,7 +24,7 @@ def by_table(
 
     Args:
         plan: what was swept, and what was not and why.
-        report: what became of files.
+        report: the outcome of files.
         names: content ids and names.
         homes: content ids and raw locations.
         listed: files and bytes of each unit.

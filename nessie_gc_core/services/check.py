@@ -72,7 +72,7 @@ def checked(name: str, check: Callable[[], str | Doubtful]) -> CheckResult:
 
 
 def check_plugins(registry: PluginRegistry) -> str:
-    """Whether all plugins could be loaded, and somebody reads Iceberg."""
+    """Whether all plugins could be loaded, and someone reads Iceberg."""
     broken = [f"{plugin.name} ({plugin.error})" for plugin in registry.broken]
     if broken:
         raise PluginError(

@@ -59,7 +59,7 @@ class DeferredDeletionService(Service[Run]):
 
         Raises:
             SafetyError: the live set is too old, or of another repository.
-            LiveSetStateError, LeaseHeldError: it was not swept to its end, or another process is sweeping.
+            LiveSetStateError, LeaseHeldError: it was not swept completely, or another process is sweeping.
             NessieGcError: something needed for the decision failed; what was deleted before is recorded.
         """
         with work_on_live_set(run, self.parameters, _check_deferred) as sweep_run:
@@ -119,7 +119,7 @@ class _DeferredDeletion:
         return plan_units(locations, rules, run.parameters.allowed(rules))
 
     def _freeze_unusable(self, plan: SweepPlan) -> dict[str, str]:
-        """Takes out units that nobody can delete from; gives each with the reason."""
+        """Removes units that nobody can delete from; gives each with the reason."""
         unusable: dict[str, str] = {}
         with OpenConnectors(self._run.choice) as connectors:
             for unit in list(plan.units):

@@ -56,7 +56,7 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
 
     Args:
         run: the run.
-        rule: how long they have to be gone, and where they are looked for.
+        rule: how long they must be gone, and where they are looked for.
         homes: raw base locations of what is live.
         all_are_read: whether some plugin reads every live content.
     """
@@ -89,7 +89,7 @@ def gone_for_long(run: SweepRun, rule: DroppedRule, register: Sequence[SeenConte
 
     Args:
         run: the run, of one repository.
-        rule: how long they have to be gone.
+        rule: how long they must be gone.
         register: entries of that repository.
     """
     return _Finder(run, rule).gone_for_long(register)
@@ -273,7 +273,7 @@ class _Finder:
     def _usable(self, locations: Iterable[str], name: str, since: datetime) -> Iterator[Dropped]:
         """Those that can be compared and listed, and whose store agrees that the content is gone for long enough.
 
-        A place that is gone for ever is no reason to fail in every run.
+        A place that is gone for ever is not a reason to fail in every run.
         """
         for location in locations:
             if self._rules.place_prefix_or_none(location) is None or not self._is_listed(scheme_of(location)):

@@ -1,4 +1,4 @@
-"""A sweep that takes what is stored from lists of files: what such a list cannot say, and who has to look again."""
+"""A sweep that takes what is stored from lists of files: what such a list cannot say, and who must look again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stored_by_lists(run: SweepRun, names: Sequence[str], units: Sequence[SweepUn
 
     Raises:
         ConfigurationError: a lister cannot look at single files, which a list makes necessary.
-        ListingError: a list cannot be read to its end.
+        ListingError: a list cannot be read completely.
     """
     _check_listers(run, units)
     stored, elsewhere = stored_from_lists(run.engine, names, units, rules)

@@ -5,9 +5,9 @@ first live set. Since when nobody needs it cannot be known; but where all of its
 was marked long ago, and neither that live set nor anything since knows its place, it has been gone for that long.
 
 The same holds for a table of a catalog that this live-set store has never seen, of which nothing here can know. So only
-somebody who knows the warehouse can say that it is searched. Where anything is in doubt, nothing is found.
+someone who knows the warehouse can say that it is searched. Where anything is in doubt, nothing is found.
 
-The metadata by which a table is found goes last, in a run of its own, so that what could not be deleted is found again.
+The metadata by which a table is found goes last, in its own run, so that what could not be deleted is found again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ForgottenTables:
         """Those that are forgotten.
 
         Args:
-            known: raw locations of which somebody knows; what overlaps them is not forgotten.
+            known: raw locations of which someone knows; what overlaps them is not forgotten.
 
         Raises:
             InDoubtError: nothing can be said.
@@ -114,7 +114,7 @@ class ForgottenTables:
     def _ours(self, tables: Mapping[str, FoundTable]) -> list[FoundTable]:
         """Those of some tables, by place, whose metadata names the folder it lies in, and that nobody else keeps.
 
-        What is not ours protects what it lies in; what somebody else keeps, what lies in it as well.
+        What is not ours protects what it lies in; what someone else keeps, what lies in it as well.
         """
         versions = [_version(place, table) for place, table in tables.items()]
         homes = ((place, home) for place, home in Homes(versions, self._run) if self._place_or_none(home) == place)
@@ -127,7 +127,7 @@ class ForgottenTables:
         return [tables[place] for place in ours.left]
 
     def _kept_by_others(self, versions: Iterable[ContentVersion]) -> Iterator[str]:
-        """The places of those that somebody else keeps, as far as their metadata says; those of unreadable ones too."""
+        """The places of those that someone else keeps, as far as their metadata says; those of unreadable ones too."""
         with OpenConnectors(self._run.choice) as connectors:
 
             def ask(version: ContentVersion) -> Iterator[tuple[ContentVersion, str]]:

@@ -56,7 +56,7 @@ def leave_out(
     homes: Iterable[tuple[str, str]],
     dropped: Iterable[Dropped] = (),
 ) -> None:
-    """Takes out every unit in which a table lies that the patterns leave out, and those of which nobody knows a name.
+    """Removes every unit in which a table lies that the patterns leave out, and those of which nobody knows a name.
 
     A table that has several names is left out if one of them is excluded, and meant if one of the others is included.
 

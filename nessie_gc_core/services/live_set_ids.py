@@ -63,7 +63,7 @@ def chosen_live_set(parameters: SweepParameters | DeferredDeletionParameters) ->
     """The live set that a service works on: its id, or the beginning of it.
 
     Raises:
-        ConfigurationError: none is named, or two are, or what is named is no id.
+        ConfigurationError: none is named, or two are, or what is named is not an id.
     """
     text, file = parameters.live_set_id, parameters.read_live_set_id_from
     if text is not None and file is not None:

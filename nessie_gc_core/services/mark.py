@@ -78,7 +78,7 @@ class _Marking:
         """By identity the live sets of repositories that cannot be read."""
 
     def run(self) -> Collection[str]:
-        """Marks them, each in a live set of its own; gives the names of all references.
+        """Marks them, each in a live set of its own; returns the names of all references.
 
         Raises:
             NessieGcError: the only repository, or each of them, cannot be read, or nothing is known of one that cannot.

@@ -1,8 +1,8 @@
 """Several repositories in one run: which live sets belong together, and what is known of one that cannot be read (S1).
 
 Live sets that were marked together are known by their ids: that of every repository but the first follows from the id
-of the first one and the identity of the repository. So nobody has to name more than one, and no sweep of it can leave
-out the others by mistake.
+of the first one and the identity of the repository. So nobody must name more than one, and no sweep of it can leave out
+the others by mistake.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ def _identity(repository: RepositoryConnector, *, alone: bool) -> str:
 
 
 def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
-    """The live sets that are swept together with one, which comes first; others as far as they are known.
+    """The live sets that are swept together with one, which comes first; others if known.
 
     Raises:
-        SafetyError: it is of none of the repositories, or was marked together with one that is not there, or nothing
-            is known of one of them.
+        SafetyError: it is of none of the repositories, or was marked together with one that is not there, or nothing is
+            known of one of them.
         ConfigurationError: two of the repositories are one.
     """
     repositories = identified(run)

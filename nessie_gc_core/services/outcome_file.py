@@ -1,4 +1,4 @@
-"""The outcome file: one line or row for every file, with what became of it; nothing that is gone stays nameless."""
+"""The outcome file: one line or row for every file, with its outcome; nothing that is gone stays nameless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be so before anything is swept: a live set that fits, and connectors that reach the workers."""
+"""What must be so before anything is swept: a live set that fits, and connectors that reach the workers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check_marked(live_set: LiveSet, *, resume: bool) -> None:
 
 
 def check_swept(live_set: LiveSet) -> None:
-    """Refuses a live set that was not swept to its end.
+    """Refuses a live set that was not swept completely.
 
     Raises:
         LiveSetStateError: the message names both statuses.

@@ -81,7 +81,7 @@ class Recheck:
         return replace(found, versions=list(qualified(found.versions, member)))
 
     def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> Dataset:
-        """Expands what became live in each repository, and gives its files; what cannot be read is frozen."""
+        """Expands what became live in each repository, and returns its files; what cannot be read is frozen."""
         versions = list(itertools.chain(*moved))
         run, scope = self._run, self.scope.with_readers_of(versions, self._run)
         plan, index = scope.plan, scope.index

@@ -48,10 +48,10 @@ class RecordsService:
         return found
 
     def _check_free(self, *names: str) -> None:
-        """Refuses to move what somebody works on.
+        """Refuses to move what someone works on.
 
         Raises:
-            LeaseHeldError: somebody does.
+            LeaseHeldError: someone does.
         """
         for repository in names:
             holder = self.store.lease(repository)

@@ -1,4 +1,4 @@
-"""The report of a run: what was found, what became of it, and how long each phase took."""
+"""The report of a run: what was found, the outcome of it, and how long each phase took."""
 
 from __future__ import annotations
 

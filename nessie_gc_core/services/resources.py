@@ -1,4 +1,4 @@
-"""What runs share and what has to be closed: the repositories, the live-set store, the engine."""
+"""What runs share and what must be closed: the repositories, the live-set store, the engine."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Resources(Closing):
         others: Sequence[RepositoryConnector] = (),
         chosen: bool = True,
     ) -> Self:
-        """Those that somebody else has opened, and closes."""
+        """Those that someone else has opened, and closes."""
         return cls(
             repository=lambda: nullcontext(repository),
             store=lambda: nullcontext(store),
@@ -91,7 +91,7 @@ class Resources(Closing):
         )
 
     def over(self, repository: RepositoryConnector, *others: RepositoryConnector) -> Resources:
-        """The same store and engine, over repositories that somebody else has opened, and closes."""
+        """The same store and engine, over repositories that someone else has opened, and closes."""
         return Resources(
             repository=lambda: nullcontext(repository),
             store=lambda: nullcontext(self.store),

@@ -24,7 +24,7 @@ from nessie_gc_core.services.run import SweepRun
 
 
 def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule | None) -> None:
-    """Takes out the shared places in which contents were seen that are not in this live set.
+    """Removes the shared places in which contents were seen that are not in this live set.
 
     Contents of the repositories of this run count until they have been gone for as long as the rule says; those of
     others always do.
@@ -45,7 +45,7 @@ def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule
 
 
 def _refuse_places_of_gone(plan: SweepPlan, run: SweepRun, dropped: DroppedRule | None) -> None:
-    """Takes out the places of contents of one repository that are gone, and have not been for long enough."""
+    """Removes the places of contents of one repository that are gone, and have not been for long enough."""
     live = frozenset(run.store.content_ids(run.live_set.id))
     gone: dict[str, list[SeenContent]] = {}
     for place, seen in _seen(plan, run, run.live_set.repository, live=live):
@@ -76,7 +76,7 @@ def freeze_for_unread(plan: SweepPlan, unread: UnreadContents, version_files: Da
 
 
 def refuse_unused(plan: SweepPlan, expansion: Expansion) -> None:
-    """Takes out the shared places in which no live state has a file: nothing but a property names them (S13)."""
+    """Removes the shared places in which no live state has a file: nothing but a property names them (S13)."""
     units = sorted(set(plan.roots).intersection(plan.shared))
     if units:
         used = count_by_unit(expansion.reachable().where("unit", units))

@@ -63,7 +63,7 @@ class LiveSetService:
         """The live sets, newest first.
 
         Args:
-            status: only those that have one of these; all where there is none.
+            status: only those that have one of these; all if there is none.
             limit: how many at most.
 
         Raises:
@@ -129,7 +129,7 @@ class LiveSetService:
         """The files whose deletion was deferred.
 
         Raises:
-            LiveSetNotFoundError, LiveSetStateError: there is no such live set, or it was not swept to its end.
+            LiveSetNotFoundError, LiveSetStateError: there is no such live set, or it was not swept completely.
         """
         id_ = self.find(live_set_id)
         check_swept(self.store.get(id_))
@@ -150,7 +150,7 @@ class LiveSetService:
         Raises:
             LiveSetNotFoundError: there is none with this id.
             LiveSetStateError: it has deferred deletions that are not run yet.
-            LeaseHeldError: somebody collects its repository, and may be working with it.
+            LeaseHeldError: someone collects its repository, and may be working with it.
         """
         asked = self.store.get(self.find(live_set_id))
         with ExitStack() as stack:

@@ -58,7 +58,7 @@ class Purpose:
         return verdicts
 
     def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
-        """Does what has to be done before anything goes; gives the verdicts (:data:`VERDICTS`) as they are then.
+        """Does what must be done before anything goes; returns the verdicts (:data:`VERDICTS`) as they are then.
 
         Not called where nothing is deleted. The references are looked at again after it.
         """
@@ -71,12 +71,12 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directions:
-    """What somebody else than its parameters says of a sweep."""
+    """What someone else than its parameters says of a sweep."""
 
     only: Planned | None = None
     """Files beyond which nothing may go, on the engine of the run."""
     on_outcomes: OnOutcomes = nobody_told
-    """Told what became of files, step by step."""
+    """Told the outcome of files, step by step."""
     cache: ExpansionCache | None = None
     """What an earlier run remembers of manifests."""
     remember: bool = True
@@ -108,11 +108,11 @@ class SweepService(Service[Run]):
         return run.report
 
     def outcomes(self, run: Run) -> Dataset | None:
-        """Sweeps, and gives the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
+        """Sweeps, and returns the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
         return self.swept(run).outcomes
 
     def swept(self, run: Run) -> Swept:
-        """Sweeps, and gives what was found on the way."""
+        """Sweeps, and returns what was found on the way."""
         with work_on_live_set(run, self.parameters, self._check_status) as sweep_run:
             return self._sweep(sweep_run)
 

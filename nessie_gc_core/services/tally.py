@@ -41,7 +41,7 @@ class TableTally:
     listed: Tally = field(default_factory=Tally)
     """Stored files there."""
     outcomes: Mapping[Outcome, Tally] = field(default_factory=dict)
-    """What became of the unreferenced ones."""
+    """The outcome of the unreferenced ones."""
     left_alone: str | None = None
     """Why the location is not swept; ``None``: it is."""
 

@@ -14,7 +14,7 @@ from nessie_gc_core.services.run import Member, SweepRun
 
 
 def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table) -> None:
-    """Takes out every unit that a repository touches, or ever touched, which could not be read.
+    """Removes every unit that a repository touches, or ever touched, which could not be read.
 
     Args:
         plan: what would be swept.

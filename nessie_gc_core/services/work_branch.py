@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Merged(StrEnum):
-    """What became of a merge."""
+    """The outcome of a merge."""
 
     MERGED = "merged"
     """It was made; the branch of its own is gone."""
@@ -36,14 +36,14 @@ class Merged(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeReport:
-    """A branch of its own, and what became of it."""
+    """A branch of its own, and its outcome."""
 
     branch: str
     """Its name."""
     into: str
     """The branch that it was made from."""
     outcome: Merged
-    """What became of the merge."""
+    """The outcome of the merge."""
     reason: str | None = None
     """Why it was not made."""
 

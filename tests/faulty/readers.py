@@ -128,7 +128,7 @@ class NamesOfOtherTypes(GoodReader):
     stored_names = MappingProxyType({"ANOTHER": StoredNames(metadata="metadata")})
 
 
-@fault(ReaderTests, OTHERS, "S20: what no sign of somebody else is in is not kept by others")
+@fault(ReaderTests, OTHERS, "S20: what no sign of someone else is in is not kept by others")
 class KeptByOthersWithoutAReason(GoodReader):
     def kept_by_others(self, version):
         return ""

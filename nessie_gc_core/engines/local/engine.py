@@ -68,7 +68,7 @@ class LocalEngine(Engine):
             spill_directory: where the database file lies; the system's temporary folder where not given.
 
         Raises:
-            ConfigurationError: DuckDB is not installed, or an argument makes no sense.
+            ConfigurationError: DuckDB is not installed, or an argument is invalid.
         """
         if workers < 1:
             raise ConfigurationError(f"`expiry_parallelism` must be at least 1, not {workers}")
@@ -138,7 +138,7 @@ class LocalEngine(Engine):
         return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
 
     def _execute(self, statement: str) -> None:
-        """Each statement has a connection of its own, for there may be several threads."""
+        """Each statement has its own connection, for there may be several threads."""
         with self.cursor() as cursor:
             cursor.execute(statement)
 
@@ -309,7 +309,7 @@ class LocalDataset(Dataset):
         return self._read(self.query, CHUNK_ROWS)
 
     def to_frame(self) -> LocalFrame:
-        """A frame on a connection of its own."""
+        """A frame on its own connection."""
         relation = self._engine.cursor().sql(self.query)
         assert relation is not None  # a query always gives one
         return LocalFrame(relation)

@@ -62,7 +62,7 @@ class FileRewriter:
         return found
 
     def why_dangling_stay(self, table: Any) -> str | None:
-        """Why delete files that seem to apply to nothing have to stay; ``None``: they may be taken out.
+        """Why delete files that seem to apply to nothing must stay; ``None``: they may be removed.
 
         Iceberg's action compares the files of each partition and spec, and does not know that equality deletes of an
         unpartitioned spec apply to files of all specs: rows that they deleted would be there again. Position deletes of

@@ -153,7 +153,7 @@ class SparkDataset(Dataset):
             schema: of the relation.
             rows: how many rows there are at most; ``None``: only computing them would tell.
             stored: whether these rows are stored as they are, and ``rows`` is their number.
-            spread: whether they were dealt out to tasks, because each may take long.
+            spread: whether they were distributed to tasks, because each may take long.
         """
         self.schema = schema
         self.frame = frame

@@ -263,7 +263,7 @@ class SparkMaintenance(Maintenance):
         return chosen
 
     def _check_property(self, name: TableName, own: str | None) -> None:
-        """The commit sets it to what it was: if somebody changes it at this moment, theirs has to stay."""
+        """The commit sets it to what it was: if someone changes it at this moment, theirs must stay."""
         if self._load(name).properties().get(MANIFEST_TARGET_SIZE) != own:
             raise CommitConflictError(
                 f"the property {MANIFEST_TARGET_SIZE} of {self._named(name)} changed in the meantime"
@@ -320,7 +320,7 @@ class Refusals:
 
 
 def _why_dangling_stay(rewriter: FileRewriter, loaded: Any) -> str | None:
-    """Why, or what is in the way of telling: what is committed by now has to be reported whatever it is."""
+    """Why, or what is in the way of telling: what is committed by now must be reported whatever it is."""
     try:
         return rewriter.why_dangling_stay(loaded)
     except Exception as error:  # noqa: BLE001 - the class is that of Py4J

@@ -43,7 +43,7 @@ _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 def open_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """Makes a session.
+    """Creates a session.
 
     Raises:
         ConfigurationError: pyspark is not installed, Java is missing or of the wrong version, or the Connect server

@@ -50,7 +50,7 @@ class SparkTables(Tables):
         Args:
             engine: whose session it is.
             catalog: its name.
-            branch: of a Nessie catalog the branch; where nothing is said, the one that the catalog is configured for.
+            branch: of a Nessie catalog the branch; by default, the one that the catalog is configured for.
 
         Raises:
             ConfigurationError: the session has no such catalog, or it has no branches.
@@ -217,7 +217,7 @@ def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
 
 
 def _choice(settings: Mapping[str, str], branch: str) -> tuple[str, str] | None:
-    """The setting of a catalog that chooses a branch; ``None`` where it is no catalog of Nessie.
+    """The setting of a catalog that chooses a branch; ``None`` if it is not a catalog of Nessie.
 
     Nessie's REST catalog has the branch in its address, after ``/iceberg``, and the warehouse may come after it.
     """

@@ -129,7 +129,7 @@ class _Purging:
             self._settle(removed.checkpoint())
 
     def _settle(self, found: Dataset, *, tried: bool = True) -> None:
-        """Reports what became of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""
+        """Reports the outcome of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""
         self.report.assets = found if self.report.assets is None else self.report.assets.union(found)
         for outcome, counted in tallies_by(found, "outcome"):
             self.report.outcomes[Outcome(outcome)].add(counted.files, counted.bytes)

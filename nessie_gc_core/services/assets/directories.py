@@ -98,7 +98,7 @@ def directory_assets(run: Run, directories: Iterable[Dropped], sighting: Sightin
 def remove_directories(
     run: Run, approved: Dataset, swept: Swept, purge: Purge, *, on_request: bool, dry_run: bool
 ) -> Dataset:
-    """What became of directories that enough runs have seen (:data:`HANDLED_ASSETS`), which are removed on request.
+    """The outcome of directories that enough runs have seen (:data:`HANDLED_ASSETS`), which are removed on request.
 
     Args:
         run: the run.

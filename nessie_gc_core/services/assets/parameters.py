@@ -51,7 +51,7 @@ def branch_option() -> str:
 
 
 def own_branch_option() -> bool:
-    """Declares whether the table is on a branch of its own."""
+    """Declares whether the table is on its own branch."""
     return option(
         True, section=_ASSETS, help="In Nessie, use --branch; otherwise the branch that the catalog is configured for."
     )

@@ -59,7 +59,7 @@ class AssetsReport(ShownAsText):
 
 @dataclass(slots=True, kw_only=True)
 class PurgeReport(ShownAsText):
-    """What became of the assets that enough runs agree on."""
+    """The outcome of the assets that enough runs agree on."""
 
     table: str
     """The table, with its catalog."""
@@ -76,11 +76,11 @@ class PurgeReport(ShownAsText):
     agreed: Tally = field(default_factory=Tally)
     """The assets that enough runs have seen, and that the predicate let through."""
     outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
-    """What became of them."""
+    """Their outcomes."""
     tried: int = 0
     """How many files it tried to delete; what was gone before it began is not among them."""
     assets: Dataset | None = field(default=None, repr=False)
-    """Each of them with what became of it (:data:`HANDLED_ASSETS`); ``None`` where none was agreed upon."""
+    """Each of them with its outcome (:data:`HANDLED_ASSETS`); ``None`` if none was agreed upon."""
 
     @property
     def failed(self) -> int:

@@ -115,7 +115,7 @@ class AssetTable:
         return complete_runs(self._tables.read(self._runs, ASSET_RUNS).summary())
 
     def start(self, run: AssetRun) -> AssetRun:
-        """Gives a run its number: the greatest that there is, plus one; no two runs get one number.
+        """Returns a run its number: the greatest that there is, plus one; no two runs get one number.
 
         Raises:
             TableError: other runs were faster, again and again.
@@ -157,7 +157,7 @@ class AssetTable:
         self._tables.append(self._name, rows)
 
     def forget(self, assets: Dataset) -> None:
-        """Takes out all sightings of some assets (their column ``asset``)."""
+        """Removes all sightings of some assets (their column ``asset``)."""
         self._tables.remove(self._name, assets.select(pa.schema([ASSETS.field("asset")])).distinct(["asset"]))
 
     def with_first_seen(self, assets: Dataset) -> Dataset:
@@ -177,7 +177,7 @@ class AssetTable:
 
     # ---- the expansion cache --------------------------------------------------------------------------
     def remembered(self, name: TableName) -> Dataset:
-        """What an expansion cache holds (:data:`CACHED_FILES`); nothing where there is none yet."""
+        """What an expansion cache holds (:data:`CACHED_FILES`); nothing if there is none yet."""
         if self._checked(name, _CACHE, CACHED_FILES) is None:
             return self._engine.empty(CACHED_FILES)
         return self._tables.read(name, CACHED_FILES)
@@ -205,7 +205,7 @@ class AssetTable:
 
 
 def _make(tables: Tables, name: TableName, kind: str, schema: pa.Schema, bucket_by: str | None) -> None:
-    """Makes a table, or the columns that it lacks."""
+    """Creates a table, or the columns that it lacks."""
     properties = {KIND: kind, VERSION: str(_VERSION), **_ISOLATION}
     tables.create(name, schema, bucket_by=bucket_by, properties=properties)
     state = tables.state(name)

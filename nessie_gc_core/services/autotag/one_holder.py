@@ -41,7 +41,7 @@ _NO_STATE = "the branch had no state at that time"
 
 @dataclass(slots=True)
 class Tagged:
-    """What became of the tags of a holder."""
+    """The outcome of the tags of a holder."""
 
     results: dict[tuple[str, str], TagResult] = field(default_factory=dict)
     """By branch and name, the last word on each."""
@@ -56,7 +56,7 @@ class Tagged:
         return list(self.results.values())
 
     def say(self, result: TagResult) -> None:
-        """Adds what became of a tag."""
+        """Adds the outcome of a tag."""
         self.results[result.branch, result.name] = result
 
     @property

@@ -85,7 +85,7 @@ class Period:
         return midnight.replace(month=1, day=1) if self.text == "yearly" else midnight
 
     def _before(self, wall: datetime) -> datetime | None:
-        """The roll-over before; ``None`` where the calendar ends."""
+        """The roll-over before; ``None`` if the calendar ends."""
         try:
             return self._floor(wall - timedelta(microseconds=1))
         except OverflowError:

@@ -51,7 +51,7 @@ class TagPolicy:
             delay: how long after the roll-over the state is taken, likewise.
 
         Raises:
-            ConfigurationError: it makes no sense; the message names what.
+            ConfigurationError: it is invalid; the message names what.
         """
         first, *more = (part.strip() for part in text.split(";"))
         period, _, keep = first.partition("=")

@@ -45,7 +45,7 @@ class Recording:
         self._records.put_tags(self.identity, records)
 
     def forget(self, records: Iterable[TagRecord]) -> None:
-        """Takes some out."""
+        """Removes some."""
         self._records.forget_tags(self.identity, [record.key for record in records])
 
     def warn_of_former(self, report: GcReport) -> None:

@@ -18,7 +18,7 @@ _SHOWN = 20
 
 
 class TagOutcome(StrEnum):
-    """What became of one tag."""
+    """The outcome of one tag."""
 
     MADE = "made"
     """It was made; in a dry run it would be."""
@@ -27,7 +27,7 @@ class TagOutcome(StrEnum):
     NO_STATE = "no state"
     """There is nothing to tag: the branch had no state at that time, or files of that state may be gone."""
     LEFT_ALONE = "left alone"
-    """The name, or the tag by now, is somebody else's."""
+    """The name, or the tag by now, is someone else's."""
     VANISHED = "vanished"
     """A policy keeps it, and someone deleted it; it is not created again."""
     IN_DOUBT = "in doubt"
@@ -45,7 +45,7 @@ FAILED = (TagOutcome.CONFLICT, TagOutcome.REFUSED, TagOutcome.UNKNOWN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """One tag, and what became of it."""
+    """One tag, and its outcome."""
 
     outcome: TagOutcome
     """What."""

@@ -82,7 +82,7 @@ class AutotagService(Service[Run]):
         )
 
     def _tagged(self, tagging: HolderTagging, records: Records) -> tuple[list[Tagged], int]:
-        """What became of the tags of the repository, or of each of its tables, and how many tables there are.
+        """The outcome of the tags of the repository, or of each of its tables, and how many tables there are.
 
         Raises:
             ConfigurationError: the repository takes no tags, or the branch that is asked for is nowhere.
@@ -131,7 +131,7 @@ class AutotagService(Service[Run]):
 
     @contextmanager
     def _lease(self, run: Run, identity: str) -> Iterator[Lease | None]:
-        """One process at a time makes tags; collectors have a lease of their own. A dry run needs none."""
+        """One process at a time makes tags; collectors have their own lease. A dry run needs none."""
         if self.parameters.dry_run:
             yield None
             return
@@ -146,7 +146,7 @@ class AutotagService(Service[Run]):
             yield lease
 
     def _check_branch(self, run: Run, default: str, branches: Collection[str], records: Records) -> None:
-        """The branch that is tagged has to be there, unless it was there once.
+        """The branch that is tagged must be there, unless it was there once.
 
         Raises:
             ConfigurationError: it is not, and never was.
@@ -177,7 +177,7 @@ class AutotagService(Service[Run]):
     def _table(
         self, tagging: HolderTagging, name: str, tables: Sequence[TableMetadata], records: Records, ids: set[str]
     ) -> Tagged:
-        """What became of the tags of one table; what goes wrong stops no other (S18)."""
+        """The outcome of the tags of one table; what goes wrong stops no other (S18)."""
         tagged = Tagged()
         repository = tagging.run.repository
         assert isinstance(repository, SupportsTableTags)

@@ -17,7 +17,7 @@ _UNMERGED = (Merged.CONFLICT, Merged.REFUSED, Merged.UNKNOWN)
 
 
 class Compacted(StrEnum):
-    """What became of one table."""
+    """The outcome of one table."""
 
     REWRITTEN = "rewritten"
     """Its files were rewritten; in a dry run they would be."""
@@ -26,7 +26,7 @@ class Compacted(StrEnum):
     NOT_WORTH_IT = "not worth it"
     """No partition is due, or each that is has a reason to be left as it is."""
     LEFT_ALONE = "left alone"
-    """Somebody else maintains it, or it is no Iceberg table."""
+    """Someone else maintains it, or it is no Iceberg table."""
     CONFLICT = "conflict"
     """Others changed it each time; nothing was committed."""
     UNKNOWN = "unknown"
@@ -96,7 +96,7 @@ class CompactedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactedTable:
-    """What became of one table."""
+    """The outcome of one table."""
 
     table: str
     """Its dotted name."""
@@ -109,7 +109,7 @@ class CompactedTable:
     format_version: int | None = None
     """Version of Iceberg's table format."""
     before: TableFiles | None = None
-    """Its files before; ``None`` where its manifests were not opened."""
+    """Its files before; ``None`` if its manifests were not opened."""
     after: TableFiles | None = None
     """Its files afterwards, with what others committed meanwhile; ``None``: nothing was committed, or not read."""
     snapshot_ids: Sequence[int] = ()
@@ -119,11 +119,11 @@ class CompactedTable:
     added_data_files: int = 0
     """Data files that replaced them."""
     removed_delete_files: int = 0
-    """Delete files that were taken out."""
+    """Delete files that were removed."""
     added_delete_files: int = 0
     """Delete files that replaced them."""
     removed_bytes: int = 0
-    """Size of all that was taken out."""
+    """Size of all that was removed."""
     added_bytes: int = 0
     """Size of all that was written."""
     partitions: Sequence[CompactedPartition] = ()
@@ -185,7 +185,7 @@ class CompactionReport(ShownAsText):
     tables: Sequence[CompactedTable]
     """Every table that was meant."""
     work_branch: MergeReport | None = None
-    """The branch that was made for the work, and what became of it."""
+    """The branch that was made for the work, and its outcome."""
     seconds: float = 0.0
     """How long it took."""
 

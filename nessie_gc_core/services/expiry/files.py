@@ -136,13 +136,13 @@ class Unfinished:
         return keys
 
     def forget_needed(self, verdicts: Dataset, units: Sequence[str]) -> None:
-        """Takes out the records of files in some units that are needed by now, or are not there any more."""
+        """Removes the records of files in some units that are needed by now, or no longer exist."""
         for id_, files in self._found.items():
             for batch in files.where("unit", units).anti_join(verdicts, FILE_KEYS.names).batches():
                 self._run.store.remove_file_deletions(id_, file_deletions(batch))
 
     def forget_gone(self, outcomes: Dataset) -> None:
-        """Takes out the records of files that are gone."""
+        """Removes the records of files that are gone."""
         for id_ in self._found:
             for batch in outcomes.where("outcome", GONE).batches():
                 self._run.store.remove_file_deletions(id_, file_deletions(batch))
@@ -165,5 +165,5 @@ def record_plan(verdicts: Dataset, run: SweepRun) -> None:
 
 
 def forget_gone(outcomes: Dataset, run: SweepRun) -> None:
-    """Takes out the records of files that are gone."""
+    """Removes the records of files that are gone."""
     forget_deletions(outcomes.where("outcome", GONE), run)

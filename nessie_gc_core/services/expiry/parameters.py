@@ -128,7 +128,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
         """The rules for each table; durations count back from ``now``.
 
         Raises:
-            ConfigurationError: one of them makes no sense.
+            ConfigurationError: one of them is invalid.
         """
         overall = Retention(
             older_than=None if self.older_than is None else time_before(self.older_than, now, "older_than"),

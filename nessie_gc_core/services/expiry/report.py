@@ -20,14 +20,14 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredTable:
-    """What became of one table of which something was to expire, or that was left alone."""
+    """The outcome of one table of which something was to expire, or that was left alone."""
 
     table: str
     """Its dotted name."""
     reference: str | None = None
     """The branch on which it is; ``None`` in a catalog without branches."""
     outcome: Committed
-    """What became of the commit."""
+    """The outcome of the commit."""
     reason: str | None = None
     """Why nothing, or not all, was committed."""
     snapshots: int = 0
@@ -37,9 +37,9 @@ class ExpiredTable:
     refs: Sequence[str] = ()
     """Branches and tags that expired, or would expire."""
     schemas: Sequence[int] = ()
-    """Ids of schemas that were taken out, or would be."""
+    """Ids of schemas that were removed, or would be."""
     partition_specs: Sequence[int] = ()
-    """Ids of partition specs that were taken out, or would be."""
+    """Ids of partition specs that were removed, or would be."""
     files: Tally = field(default_factory=Tally)
     """Files in its location that only they needed, and that were deleted, or would be."""
 

@@ -150,7 +150,7 @@ class _Expiry(Purpose):
         self._unfinished: Unfinished | None = None
 
     def run(self) -> ExpiryReport:
-        """Marks what will be live, and sweeps what is not; what a dry run stored is taken out again."""
+        """Marks what will be live, and sweeps what is not; what a dry run stored is removed again."""
         run, dry_run = self._run, self._parameters.dry_run
         looking = run.seeing(self._expected)
         MarkService(self._parameters.mark).run(looking)

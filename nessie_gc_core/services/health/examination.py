@@ -81,7 +81,7 @@ def unread_finding(types: tuple[str, ...]) -> Finding:
 
 
 def sweep_finding(last: datetime | None, now: datetime, interval: timedelta) -> Finding | None:
-    """What is found about the last sweep; ``None`` where it is recent."""
+    """What is found about the last sweep; ``None`` if it is recent."""
     if last is not None and now - last < interval:
         return None
     said = f"the last sweep was {age(now - last)} ago" if last else "this live-set store has no record of a sweep"
@@ -98,7 +98,7 @@ def _check_target(table: TableMetadata, broken: list[Finding]) -> None:
 
 
 def _measured(table: TableMetadata, counts: FileCounts, now: datetime, broken: list[Finding]) -> TableHealth:
-    """What the metadata says; findings about properties that make no sense go to ``broken``."""
+    """What the metadata says; findings about properties that are invalid go to ``broken``."""
     position, equality = counts.position_deletes, counts.equality_deletes
     deletes = None if position is None or equality is None else position + equality
     leaving = _expirable(table, now, broken)
@@ -211,7 +211,7 @@ def _is_one_line(table: TableMetadata) -> bool:
 
 
 def _expirable(table: TableMetadata, now: datetime, broken: list[Finding]) -> Set[int] | None:
-    """The snapshots that can expire; ``None`` where a property makes no sense."""
+    """The snapshots that can expire; ``None`` if a property is invalid."""
     try:
         return expired(table, Retention(), now).snapshot_ids
     except ConfigurationError as error:

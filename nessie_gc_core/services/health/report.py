@@ -41,9 +41,9 @@ class FindingName(StrEnum):
     METADATA_VERSIONS = "metadata-versions"
     """Earlier metadata files fall out of the metadata log, and nothing deletes them."""
     UNREAD = "unread"
-    """No plugin reads the content, or somebody else manages it: it is left alone."""
+    """No plugin reads the content, or someone else manages it: it is left alone."""
     INVALID_PROPERTY = "invalid-property"
-    """A property of the table makes no sense."""
+    """A property of the table is invalid."""
     ORPHANS = "orphans"
     """The repository was not swept for long."""
 
@@ -57,7 +57,7 @@ class Finding:
     value: float | str | None
     """What was found; a number of seconds for a time, ``None`` for what never happened."""
     limit: float | None
-    """From when on it is due; ``None`` where there is no such limit."""
+    """From when on it is due; ``None`` if there is no such limit."""
     text: str
     """The same as a sentence."""
     action: str
@@ -203,7 +203,7 @@ class HealthReport:
 
     @property
     def exit_code(self) -> int:
-        """1 where a table could not be read, else 0: what is due is no failure."""
+        """1 where a table could not be read, else 0: what is due is not a failure."""
         return 1 if self.unreadable else 0
 
     def to_dict(self) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _looked_at(
 
 
 def _last_sweep(run: Run) -> datetime | None:
-    """When the newest live set was swept to its end; dry runs leave none, and what expiry sweeps is not the whole."""
+    """When the newest live set was swept completely; dry runs leave none, and what expiry sweeps is not the whole."""
     identity = run.repository.identity()
     for live_set in run.store.live_sets():
         is_swept = live_set.repository == identity and live_set.status is LiveSetStatus.EXPIRY_SUCCESS

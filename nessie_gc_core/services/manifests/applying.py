@@ -1,4 +1,4 @@
-"""Rewrites what was planned, table by table, and says what became of it."""
+"""Rewrites what was planned, table by table, and says the outcome of it."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class TableLook:
         return looked_at(self.maintenance, name, planned, left)
 
     def _read(self, current: CurrentTable) -> tuple[TableMetadata, list[Manifest] | None]:
-        """What the metadata lists, and the manifests; ``None`` where the metadata says that there is one at most."""
+        """What the metadata lists, and the manifests; ``None`` if the metadata says that there is one at most."""
         version = version_of(current)
         with self.connectors.reader(version.content_type) as reader, reader.remembering():
             assert isinstance(reader, SupportsManifests)
@@ -118,7 +118,7 @@ class TableLook:
             return list(reader.manifests(version))
 
     def placed(self, planned: PlannedTable) -> dict[str, int] | None:
-        """How the data files are dealt out, where Iceberg's Spark action would give their rows new ids; else nothing.
+        """How the data files are distributed, where Iceberg's Spark action would give their rows new ids; else nothing.
 
         Raises:
             UnreadableFileError: a manifest cannot be read.

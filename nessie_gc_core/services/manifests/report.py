@@ -15,14 +15,14 @@ from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 
 
 class Reorganized(StrEnum):
-    """What became of one table."""
+    """The outcome of one table."""
 
     REWRITTEN = "rewritten"
     """Manifests were rewritten in one commit; in a dry run they would be."""
     NOT_WORTH_IT = "not worth it"
     """Its manifests are as they should be, or too little would be gained."""
     LEFT_ALONE = "left alone"
-    """Somebody else maintains it, it is no Iceberg table, or its rows would not stay the same."""
+    """Someone else maintains it, it is no Iceberg table, or its rows would not stay the same."""
     CONFLICT = "conflict"
     """Others changed it each time; nothing was committed."""
     UNKNOWN = "unknown"
@@ -70,7 +70,7 @@ class ManifestFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReorganizedTable:
-    """What became of one table."""
+    """The outcome of one table."""
 
     table: str
     """Its dotted name."""
@@ -85,7 +85,7 @@ class ReorganizedTable:
     target_bytes: int | None = None
     """The size that new manifests got."""
     manifests: int | None = None
-    """Manifests of the current snapshot before; ``None`` where its manifest list was not opened."""
+    """Manifests of the current snapshot before; ``None`` if its manifest list was not opened."""
     bytes: int | None = None
     """Their size."""
     rewritten: int = 0

@@ -48,7 +48,7 @@ class RemoveOrphanFilesService(Service[Run]):
         return run.report
 
     def outcomes(self, run: Run) -> Dataset:
-        """Removes them, and gives the outcomes (:data:`OUTCOMES`) of all steps."""
+        """Removes them, and returns the outcomes (:data:`OUTCOMES`) of all steps."""
         parameters = self.parameters
         parameters.check(run.choice)
         check_one_repository(run)

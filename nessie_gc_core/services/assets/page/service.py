@@ -76,7 +76,7 @@ class AssetPageReport(ShownAsText):
         return [*([] if self.page is None else [self.page]), *self.plots]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page in a frame of its own."""
+        """What a notebook shows: the page in its own frame."""
         return f'<iframe srcdoc="{escape(self.html)}" sandbox style="width: 100%; height: 45em; border: 0"></iframe>'
 
 

@@ -50,7 +50,7 @@ class CatalogAddress:
 
     @property
     def uri(self) -> str:
-        """The raw URI, credentials and all; empty where there is none."""
+        """The raw URI, credentials and all; empty if there is none."""
         return self.properties.get("uri", "")
 
     def identity(self) -> str:

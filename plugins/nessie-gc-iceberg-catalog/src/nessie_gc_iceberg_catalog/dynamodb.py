@@ -40,7 +40,7 @@ def list_dynamodb_contents(catalog: DynamoDbCatalog) -> Iterator[Listed]:
 
 
 def _listed(item: Mapping[str, Any]) -> Listed | None:
-    """A row as a table; ``None`` where it is a namespace, or a table of another format."""
+    """A row as a table; ``None`` if it is a namespace, or a table of another format."""
     identifier = str(item["identifier"])
     if identifier == _NAMESPACE or str(item.get("p.table_type", "")).lower() != "iceberg":
         return None

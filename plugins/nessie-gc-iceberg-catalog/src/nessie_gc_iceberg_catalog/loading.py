@@ -49,7 +49,7 @@ class Loader:
         self._selection = selection
 
     def load(self, listed: Listed) -> ContentStates | None:
-        """The states of a table or view; ``None`` where it is gone since it was listed.
+        """The states of a table or view; ``None`` if it is gone since it was listed.
 
         Raises:
             NessieGcError: it cannot be loaded, and nothing tells where its files are.
@@ -93,7 +93,7 @@ class Loader:
             raise ReferenceNotFoundError(f"{source} of {name} no longer exists") from error
 
     def metadata(self, listed: Listed, source: str) -> bytes | str | None:
-        """The text of a table's metadata file; ``None`` where it is not that of the table any more, or of no table."""
+        """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table."""
         name = reference_name(listed.identifier)
         if source.partition(":")[0] in _WITHOUT_METADATA:
             return None

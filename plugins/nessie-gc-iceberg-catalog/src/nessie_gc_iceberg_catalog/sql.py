@@ -19,8 +19,8 @@ def list_sql_contents(catalog: SqlCatalog) -> list[Listed]:
     All at once: a cursor that stays open would lock writers out of some databases.
 
     Raises:
-        ConfigurationError: the database is no catalog, or has only catalogs of other names (S20: a catalog
-            that looks empty by mistake would protect nothing).
+        ConfigurationError: the database is not a catalog, or has only catalogs of other names (S20: a catalog that
+            looks empty by mistake would protect nothing).
     """
     import sqlalchemy as sql
 

@@ -63,7 +63,7 @@ class ContentStates:
         return commit_id(self.source, self.snapshots[0].snapshot_id)
 
     def position(self, snapshot_id: int | None) -> int | None:
-        """Where in the log a snapshot stands; ``None`` where it is not listed."""
+        """Where in the log a snapshot stands; ``None`` if it is not listed."""
         return next((n for n, state in enumerate(self.snapshots) if state.snapshot_id == snapshot_id), None)
 
     def version(self, state: SnapshotState) -> ContentVersion:

@@ -28,7 +28,7 @@ PORTION_ROWS = 100_000
 
 
 class PyIcebergTables(OpenCatalog):
-    """Each verb loads the table anew: somebody else may have written to it."""
+    """Each verb loads the table anew: someone else may have written to it."""
 
     def __init__(self, catalog: Catalog, *, retries: int, redact: Redactor) -> None:
         self._catalog = catalog
@@ -49,7 +49,7 @@ class PyIcebergTables(OpenCatalog):
     def create(
         self, name: TableName, schema: pa.Schema, *, properties: Mapping[str, str], bucket_by: str | None = None
     ) -> None:
-        """Makes the namespaces from the outermost, and then the table with its partitioning in one commit."""
+        """Creates the namespaces from the outermost, and then the table with its partitioning in one commit."""
         with self._refusals(f"create table {_shown(name)}"):
             for depth in range(1, len(name)):
                 self._catalog.create_namespace_if_not_exists(name[:depth])
@@ -136,7 +136,7 @@ class PyIcebergTables(OpenCatalog):
                 return
 
     def _commit(self, name: TableName, what: str, change: Callable[[Transaction], object]) -> None:
-        """Makes a change to the table as it is, and again where somebody else was faster."""
+        """Creates a change to the table as it is, and again where someone else was faster."""
         from pyiceberg.exceptions import CommitFailedException
 
         for attempt in range(self._retries + 1):

@@ -1,4 +1,4 @@
-"""Tables to which PyIceberg cannot commit, or should not: a dry run has to know before anybody tries."""
+"""Tables to which PyIceberg cannot commit, or should not: a dry run must know before anybody tries."""
 
 from __future__ import annotations
 

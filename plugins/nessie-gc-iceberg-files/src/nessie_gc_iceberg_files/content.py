@@ -46,13 +46,12 @@ class _Tables:
 class IcebergContentToFiles(ContentToFiles):
     """Reads Iceberg tables (format versions 1, 2 and 3) and views.
 
-    A version needs its metadata file, the manifests of its snapshot, of every snapshot that Iceberg's own branches
-    and tags hold (S14) or that write-audit-publish staged (S25), and the statistics of those snapshots. A version
-    without a snapshot id needs every snapshot that its metadata lists. One of type :data:`ICEBERG_SNAPSHOT` needs the
-    snapshot that it names and no other, for whatever reason the metadata may hold it; one that names none needs the
-    metadata file alone. What cannot be read to its end is
-    unreadable, never short. A file that is cut off exactly between two Avro blocks does not show it; for a
-    manifest its list does (``manifest_length``), for a manifest list nothing does.
+    A version needs its metadata file, the manifests of its snapshot, of every snapshot that Iceberg's own branches and
+    tags hold (S14) or that write-audit-publish staged (S25), and the statistics of those snapshots. A version without a
+    snapshot id needs every snapshot that its metadata lists. One of type :data:`ICEBERG_SNAPSHOT` needs the snapshot
+    that it names and no other, for whatever reason the metadata may hold it; one that names none needs the metadata
+    file alone. What cannot be read completely is unreadable, never short. A file that is cut off exactly between two
+    Avro blocks does not show it; for a manifest its list does (``manifest_length``), for a manifest list nothing does.
     """
 
     name = "iceberg"
@@ -213,7 +212,7 @@ class IcebergContentToFiles(ContentToFiles):
         return written
 
     def _unremovable(self, metadata: Metadata) -> frozenset[int]:
-        """The snapshots without which the metadata makes no sense, and those that are staged."""
+        """The snapshots without which the metadata is invalid, and those that are staged."""
         current = metadata.current_snapshot_id()
         staged = set(staged_snapshot_ids(metadata)) if self._keep_staged else set()
         return frozenset(staged.union(metadata.held_snapshot_ids(), set() if current is None else {current}))

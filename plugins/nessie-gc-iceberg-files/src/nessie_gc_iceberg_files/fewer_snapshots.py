@@ -34,7 +34,7 @@ def without_snapshots(metadata: Metadata, snapshot_ids: Collection[int], *, now_
         now_ms: the time, in milliseconds since the epoch.
 
     Raises:
-        UnreadableFileError: something of it makes no sense.
+        UnreadableFileError: something of it is invalid.
     """
     fields: dict[str, Any] = dict(metadata.fields)
     for name in _OF_SNAPSHOTS:

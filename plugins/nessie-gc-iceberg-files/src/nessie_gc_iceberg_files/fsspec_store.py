@@ -67,7 +67,7 @@ class FsspecStore(Store):
 
     # ---- reading --------------------------------------------------------------------------------------
     def read(self, key: str) -> bytes:
-        """The whole file; a bucket that is missing is no missing file."""
+        """The whole file; a bucket that is missing is not a missing file."""
         try:
             return self._read(self._paths.of(key))
         except FileNotFoundError as error:
@@ -196,7 +196,7 @@ class FsspecStore(Store):
         return True
 
     def _missing(self, prefix: str, *, is_base: bool) -> None:
-        """A directory was not found: it never was, or went while the listing ran, which is no error."""
+        """A directory was not found: it never was, or went while the listing ran, which is not an error."""
         if self._is_bucket:
             self._check_bucket(ListingError)
         if is_base or not prefix:

@@ -27,7 +27,7 @@ _TIMEOUT, _CONNECT_TIMEOUT, _RETRIES = timedelta(minutes=5), timedelta(seconds=3
 def gcs_reads(bucket: str, fs: Any) -> ObjectStore | None:
     """A quick client that says whatever gcsfs would say.
 
-    ``None`` where it cannot: requests that somebody else pays for, client certificates, and settings of the session.
+    ``None`` if it cannot: requests that someone else pays for, client certificates, and settings of the session.
     """
     endpoint = fs.base.removesuffix(_JSON_API)
     if fs.requester_pays or fs.session_kwargs or getattr(fs, "_use_client_cert", False):

@@ -53,7 +53,7 @@ class GcsStore(Store):
         return self._reads.read_or_ask(key, self._read)
 
     def _read(self, key: str) -> bytes:
-        """One GET; GCS answers 404 for a missing bucket too, which is no missing file."""
+        """One GET; GCS answers 404 for a missing bucket too, which is not a missing file."""
         try:
             return bytes(self._fs.call("GET", "b/{}/o/{}", self._bucket, _safe(key), alt="media")[1])
         except FileNotFoundError as error:
@@ -153,7 +153,7 @@ class GcsStore(Store):
 
 
 def _with_project(properties: Mapping[str, str]) -> dict[str, str]:
-    """A project, which gcsfs warns about where there is none, though only paying for requests needs it."""
+    """A project, which gcsfs warns about if there is none, though only paying for requests needs it."""
     made = dict(properties)
     if _PROJECT not in made:
         if made.get(_REQUESTER_PAYS, "false").lower() == "true":

@@ -119,7 +119,7 @@ def base_of(location: str) -> Place:
     """The place of a location.
 
     Raises:
-        ListingError: it is no location that can be listed.
+        ListingError: it is not a location that can be listed.
     """
     if not location.endswith("/"):
         raise ListingError(f"{location!r} is not a location: it must end in a slash")
@@ -133,7 +133,7 @@ def base_of(location: str) -> Place:
 
 
 def _range(part: str | None, prefix: str) -> KeyRange | None:
-    """The range of keys that a part is; ``None`` where it is none."""
+    """The range of keys that a part is; ``None`` if it is none."""
     if part is None:
         return KeyRange(prefix)
     found = json.loads(part)

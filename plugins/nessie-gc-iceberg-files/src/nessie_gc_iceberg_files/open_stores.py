@@ -24,7 +24,7 @@ class _Shared:
         self.forget()
 
     def taken(self, place: Place, properties: Mapping[str, str]) -> tuple[_Identity, Store]:
-        """The store of a place, which is somebody more's until it is given back."""
+        """The store of a place, which is someone more's until it is given back."""
         identity = (place.scheme, place.authority, frozenset(properties.items()))
         with self._lock:
             store, users = self._open.get(identity) or (_open(place, dict(properties)), 0)
@@ -47,7 +47,7 @@ class _Shared:
             _close(unused)
 
     def _unused(self) -> list[Store]:
-        """Takes out the stores that nobody has any more (the lock is held)."""
+        """Removes the stores that nobody has any more (the lock is held)."""
         unused: list[Store] = []
         while self._given_back:
             identity = self._given_back.popleft()

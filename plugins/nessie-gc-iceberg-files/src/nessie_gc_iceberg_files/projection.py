@@ -40,7 +40,7 @@ class Column:
     type: str
     """``int``, ``long`` or ``string``."""
     default: int | None = None
-    """The value where the writer has no such field; ``None``: it has to have it."""
+    """The value where the writer has no such field; ``None``: it must have it."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Projection:
             self._order.append((names.index(column.name) if column.name in names else -1, column.default or 0))
 
     def rows(self, block: bytes, count: int) -> list[Row]:
-        """The rows of a block, which has to end where its last record ends."""
+        """The rows of a block, which must end where its last record ends."""
         rows: list[Row] = []
         position = 0
         order, steps, last = self._order, self._steps, self._last
@@ -139,7 +139,7 @@ class Projection:
 
 
 def read_long(data: bytes, position: int) -> tuple[int, int]:
-    """An Avro number, and where it ends; IndexError where the data ends first, ValueError where it is no number."""
+    """An Avro number, and where it ends; IndexError where the data ends first, ValueError where it is not a number."""
     byte = data[position]
     position += 1
     value, shift = byte & 0x7F, 7

@@ -56,7 +56,7 @@ class QuickReads:
         """Nothing is opened yet.
 
         Args:
-            open_store: Makes the client; ``None`` where everything is left to the exact one.
+            open_store: Makes the client; ``None`` if everything is left to the exact one.
             takes: Whether an answer is what the exact client would have got.
         """
         self._open_store = open_store
@@ -76,7 +76,7 @@ class QuickReads:
         return found
 
     def read(self, key: str) -> bytes | None:
-        """The whole object; ``None`` where the exact client has to be asked."""
+        """The whole object; ``None`` if the exact client must be asked."""
         if not is_kept(key):
             return None
         try:

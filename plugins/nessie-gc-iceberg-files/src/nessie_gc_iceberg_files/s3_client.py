@@ -52,7 +52,7 @@ def s3_session(properties: Mapping[str, str]) -> boto3.Session:
 
 
 def check_s3(properties: Mapping[str, str]) -> None:
-    """Refuses properties that make no sense, before a client is made.
+    """Refuses properties that are invalid, before a client is made.
 
     Raises:
         ConfigurationError: a property is wrong, or asks for something that is not supported here.
@@ -90,7 +90,7 @@ def s3_reads(
 
     boto3's client takes a third of a second to make; it is asked only where the properties do not say the address.
 
-    ``None`` where there are no credentials: boto3 has the better words for that.
+    ``None`` if there are no credentials: boto3 has the better words for that.
     """
     timeout = timedelta(seconds=_number(properties, "s3.request-timeout", _TIMEOUT_SECONDS))
     endpoint, is_virtual = properties.get("s3.endpoint"), _addressing(properties) == "virtual"

@@ -68,7 +68,7 @@ class Store(ABC):
 
     @abstractmethod
     def level(self, prefix: str, limit: int | None) -> Level | None:
-        """One level below a prefix; ``None`` where it has more names than ``limit`` (``None``: no limit)."""
+        """One level below a prefix; ``None`` if it has more names than ``limit`` (``None``: no limit)."""
 
     @abstractmethod
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:

@@ -36,7 +36,7 @@ class InternalGc:
             parameters: such as ``nessie_jdbc_url`` or ``referenced_grace``.
 
         Raises:
-            ConfigurationError: one is unknown, or makes no sense.
+            ConfigurationError: one is unknown, or is invalid.
         """
         self.parameters = InternalGcParameters.from_mapping(parameters)
         self.parameters.check()

@@ -111,7 +111,7 @@ class Mark:
 
         Args:
             roots: the ids.
-            live: whether everything that is named has to exist; else what is missing is passed over.
+            live: whether everything that is named must exist; else what is missing is passed over.
         """
         pending: Roots = {}
         for id_, name in roots.items():

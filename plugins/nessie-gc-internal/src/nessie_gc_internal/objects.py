@@ -55,7 +55,7 @@ class Named:
     """What a record names."""
 
     needed: Iterable[bytes] = ()
-    """Ids of records that have to exist."""
+    """Ids of records that must exist."""
     welcome: Iterable[bytes] = ()
     """Ids of records that are kept where they exist."""
     content: StoredContent | None = None
@@ -249,7 +249,7 @@ def _segments(stripes: Iterable[bytes]) -> list[bytes]:
 
 
 def _body(kind: str, data: bytes) -> bytes:
-    """The one message that a record holds, which has to be of its kind."""
+    """The one message that a record holds, which must be of its kind."""
     record = Message(data, _RECORD, "a record")
     body = record.one(_FIELDS[kind])
     if body is None or record.fields - {_FIELDS[kind], _REFERENCED}:

@@ -13,7 +13,7 @@ from nessie_gc_internal.urls import Parameters, connection_parameters
 _DATABASE = "Nessie's database"
 _RECORDS = "Records"
 FLOOR = timedelta(hours=1)
-"""The least grace period, unless somebody says that nobody writes."""
+"""The least grace period, unless someone says that nobody writes."""
 
 
 @options

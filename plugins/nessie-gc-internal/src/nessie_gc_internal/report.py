@@ -62,7 +62,7 @@ class KindTally:
     referenced_again: RecordTally = field(default_factory=RecordTally)
     """Those of them that stay, for they were written or reached again while this ran."""
     already_gone: RecordTally = field(default_factory=RecordTally)
-    """Those of them that somebody else had deleted."""
+    """Those of them that someone else had deleted."""
     uncertain: RecordTally = field(default_factory=RecordTally)
     """Those of them whose deletion the database did not confirm, so that they are gone or still there."""
 
@@ -106,16 +106,16 @@ class InternalGcReport:
     kinds: dict[str, KindTally] = field(default_factory=dict)
     """Records by what they are."""
     contents: Sequence[UnseenContent] | None = None
-    """The first contents, by id, that no live commit sees; ``None`` where nobody asked."""
+    """The first contents, by id, that no live commit sees; ``None`` if nobody asked."""
     contents_found: int | None = None
-    """How many such contents there are; ``None`` where nobody asked."""
+    """How many such contents there are; ``None`` if nobody asked."""
     failed: str | None = None
     """Why the purge ended early; what was purged by then is counted."""
     phases: dict[str, float] = field(default_factory=dict)
     """Seconds by phase: ``mark``, ``purge``."""
 
     def tally(self, kind: str) -> KindTally:
-        """The counts of a kind, made where there are none yet."""
+        """The counts of a kind, made if there are none yet."""
         if kind not in self.kinds:
             self.kinds[kind] = KindTally()
         return self.kinds[kind]

@@ -38,7 +38,7 @@ _JDBC_ONLY = frozenset(_JDBC_ONLY_NAMES.split())
 CONNECT_TIMEOUT_SECONDS = 15
 _DEFAULTS = {"connect_timeout": str(CONNECT_TIMEOUT_SECONDS), "application_name": "nessie-gc internal-gc"}
 _FORCED = {"client_encoding": "utf8"}
-"""What holds whatever somebody gives; a database of the encoding SQL_ASCII would answer with bytes."""
+"""What holds whatever someone gives; a database of the encoding SQL_ASCII would answer with bytes."""
 _SHOWN = frozenset(("host", "hostaddr", "port", "dbname", "user", *_FORCED))
 """Parameters whose values messages may show."""
 _SEPARATORS = re.compile(r"[\s=;,&]+-*c?|^-+c?")

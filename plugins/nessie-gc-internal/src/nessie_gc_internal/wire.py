@@ -68,7 +68,7 @@ class Message:
         return self._parts.get(field, [])
 
     def one(self, field: int) -> bytes | None:
-        """The last value of a field of bytes; ``None`` where it is not set."""
+        """The last value of a field of bytes; ``None`` if it is not set."""
         parts = self._parts.get(field)
         return parts[-1] if parts else None
 

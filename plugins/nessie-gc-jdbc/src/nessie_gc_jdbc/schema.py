@@ -73,7 +73,7 @@ def _upgrade(connection: Connection, shown_url: str, now: Callable[[], int]) -> 
 
 
 def found_version(connection: Connection) -> int | None:
-    """The version of the tables; ``None`` where there are none."""
+    """The version of the tables; ``None`` if there are none."""
     if not inspect(connection).has_table(schema_version.name):
         return None
     found = connection.execute(select(schema_version.c.version)).scalar()

@@ -114,7 +114,7 @@ def _from_sqlalchemy(text: str) -> URL:
 
 
 def _server_url(text: str) -> URL:
-    """The URL as SQLAlchemy reads it, once its credentials are taken out, in which it knows no ``@``."""
+    """The URL as SQLAlchemy reads it, once its credentials are removed, in which it knows no ``@``."""
     prefix, user_info, rest = split_credentials(text)
     place, question, query = rest.partition("?")
     url = make_url(prefix + place)

@@ -141,11 +141,11 @@ class MemoryHistory:
 
     # ---- writing --------------------------------------------------------------------------------------
     def branch(self, name: str, at: str | None = None) -> Reference:
-        """Makes a branch at a reference or commit; without one it has no commit yet."""
+        """Creates a branch at a reference or commit; without one it has no commit yet."""
         return self._create(name, ReferenceKind.BRANCH, at)
 
     def tag(self, name: str, at: str) -> Reference:
-        """Makes a tag at a reference or commit."""
+        """Creates a tag at a reference or commit."""
         return self._create(name, ReferenceKind.TAG, at)
 
     def drop(self, name: str) -> Reference:
@@ -170,7 +170,7 @@ class MemoryHistory:
         hides_operations: bool = False,
         merged_id: str | None = None,
     ) -> str:
-        """Commits to a branch, which is made where there is none; gives the commit's id.
+        """Commits to a branch, which is made if there is none; returns the commit's id.
 
         Ids follow from content and parents: the same history always has the same ids.
         """
@@ -194,7 +194,7 @@ class MemoryHistory:
             return commit_id
 
     def merge(self, source: str, *, into: str, time: datetime) -> str:
-        """Merges all that a reference changed since both parted, as one commit; gives the commit's id."""
+        """Merges all that a reference changed since both parted, as one commit; returns the commit's id."""
         with self._lock:
             merged, target = self.resolve(source), self.reference(into).commit_id
             theirs, base = self.state_at(merged), self.state_at(self.common_ancestor(merged, target))

@@ -22,11 +22,11 @@ _MICROSECOND = timedelta(microseconds=1)
 _CONTENT_TEXTS = ("content_id", "content_type", "metadata_location", "snapshot_id", "location")
 
 Rename = Callable[[str], str]
-"""Gives a path its new place."""
+"""Returns a path its new place."""
 
 
 def save_history(history: MemoryHistory, path: Path, *, rename: Rename = str) -> Path:
-    """Writes a history as one JSON file, whole or not at all; gives the path."""
+    """Writes a history as one JSON file, whole or not at all; returns the path."""
     value = {
         "format": _FORMAT,
         "references": [
@@ -44,7 +44,7 @@ def load_history(path: Path) -> MemoryHistory:
     """Reads what :func:`save_history` wrote.
 
     Raises:
-        RepositoryError: the file does not exist, or is no history.
+        RepositoryError: the file does not exist, or is not a history.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -63,7 +63,7 @@ def load_history(path: Path) -> MemoryHistory:
 
 
 def write_lake(objects: MemoryObjects, history: MemoryHistory, directory: Path) -> Path:
-    """Writes all objects below a directory, and the history beside them; gives the history file."""
+    """Writes all objects below a directory, and the history beside them; returns the history file."""
     root = directory.resolve()
     root.mkdir(parents=True, exist_ok=True)
 

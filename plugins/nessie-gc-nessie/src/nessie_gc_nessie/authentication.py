@@ -10,7 +10,7 @@ from nessie_gc_nessie.options import NessieOptions
 
 
 class Authentication(ABC):
-    """Gives the Authorization header of each request. Used from several threads at once."""
+    """Returns the Authorization header of each request. Used from several threads at once."""
 
     @abstractmethod
     def header(self) -> str | None:

@@ -50,8 +50,8 @@ class NessieClient:
 
         Raises:
             ReferenceNotFoundError: the server does not know the reference or commit.
-            AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not
-                serve, makes no sense, or is no Nessie server.
+            AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not serve,
+                is invalid, or is no Nessie server.
         """
         answer = json_of(self._answer(path, params or {}))
         if not isinstance(answer, dict):
@@ -113,7 +113,7 @@ class NessieClient:
             rights: what an account needs for it, for errors.
 
         Returns:
-            ``None`` where it was made; else what the server found to be other than was expected.
+            ``None`` if it was made; else what the server found to be other than was expected.
 
         Raises:
             CommitUnknownError: there is no answer that says whether it was made.
@@ -158,7 +158,7 @@ class NessieClient:
         return response
 
     def time(self, path: str) -> datetime | None:
-        """The time in the ``Date`` header of the answer at a path, UTC; ``None`` where it has none.
+        """The time in the ``Date`` header of the answer at a path, UTC; ``None`` if it has none.
 
         Raises:
             AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: as for :meth:`get`.

@@ -149,7 +149,7 @@ class NessieConnector(RepositoryConnector):
         return name
 
     def make_branch(self, name: str) -> bool:
-        """Makes a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
+        """Creates a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
         nothing = self._client.get("config").get("noAncestorHash", NO_COMMIT)
         body = {"type": "DETACHED", "hash": nothing}
         conflict = self._client.post("trees", {"name": name, "type": "BRANCH"}, body)
@@ -163,7 +163,7 @@ class NessieConnector(RepositoryConnector):
         return False
 
     def make_tag(self, name: str, at: Reference) -> bool:
-        """Makes a tag at a commit of a branch."""
+        """Creates a tag at a commit of a branch."""
         return make_reference(self._client, name, ReferenceKind.TAG, at)
 
     def delete_tag(self, tag: Reference) -> bool:
@@ -171,7 +171,7 @@ class NessieConnector(RepositoryConnector):
         return delete_reference(self._client, tag)
 
     def copy_branch(self, name: str, source: Reference) -> bool:
-        """Makes a branch at the commit of another one."""
+        """Creates a branch at the commit of another one."""
         return make_reference(self._client, name, ReferenceKind.BRANCH, source)
 
     def merge_branch(self, source: Reference, into: Reference, *, message: str) -> None:

@@ -59,7 +59,7 @@ def log_entry_of(answer: object) -> LogEntry:
 
 
 def entry_of(answer: object, commit_id: str) -> ContentVersion | None:
-    """The content of a key in a listing of contents; ``None`` where it has no files."""
+    """The content of a key in a listing of contents; ``None`` if it has no files."""
     found = _expected(answer, dict, "an entry")
     key = _content_key(_field(found, "name", dict))
     if _field(found, "type", str) == NAMESPACE:

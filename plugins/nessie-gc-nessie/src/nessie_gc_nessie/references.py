@@ -15,7 +15,7 @@ from nessie_gc_nessie.client import NessieClient
 
 
 def make_reference(client: NessieClient, name: str, kind: ReferenceKind, at: Reference) -> bool:
-    """Makes a branch or tag, unless a reference has its name; errors are those of ``SupportsTags``."""
+    """Creates a branch or tag, unless a reference has its name; errors are those of ``SupportsTags``."""
     body = {"type": at.kind.value, "name": at.name, "hash": at.commit_id}
     params, what = {"name": name, "type": kind.value}, f"{_word(kind)} {name!r}"
     refusal = client.change("trees", params, body=body, what=f"the {what}", rights=_rights(kind))

@@ -197,7 +197,7 @@ class _Authorization(AuthBase):
 
 
 def json_of(response: requests.Response) -> object:
-    """The JSON of an answer; ``None`` where it is none.
+    """The JSON of an answer; ``None`` if it is none.
 
     By the standard library's parser: requests takes another one where that is installed.
     """
@@ -228,7 +228,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _lasting_tls_error(failure: requests.RequestException) -> str | None:
-    """What is wrong with certificates or protocol; ``None`` where the connection only broke off."""
+    """What is wrong with certificates or protocol; ``None`` if the connection only broke off."""
     if not isinstance(failure, requests.exceptions.SSLError):
         return None
     for cause in _chain(failure):
