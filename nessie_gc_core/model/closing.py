@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Something that holds other things open; leaving it as a context closes it."""
+    """A context manager that closes its resources on exit."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Which hosts a request may go to: those of the configuration and of the clouds, never one that data names (S28).
+"""Which hosts requests may go to: those of the configuration and of the clouds, never one that only data names (S28).
 
 Locations come from metadata that any committer can write. A client of a store sends credentials to the host that a
 location names, so the host is checked before a client is made, and before a FileIO sees the path.
@@ -36,7 +36,7 @@ _ACCOUNT_NAMES = ("adls.account-name", "adls.auth.shared-key.account.name")
 
 
 def host_refusal(raw: str, properties: Mapping[str, str]) -> str | None:
-    """Why no request may be sent to where a raw path points, as one line; ``None``: it may.
+    """Why no request may be sent to the host of a raw path, in one line; ``None``: it may.
 
     Args:
         raw: A path or location as metadata has it.
@@ -137,7 +137,7 @@ def _hosts_of(connection: Mapping[str, str]) -> Iterator[str]:
 
 
 def _has_endpoint(properties: Mapping[str, str]) -> bool:
-    """Whether requests go to a host of the configuration, whatever a location says."""
+    """Whether requests always go to a configured host, whatever a location names."""
     return bool(properties.get("adls.account-host") or properties.get(_CONNECTION))
 
 

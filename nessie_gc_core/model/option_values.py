@@ -1,4 +1,4 @@
-"""How the value of an option becomes what its declared type says, or an error that says what is expected.
+"""Converts the value of an option to its declared type, or raises an error that says what is expected.
 
 pydantic reads: text in its mode for text, every other value in its strict mode, in which a bool is not a number. Ours
 are the words of the errors, which never show a secret, and what pydantic reads in another way than a careful reader
@@ -23,7 +23,7 @@ from nessie_gc_core.model.key_values import KEY, parse_key_values
 from nessie_gc_core.model.policies import parse_duration, parse_instant
 
 OptionValue = str | int | float | bool | None | Sequence[str] | Mapping[str, str]
-"""What an option may hold in a :class:`ConnectorSpec`: plain values that survive JSON and pickling."""
+"""Values of options in a :class:`ConnectorSpec`: plain values that survive JSON and pickling."""
 
 Bound = int | float | timedelta | datetime
 """The least or the greatest value of an option."""
@@ -43,7 +43,7 @@ class OptionType:
         """The value of the option ``name`` as the declared type has it.
 
         Raises:
-            ConfigurationError: it does not fit; the message names the option, and shows the value only where
+            ConfigurationError: it is invalid; the message names the option, and shows the value only if
                 ``shown``. It has neither cause nor context, which would hold the value.
         """
         if value is None and self.is_optional:
@@ -72,7 +72,7 @@ def option_type(
         minimum: the least value.
         maximum: the greatest value.
         key: what a key of pairs looks like, as a regular expression.
-        whole: whether a text is one text of a list, commas and all.
+        whole: whether a string is one item of a list, including its commas.
 
     Raises:
         ConfigurationError: no option can have this type, or these bounds.
