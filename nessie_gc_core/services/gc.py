@@ -39,11 +39,11 @@ class GcService(Service[Run]):
         return run.report
 
     def outcomes(self, run: Run) -> Dataset | None:
-        """Both phases; gives the outcomes (:data:`OUTCOMES`) of the last step, which is the only one of a dry run."""
+        """Both phases; returns the outcomes (:data:`OUTCOMES`) of the last step, which is the only one of a dry run."""
         return self.swept(run).outcomes
 
     def swept(self, run: Run) -> Swept:
-        """Both phases; gives what the sweep found on the way."""
+        """Both phases; returns what the sweep found on the way."""
         run.choice.check_plugins(deletes=self.parameters.mode is DeleteMode.DELETE)
         self.parameters.check(run.choice)
         self.parameters.policies(run.clock())

@@ -88,7 +88,7 @@ def test_one_that_cannot_be_read_is_named_and_the_exit_code_says_it(
     beside.faults.references = ServiceUnavailableError("nobody answers")
     result = run("gc")
     assert 1 == result.exit_code
-    assert f"memory:{beside.name} cannot be read, so all that it had up to" in result.stdout
+    assert f"memory:{beside.name} cannot be read, so nothing that it had up to" in result.stdout
     assert {ORPHAN, "memory://warehouse/db/u/data/orphan.parquet"} <= lake.paths()
 
 

@@ -143,7 +143,7 @@ class Transport:
                 failure = error
             except requests.RequestException as error:
                 raise ConfigurationError(
-                    f"{server} cannot be asked ({type(error).__name__}); check the URI and the proxy settings"
+                    f"the request to {server} failed ({type(error).__name__}); check the URI and the proxy settings"
                 ) from error
             if response is not None and (response.status_code not in RETRIED_STATUSES):
                 return response
@@ -168,7 +168,7 @@ class Transport:
         except MaxRetryError:
             tried = f"{attempts} attempts" if attempts > 1 else "1 attempt"
             raise ServiceUnavailableError(
-                f"{server} does not serve: {reason} ({tried}); check that it runs and that the URI is right, "
+                f"{server} is unavailable: {reason} ({tried}); check that it is running and that the URI is right, "
                 "then try again"
             ) from cause
         attempt = attempts - (retry.total or 0) + 1
@@ -202,7 +202,7 @@ class _Authorization(AuthBase):
 
 
 def json_of(response: requests.Response) -> object:
-    """The JSON of an answer; ``None`` where it is none.
+    """The JSON of an answer; ``None`` if it is none.
 
     By the standard library's parser: requests takes another one where that is installed.
     """
@@ -233,7 +233,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _lasting_tls_error(failure: requests.RequestException) -> str | None:
-    """What is wrong with certificates or protocol; ``None`` where the connection only broke off."""
+    """What is wrong with certificates or protocol; ``None`` if the connection only broke off."""
     if not isinstance(failure, requests.exceptions.SSLError):
         return None
     for cause in _chain(failure):
