@@ -223,6 +223,8 @@ def _install_everything(session: nox.Session, *groups: str) -> None:
 def _check_style(session: nox.Session, output: Output = None) -> None:
     session.run("ruff", "check", ".", stdout=output)
     session.run("ruff", "format", "--check", ".", stdout=output)
+    session.run("codespell", stdout=output)
+    session.run("python", "docs/prose.py", stdout=output)
     session.run("towncrier", "build", "--draft", "--version", "next", stdout=output, silent=True)
     packages = [str(ROOT), *(str(ROOT / "plugins" / plugin / "src") for plugin in PLUGINS)]
     session.run("lint-imports", stdout=output, env={"PYTHONPATH": os.pathsep.join(packages)})
