@@ -18,6 +18,7 @@ from rich.console import Console
 from nessie_gc_core import __version__
 from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.output import result_alone
+from nessie_gc_core.cli.piped import piped
 from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
@@ -191,6 +192,7 @@ class GcCommand(click.Command):
             stack.enter_context(result_alone() if session.as_json else nullcontext())
             stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))
             try:
+                stack.enter_context(piped(ctx, as_json=session.as_json))
                 names, entries = _known_names(ctx.find_root().command), session.config.repositories
                 check_settings_in(os.environ, names, installed(), repositories=entries)
                 return self.function(Call(ctx))

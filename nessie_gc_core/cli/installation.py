@@ -14,6 +14,7 @@ from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, say, standard_output, write_new
+from nessie_gc_core.cli.piped import PIPE
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
@@ -75,11 +76,11 @@ def _options_of(connector: type[Connector]) -> Iterator[dict[str, Any]]:
 
 # ---- check --------------------------------------------------------------------------------------------
 def check(call: Call) -> int:
-    """Check the configuration and connect to everything it names; changes nothing."""
+    """Check the configuration, and try everything that a run would use; changes nothing."""
     check_store_lasts(call, needed=False)
     given, results = call.given(), []
     with Collector.from_given(given, plugins=installed()) as collector:
-        for result in collector.checks(engine=bool(given.rank("engine"))):
+        for result in collector.checks():
             results.append(result)
             if not call.session.as_json:
                 say(str(result))
@@ -101,6 +102,9 @@ def completion_script(call: Call) -> int:
     # The shell that will run the script is not the one of now, whose version click would ask for.
     made = completion(root, {}, PROGRAM, COMPLETE_VARIABLE)
     script = made.source_template % made.source_vars()
+    if str(path) == PIPE:
+        click.echo(script)
+        return 0
     write_new(path, script)
     click.echo(f"wrote {path}; {_USE[shell].format(path=path)}", err=True)
     return 0

@@ -89,6 +89,19 @@ def result_alone() -> Iterator[None]:
 
 
 @contextmanager
+def result_piped() -> Iterator[TextIO]:
+    """Gives standard output to the block alone: the result goes to standard error, as everything else does."""
+    with result_alone():
+        output = _result.get()
+        assert output is not None
+        token = _result.set(sys.stderr)
+        try:
+            yield output
+        finally:
+            _result.reset(token)
+
+
+@contextmanager
 def _kept(stream: TextIO) -> Iterator[TextIO]:
     """The stream itself; where it is the process's own, on another descriptor, while its number is standard error's."""
     kept = _copy_of(stream)

@@ -7,6 +7,7 @@ import click
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.output import say
+from nessie_gc_core.cli.piped import PIPE
 from nessie_gc_core.cli.stores import open_schema_store
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.errors import NessieGcError
@@ -26,7 +27,7 @@ def show_script(call: Call) -> int:
     with open_schema_store(call) as (_, schema):
         script = schema.schema_script()
     path = call.path("output_file")
-    if path is None:
+    if path is None or str(path) == PIPE:
         click.echo(script)
         return 0
     try:

@@ -200,7 +200,7 @@ def test_s09_what_became_live_since_is_spared_and_stays_recorded(run: Run, lake:
     assert 0 == result.exit_code, result.stderr
     assert needed <= lake.paths()
     assert ORPHAN not in lake.paths()
-    assert "a reference that is new or moved reaches it" in result.stdout
+    assert "a new or moved reference needs it" in result.stdout
     left = json.loads(run("list-deferred", "-l", swept, "--json").stdout)["files"]
     assert {file["location"] + file["path"] for file in left} <= needed
 

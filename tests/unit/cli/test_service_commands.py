@@ -160,9 +160,9 @@ def test_it_runs_where_no_store_could_be_opened(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("attributes", "said"),
     [
-        ({"name": "Count References"}, "no name of a command"),
-        ({"name": None}, "no name of a command"),
-        ({"Parameters": dict}, "'Parameters' is no subclass of ConnectorOptions"),
+        ({"name": "Count References"}, "is not a valid command name"),
+        ({"name": None}, "is not a valid command name"),
+        ({"Parameters": dict}, "'Parameters' is not a subclass of ConnectorOptions"),
         ({"run": Service.run}, "does not implement run"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_store_that_is_not_installed_is_named_with_those_that_are() -> None:
 
 def test_s27_an_unknown_option_of_the_store_is_an_error_that_lists_the_others() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        chosen({"store": "memory", "store_option": {"stoer": "x"}})
+        chosen({"store": "memory", "store_option": {"stoer": "x"}})  # codespell:ignore stoer
     said = "live-set-store 'memory': unknown option 'stoer'; known options are: store; did you mean 'store'?"
     assert said == str(caught.value)
 
