@@ -26,8 +26,7 @@ author = "the contributors to Nessie GC"
 release = nessie_gc_core.__version__
 root_doc = "README"
 include_patterns = [
-    "README.md",
-    "CONTRIBUTING.md",
+    "*.md",
     "docs/**",
     "changes/README.md",
     "examples/*/README.md",

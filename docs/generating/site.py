@@ -18,9 +18,9 @@ _LINK = re.compile(r"\]\((?!\w+:)([^)\s#]+\.(?:md|rst))[^)]*\)")
 _FIRST = {"Tutorial": "docs/README.md", "How-to": "docs/README.md", "Explanation": "docs/README.md"}
 """Captions of the site's menu that are sections of an overview page."""
 _SECTIONS = {
-    "Reference": ("docs/README.md", "docs/reference/README.md", "docs/api/README.md", "docs/glossary.md"),
+    "Reference": ("docs/reference/README.md", "docs/api/README.md", "docs/glossary.md"),
     "Plugins": ("plugins/*/README.md", "examples/*/README.md"),
-    "Project": ("CONTRIBUTING.md", "changes/README.md", "tests/README.md", "tests/versus/README.md"),
+    "Project": ("docs/README.md", "[!R]*.md", "changes/README.md", "tests/README.md", "tests/versus/README.md"),
 }
 """Captions of the site's menu that no page has as a section, with patterns of their pages."""
 _OVERVIEWS = ("docs/reference/README.md", "docs/api/README.md")

@@ -38,11 +38,11 @@ def work_on_live_set(
     named = chosen_live_set(parameters)
     run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
     parameters.check(run.choice)
-    run.engine.check()
     found = list(members(run, run.store.get(find_live_set(run.store, named))))
     now = max(times_now(run))
     for member in found:
         check_age(member.live_set, now, parameters.max_live_set_age)
+    run.engine.check()
     run.report.begin(map(_named, found), run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
     leases = [member.live_set.repository for member in found]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator
 from datetime import datetime, timedelta
 
 from nessie_gc_core.dataset import Engine
@@ -44,6 +44,22 @@ def check_age(live_set: LiveSet, now: datetime, max_age: timedelta) -> None:
             f"live set {live_set.id} of {live_set.repository} is {now - live_set.created} old, `max_live_set_age` is "
             f"{max_age}: mark again"
         )
+
+
+def check_answers(run: Run) -> None:
+    """Asks the repository for a reference, so that one that does not answer is known before an engine starts.
+
+    Of several, one may well be silent: then the mark says what follows.
+
+    Raises:
+        ServiceUnavailableError, AccessDeniedError, RepositoryError: it does not answer, or refuses.
+    """
+    if len(run.repositories) > 1:
+        return
+    references = run.repositories[0].references()
+    next(references, None)
+    if isinstance(references, Generator):
+        references.close()
 
 
 def check_one_repository(run: Run) -> None:

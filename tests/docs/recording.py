@@ -21,8 +21,8 @@ _STYLE = f"""
   .bold {{ font-weight: 700; fill: #ffffff }}
   .title {{ fill: #9aa7b8; text-anchor: middle; font-size: 12px }}
   {" ".join(f".{name} {{ fill: {colour} }}" for name, colour in _COLOURS.items())}
-  .shown {{ animation: appear 0.01s backwards }}
-  @keyframes appear {{ from {{ opacity: 0 }} }}
+  .shown {{ animation: light 0.01s backwards }}
+  @keyframes light {{ from {{ opacity: 0.45 }} }}
   @media (prefers-reduced-motion: reduce) {{ .shown {{ animation: none }} }}
 """
 _CHANGES = (
@@ -31,6 +31,8 @@ _CHANGES = (
     (r"\d[\d,]*(\.\d+)? (s|bytes|kB|MB|requests)\b", "NUMBER"),
     (r"\b\d+\.\d+\.\d+\b", "VERSION"),
     (r"nessie-gc-demo-\w+", "nessie-gc-demo-ID"),
+    (r"\d+ other settings", "NUMBER other settings"),
+    (r"such as\s+\S+", "such as FILE"),
     (r"\s+", " "),
 )
 """What is another each time, and no difference."""
@@ -65,7 +67,7 @@ def recorded(path: Path) -> str:
 
 
 def svg(title: str, scenes: Sequence[Scene]) -> str:
-    """The recording: a dark window, in which lines appear one after the other and stay."""
+    """The recording: a dark window, in which lines light up one by one; without motion, all are lit."""
     played = list(_played(scenes))
     width, height = _LEFT * 2 + round(COLUMNS * _CHARACTER), _TOP + _LINE * len(played) + 10
     parts = [

@@ -40,8 +40,8 @@ class Terminal:
 
     folder: Path
     environment: Mapping[str, str]
-    home: str = "/home/ada"
-    """What is shown for the folder."""
+    home: str = "/home/ada/my-lakes"
+    """What is shown for the folder; as long as its name, where columns are to stay aligned."""
 
     def run(self, command: str) -> tuple[Line, ...]:
         """Runs a command in bash to its end; what it wrote, as the screen shows it.

@@ -19,13 +19,16 @@ from docs.terminal import Line, Span, Terminal
 
 IMAGES = DOCS / "images"
 DEMO = "nessie-gc demo --engine local"
+ADDRESS = "http://localhost:19120/api/v2"
 FIRST_RUN = (
+    f"nessie-gc init --uri {ADDRESS} --engine local --allow $PWD/warehouse/ --default-cutoff 10",
+    "nessie-gc config show",
     "nessie-gc check",
-    "nessie-gc gc --default-cutoff 10 --allow $PWD/warehouse/ --dry-run",
-    "nessie-gc gc --default-cutoff 10 --allow $PWD/warehouse/",
-    "nessie-gc gc --default-cutoff 10 --allow $PWD/warehouse/ --dry-run",
+    "nessie-gc gc --dry-run",
+    "nessie-gc gc",
+    "nessie-gc gc --dry-run",
 )
-"""From the first look to a deletion, and that nothing is left to delete."""
+"""From a configuration file to a deletion, and that nothing is left to delete."""
 
 
 @pytest.fixture
@@ -55,9 +58,9 @@ def test_the_recording_of_the_demo_shows_what_it_prints(folder: Path, environmen
 @pytest.mark.timeout(600)
 def test_the_recording_of_a_first_run_shows_what_it_prints(folder: Path, environment: Mapping[str, str]) -> None:
     with small_lake(folder) as uri:
-        own = {"NESSIE_GC_URI": uri, "NESSIE_GC_ENGINE": "local", "XDG_DATA_HOME": str(folder / ".data")}
-        terminal = Terminal(folder, {**environment, **own})
-        scenes = [Scene(command=command, lines=terminal.run(command)) for command in FIRST_RUN]
+        terminal = Terminal(folder, {**environment, "XDG_DATA_HOME": str(folder / ".data")})
+        typed = [(command, command.replace(ADDRESS, uri)) for command in FIRST_RUN]
+        scenes = [Scene(command=shown, lines=terminal.run(command)) for shown, command in typed]
     _check("recorded-first-run", "a first run", scenes)
 
 
@@ -74,7 +77,10 @@ def test_a_recording_keeps_its_lines_and_has_no_script(tmp_path: Path) -> None:
 def test_a_terminal_shows_what_is_left_on_its_screen_in_its_colours(tmp_path: Path) -> None:
     lines = Terminal(tmp_path, os.environ).run(r"printf 'working...\r\033[2K\033[1;32mdone\033[0m in %s\n' $PWD")
     assert [
-        (Span(text="done", colour="green", bold=True), Span(text=" in /home/ada", colour="default", bold=False))
+        (
+            Span(text="done", colour="green", bold=True),
+            Span(text=" in /home/ada/my-lakes", colour="default", bold=False),
+        )
     ] == list(lines)
 
 

@@ -14,7 +14,7 @@ from nessie_gc_core import api, connectors, errors, model
 
 OPTIONS = ("-W", "--keep-going", "-n", "-q", "-c", "docs")
 """What ``nox -s site`` gives to Sphinx."""
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md"), *ROOT.glob("plugins/*/README.md")]
+PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("plugins/*/README.md")]
 
 
 @pytest.fixture(scope="module")

@@ -217,7 +217,7 @@ def test_a_table_that_is_not_there_or_may_not_expire_is_an_error(lake: ExpiryLak
     lake.age()
 
     with pytest.raises(ConfigurationError, match="the repository has no table"):
-        expire_snapshots(table="db.tpyo", **settings(lake))
+        expire_snapshots(table="db.tpyo", **settings(lake))  # codespell:ignore tpyo
     with pytest.raises(SafetyError, match="held still references it"):
         expire_snapshots(table="db.t", snapshot_ids=[lake.snapshots()[0]], **settings(lake))
     assert 7 == len(lake.snapshots())

@@ -597,7 +597,8 @@ def test_s21_two_names_of_one_metadata_file_have_rules_of_their_own(lake: Expiry
 def test_s27_patterns_that_match_no_table_are_named(lake: ExpiryLake) -> None:
     lake.table()
 
-    report = lake.expire(exclude=["db.typo"], retention=["db.typpo=retain-last 9"], dry_run=True)
+    retention = ["db.typpo=retain-last 9"]  # codespell:ignore typpo
+    report = lake.expire(exclude=["db.typo"], retention=retention, dry_run=True)
 
     assert {"the pattern 'db.typo' matches no table", "the pattern 'db.typpo' matches no table"} <= set(
         report.collection.warnings

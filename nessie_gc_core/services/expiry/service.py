@@ -47,6 +47,7 @@ from nessie_gc_core.services.expiry.rules import ExpiryRules
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.needed import Located, Needed
+from nessie_gc_core.services.preconditions import check_answers
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep import Directions, Purpose, SweepService
@@ -83,8 +84,10 @@ class ExpireSnapshotsService(Service[Run]):
         if isinstance(repository, SupportsMetadataCommits) and not isinstance(repository, SupportsSnapshotExpiry):
             return BranchExpiry(run, parameters, repository).run()
         parameters.check_without_history()
+        expirable = _expirable(run)
+        check_answers(run)
         run.engine.check()
-        return _Expiry(run, parameters, _expirable(run)).run()
+        return _Expiry(run, parameters, expirable).run()
 
 
 def _expirable(run: Run) -> SupportsSnapshotExpiry:

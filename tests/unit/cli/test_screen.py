@@ -55,7 +55,7 @@ def test_a_report_says_what_was_read_and_what_became_of_it(
 
 
 def test_a_report_says_what_was_left_alone_with_reasons(report: GcReport, capsys: pytest.CaptureFixture[str]) -> None:
-    report.unknown = {f"s3://b/{number}/": "cannot read it" for number in range(25)}
+    report.unknown = {f"s3://b/{number}/": f"cannot read {number}" for number in range(25)}
     report.unreadable = {"s3://b/1/metadata/1.avro": "it is truncated"}
     report.unread = {"s3://b/delta/": "holds a content of type DELTA_LAKE_TABLE"}
     report.refused = {"s3://b/": "is less than 2 levels deep"}

@@ -48,9 +48,14 @@ def test_lists_of_names_are_cut_and_warnings_come_once() -> None:
         report.warn(f"warning {number}")
     assert [MAX_NAMES, MAX_NAMES] == [len(report.to_dict()["unknown"]), len(report.warnings)]
     assert len(report.warnings) == len(set(report.warnings))
-    assert {"unknown": MAX_NAMES + 5, "unreadable": 0, "unread": 0, "refused": 0, "dropped": 0} == report.to_dict()[
-        "counts"
-    ]
+    assert {
+        "unknown": MAX_NAMES + 5,
+        "unreadable": 0,
+        "unread": 0,
+        "refused": 0,
+        "left_out": 0,
+        "dropped": 0,
+    } == report.to_dict()["counts"]
 
 
 def test_a_notebook_is_told_how_many_more_there_are_than_are_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import ssl
 import time
 from collections import deque
@@ -17,6 +18,8 @@ from urllib3.util.retry import Retry
 
 from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
 from nessie_gc_nessie.options import NessieOptions
+
+log = logging.getLogger(__name__)
 
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})
 """The server cannot serve now, and may soon."""
@@ -168,6 +171,8 @@ class Transport:
                 f"{server} is unavailable: {reason} ({tried}); check that it is running and that the URI is right, "
                 "then try again"
             ) from cause
+        attempt = attempts - (retry.total or 0) + 1
+        log.warning("%s does not answer (%s); trying again (attempt %d of %d)", server, reason, attempt, attempts)
         self._sleep(_pause_seconds(retry, response))
         return retry
 
