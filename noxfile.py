@@ -100,7 +100,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types of the core and of each plugin."""
+    """Types of the core, of each plugin, and of the tests."""
     _install_everything(session, "types")
     _check_types(session)
 
@@ -234,6 +234,9 @@ def _check_types(session: nox.Session, output: Output = None) -> None:
     session.run("mypy", stdout=output)
     for plugin in PLUGINS:
         session.run("mypy", "-p", plugin.replace("-", "_"), stdout=output)
+    for folder in ("tests", *(f"plugins/{plugin}/tests" for plugin in PLUGINS)):
+        env = {"MYPYPATH": folder}
+        session.run("mypy", "--config-file", "tests/mypy.toml", folder, stdout=output, env=env)
 
 
 def _failed_of_both(steps: Mapping[str, Step], others: Mapping[str, Step], log: Path) -> list[str]:
