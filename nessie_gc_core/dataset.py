@@ -1,8 +1,8 @@
-"""The protocol between algorithms and engines: relations, and the few verbs that work on them.
+"""The protocol between algorithms and engines: relations, and a few operations on them.
 
-An algorithm is written once, over datasets. An engine implements the verbs with whatever it is good at. Rows have
-no order. Nothing here collects a whole relation in one place; what a driver may see is the summary of an
-aggregation, or a bounded number of rows, or a stream of bounded batches.
+An algorithm is written once, over datasets. An engine implements the operations in its own way. Rows have no order. No
+relation is collected in one place: a driver sees only the summary of an aggregation, a bounded number of rows, or a
+stream of bounded batches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENDED: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 _SECONDS = 0.1
 """How long it takes at most until an end is seen."""
 task_attempt: ContextVar[int] = ContextVar("task_attempt", default=0)
-"""Which attempt of its task a function runs in; after a failed attempt some of its work may already be done."""
+"""The attempt of the task in which a function runs; a failed attempt may have done some of the work already."""
 
 
 class Handover(Generic[T]):
@@ -107,7 +107,7 @@ class Beside(Generic[T]):
 
 
 class Dataset(ABC):
-    """A relation on an engine. Every verb gives a new dataset and leaves this one as it is."""
+    """A relation on an engine. Every operation returns a new dataset and leaves this one unchanged."""
 
     schema: pa.Schema
 
@@ -117,17 +117,17 @@ class Dataset(ABC):
 
     @abstractmethod
     def spread(self, keys: Sequence[str], *, together: bool = False) -> Dataset:
-        """The same rows, dealt out over as many tasks as the engine has good use for.
+        """The same rows, repartitioned over a number of tasks that the engine chooses.
 
         Args:
-            keys: columns by which they are dealt out.
-            together: whether rows with equal keys have to come to one call of a function, which is the verb that has
-                to come next; in one batch where the engine can do that.
+            keys: columns by which they are partitioned.
+            together: whether rows with equal keys must reach the same call of a function, which must be the next
+                operation; in one batch if the engine can do that.
         """
 
     @abstractmethod
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
-        """The rows whose column is one of the values (or, negated, none of them; null is none of them)."""
+        """The rows whose column is one of the values, or if negated none of them; null is not one of them."""
 
     @abstractmethod
     def present(self, column: str) -> Dataset:
@@ -143,11 +143,11 @@ class Dataset(ABC):
 
     @abstractmethod
     def distinct(self, keys: Sequence[str]) -> Dataset:
-        """One row, whichever, for every combination of the keys (null equals null)."""
+        """One arbitrary row for every combination of the keys (null equals null)."""
 
     @abstractmethod
     def anti_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
-        """The rows without a row of ``other`` that has the same keys; exact, by the whole text of the keys."""
+        """The rows without a row of ``other`` that has the same keys; compares the complete text of the keys."""
 
     @abstractmethod
     def semi_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
@@ -157,32 +157,32 @@ class Dataset(ABC):
     def left_join(self, other: Dataset, keys: Sequence[str]) -> Dataset:
         """All rows, with the further columns of each row of ``other`` that has the same keys, or nulls.
 
-        A null is no key. ``other`` has no other column of this dataset than the keys.
+        Null keys match nothing. Apart from the keys, ``other`` shares no column with this dataset.
         """
 
     @abstractmethod
     def setting(self, values: Mapping[str, str]) -> Dataset:
-        """The same rows, in all of which some columns of text have the same value."""
+        """The same rows, with some string columns set to constants."""
 
     @abstractmethod
     def matching(self, predicate: str) -> Dataset:
         """The rows for which a predicate in the engine's SQL is true.
 
         Raises:
-            ConfigurationError: it is no predicate over these columns.
+            ConfigurationError: it is not a valid predicate for these columns.
         """
 
     @abstractmethod
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """One row per combination of the keys: the keys, then the measures, in the order of the schema.
 
-        A measure is ``name: (function, column)``; the functions are ``count`` (column ignored), ``sum``, ``max``
-        and ``min`` (of text or numbers, null where there is none).
+        A measure is ``name: (function, column)``; the functions are ``count`` (column ignored), ``sum``, ``max`` and
+        ``min`` (of text or numbers, null if there are none).
         """
 
     @abstractmethod
     def checkpoint(self) -> Dataset:
-        """The same rows, computed once, now; later use reads them and never computes them again."""
+        """The same rows, computed now; later uses read the result and never compute it again."""
 
     @abstractmethod
     def count(self) -> int:
@@ -190,7 +190,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def head(self, rows: int) -> pa.Table:
-        """At most this many rows, whichever."""
+        """At most this many arbitrary rows."""
 
     @abstractmethod
     def summary(self) -> pa.Table:
@@ -202,11 +202,11 @@ class Dataset(ABC):
 
     @abstractmethod
     def to_frame(self) -> object:
-        """The rows as people work with them: a DataFrame of Spark, or the local engine's own frame."""
+        """The rows for interactive work: a Spark DataFrame, or the local engine's own frame."""
 
 
 class Engine(Closing):
-    """Runs datasets. Closing it frees what it stored."""
+    """Runs datasets. Closing it frees its storage."""
 
     name: ClassVar[str]
     distributed: ClassVar[bool]
@@ -214,7 +214,7 @@ class Engine(Closing):
 
     @abstractmethod
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
-        """A dataset of streamed batches; they are consumed once, at once, and may be many."""
+        """A dataset of streamed batches, which are consumed once and immediately; there may be many."""
 
     def empty(self, schema: pa.Schema) -> Dataset:
         """A dataset without rows."""
@@ -222,10 +222,10 @@ class Engine(Closing):
 
     @abstractmethod
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
-        """The rows of what :meth:`Dataset.to_frame` gave, or of something that was made of it.
+        """The rows of a frame that came from :meth:`Dataset.to_frame`, or was derived from it.
 
         Raises:
-            ConfigurationError: it is no such frame, or lacks a column.
+            ConfigurationError: it is not such a frame, or lacks a column.
         """
 
     @property
@@ -235,7 +235,7 @@ class Engine(Closing):
 
     @abstractmethod
     def check(self) -> None:
-        """Finds out whether functions can run where the rows are; to be called before a run begins.
+        """Checks whether functions can run where the rows are; call it before a run begins.
 
         Raises:
             ConfigurationError: they cannot; the message says what was found and what to set.
@@ -243,17 +243,17 @@ class Engine(Closing):
 
     @contextmanager
     def beside(self, function: Callable[[], T]) -> Iterator[Beside[T]]:
-        """Does something on this engine beside what the block does, where the engine can do both at the same time.
+        """Runs a function at the same time as the block, if the engine can do both at once.
 
-        Where it cannot, the function is called when its result is asked for. Leaving the block waits for the function
-        too; an error in the block ends it early.
+        Otherwise, the function is called when its result is requested. Leaving the block also waits for the function;
+        an error in the block ends it early.
         """
         yield Beside(result=function)
 
     def work(self) -> Work | None:
-        """What functions have done by now, also while they run; ``None``: this engine cannot tell."""
+        """What functions have done so far, even while they run; ``None`` if this engine cannot tell."""
         return None
 
     @abstractmethod
     def close(self) -> None:
-        """Frees what it stored; may be called twice."""
+        """Frees its storage; may be called twice."""

@@ -28,27 +28,27 @@ class IncompleteError(NessieGcError):
 
 
 class ServiceUnavailableError(NessieGcError, ConnectionError):
-    """Retry later: a server does not answer, or answers that it cannot serve now."""
+    """Retry later: a server does not answer, or is unavailable."""
 
 
 class AccessDeniedError(NessieGcError, PermissionError):
-    """Fix the credentials: a server or a store refused them."""
+    """Fix the credentials: a server or a store rejected them."""
 
 
 class RepositoryError(NessieGcError):
-    """Stop: the repository answered something that cannot be understood."""
+    """Stop: the repository sent an invalid response."""
 
 
 class ReferenceNotFoundError(RepositoryError, LookupError):
-    """The named reference or commit does not exist in the repository (any more)."""
+    """The named reference or commit does not exist in the repository, or no longer exists."""
 
 
 class CommitConflictError(RepositoryError):
-    """Read again and try once more: somebody else changed what a commit was to change, and nothing was committed."""
+    """Read again and retry: someone else changed the same thing, and nothing was committed."""
 
 
 class CommitUnknownError(RepositoryError):
-    """Look again later: nobody can tell whether a commit was made (S19)."""
+    """Look again later: it is unknown whether a commit was made (S19)."""
 
 
 class UnreadableFileError(NessieGcError, OSError):
@@ -68,7 +68,7 @@ class MissingFileError(UnreadableFileError, FileNotFoundError):
 
 
 class UnwritableFileError(NessieGcError, OSError):
-    """A file cannot be written; nothing names it, and what a failed attempt left of it is garbage."""
+    """A file cannot be written; nothing refers to it, and leftovers of the failed attempt are garbage."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"cannot write {path}: {reason}")
@@ -80,15 +80,15 @@ class UnwritableFileError(NessieGcError, OSError):
 
 
 class ListingError(NessieGcError, OSError):
-    """A location cannot be listed, or its listing cannot be trusted; the location stays as it is."""
+    """A location cannot be listed, or its listing cannot be trusted; nothing there is deleted."""
 
 
 class StoreError(NessieGcError):
-    """The live-set store cannot be used: it is gone, locked, or has another schema version."""
+    """The live-set store cannot be used: it is unreachable, locked, or has another schema version."""
 
 
 class LiveSetNotFoundError(StoreError, LookupError):
-    """There is no live set with the asked id."""
+    """There is no live set with the given id."""
 
 
 class LiveSetStateError(StoreError, RuntimeError):

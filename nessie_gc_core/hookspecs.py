@@ -1,4 +1,7 @@
-"""The hooks of Nessie GC. A plugin implements those it needs; one hook registers one kind of connector, or services."""
+"""The hooks of Nessie GC.
+
+A plugin implements the hooks it needs; each hook registers one kind of connector, or services.
+"""
 
 from __future__ import annotations
 
@@ -58,18 +61,18 @@ def nessie_gc_register_visited_deduplicator() -> type[VisitedDeduplicator] | Seq
 
 @hookspec
 def nessie_gc_register_table_catalog() -> type[TableCatalog] | Sequence[type[TableCatalog]]:
-    """Registers catalogs in which services keep tables, for engines that have no catalogs of their own."""
+    """Registers catalogs in which services keep tables, for engines without their own catalogs."""
 
 
 @hookspec
 def nessie_gc_register_service() -> AnyService | Sequence[AnyService]:
-    """Registers services, each with its name, its typed parameters and its report; each becomes a command."""
+    """Registers services, each with a name, typed parameters and a report; each becomes a command."""
 
 
 @hookspec
 def nessie_gc_veto_deletion(location: str, files: Sequence[FileReference]) -> Mapping[str, str] | None:
-    """Spares files that are about to be deleted: a path of ``files`` to the reason why it stays.
+    """Vetoes deletions: returns a mapping of path to reason, for each file of ``files`` that must stay.
 
-    Every plugin is asked, on the executors where the engine has some; one veto is enough. An error spares the
-    whole batch. An executor that lacks a plugin of the driver keeps its files.
+    Every plugin is asked, on the executors if the engine has any. One veto is enough, and an error keeps the whole
+    batch. An executor that lacks a plugin of the driver keeps its files.
     """

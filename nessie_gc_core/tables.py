@@ -61,7 +61,7 @@ class Maintenance(ABC):
             target_bytes: the size of new manifests.
             summary: what the summary of the new snapshot says beside Iceberg's own words.
             placed: raw paths of all data files of these manifests, each with the number of its new manifest: they are
-                dealt out by the driver, which keeps the row ids; ``None``: the engine deals them out.
+                distributed by the driver, which keeps the row ids; ``None``: the engine deals them out.
 
         Returns:
             The state after it; ``None``: it was committed, and cannot be read.
@@ -69,7 +69,7 @@ class Maintenance(ABC):
         Raises:
             CommitConflictError: the table is in another state, or others took the manifests; nothing was committed.
             CommitUnknownError: nobody knows whether it was committed; nothing is cleaned up (S19).
-            TableError: it was refused; nothing was committed.
+            TableError: it was rejected; nothing was committed.
         """
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Maintenance(ABC):
         Raises:
             CommitConflictError: the table is in another state, or others took the files; nothing was committed.
             CommitUnknownError: nobody knows whether it was committed; nothing is cleaned up (S19).
-            TableError: it was refused; nothing was committed.
+            TableError: it was rejected; nothing was committed.
         """
 
 
@@ -101,23 +101,23 @@ class Tables(ABC):
 
     @abstractmethod
     def state(self, name: TableName) -> TableState | None:
-        """What a table is; ``None`` where there is none of this name.
+        """The state of a table; ``None`` if it does not exist.
 
         Raises:
-            TableError: it is there, and no Iceberg table.
+            TableError: it exists, but is not an Iceberg table.
         """
 
     @abstractmethod
     def create(
         self, name: TableName, schema: pa.Schema, *, properties: Mapping[str, str], bucket_by: str | None = None
     ) -> None:
-        """Makes a table, and its namespaces where they are missing; a table that is there by now stays as it is.
+        """Creates a table, and its missing namespaces; an existing table stays as it is.
 
         Args:
             name: of the table.
             schema: its columns; those that are not nullable are required.
             properties: of the table.
-            bucket_by: the column by whose hash rows are dealt over 16 partitions; ``None``: unpartitioned.
+            bucket_by: the column by whose hash rows are distributed over 16 partitions; ``None``: unpartitioned.
         """
 
     def maintenance(self) -> Maintenance:
@@ -126,11 +126,11 @@ class Tables(ABC):
         Raises:
             ConfigurationError: nothing does here; the message says what to do.
         """
-        raise ConfigurationError("tables are rewritten on Spark; use `engine` spark")
+        raise ConfigurationError("rewriting tables needs Spark; use `engine` spark")
 
     @abstractmethod
     def add_columns(self, name: TableName, fields: Sequence[pa.Field]) -> None:
-        """Adds optional columns; those that are there by now stay as they are."""
+        """Adds optional columns; existing ones stay as they are."""
 
     @abstractmethod
     def append(self, name: TableName, rows: Dataset) -> None:
@@ -138,7 +138,7 @@ class Tables(ABC):
 
     @abstractmethod
     def claim(self, name: TableName, row: Mapping[str, Value], column: str, *, since: TableState) -> bool:
-        """Adds a row, unless one with the same number in this column was added since the given state.
+        """Adds a row, unless a row with the same number in this column was added since the given state.
 
         Returns:
             Whether it was added: of several that claim one number at the same time, one.
@@ -150,7 +150,7 @@ class Tables(ABC):
 
     @abstractmethod
     def remove(self, name: TableName, keys: Dataset) -> None:
-        """Takes out the rows whose value in the one column of ``keys`` is one of its values."""
+        """Deletes the rows whose value in the single column of ``keys`` is one of its values."""
 
     @abstractmethod
     def drop(self, name: TableName) -> None:

@@ -38,7 +38,7 @@ class ScriptedMaintenance(Maintenance):
 
     def current(self, name: TableName) -> CurrentTable | None:
         if name in self.more:
-            raise ForeignTableError(f"{name[-1]} is no Iceberg table")
+            raise ForeignTableError(f"{name[-1]} is not an Iceberg table")
         if not self.lake.catalog.table_exists(name):
             return None
         table = self.lake.catalog.load_table(name)

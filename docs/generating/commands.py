@@ -68,7 +68,7 @@ def _sections(commands: Mapping[str, GcCommand]) -> dict[str, dict[Key, tuple[cl
 
 
 def _section(option: click.Option) -> str:
-    default = "Everywhere" if "--help" in option.opts else "Options of one command"
+    default = "Common options" if "--help" in option.opts else "Options of one command"
     return str(getattr(option, "section", "")) or default
 
 

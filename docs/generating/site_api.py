@@ -84,7 +84,7 @@ def _leave_builtins(_app: Any, document: Any) -> None:
 def _leave_unlinked(_app: Any, _environment: Any, node: Any, shown: Any) -> Any:
     """Names of other projects have no link, since the build asks no other site; nor have ours that are not public.
 
-    A name of ours that does not exist gets the warning that fails the build.
+    One of our own names that does not exist gets the warning that fails the build.
     """
     target = str(node.get("reftarget", ""))
     if node.get("refdomain") != "py" or (target.startswith("nessie_gc") and not exists(target)):

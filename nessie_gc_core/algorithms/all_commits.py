@@ -23,7 +23,7 @@ _KNOWN_COMMITS = 5_000_000
 
 @dataclass(slots=True, kw_only=True)
 class AllCommits:
-    """The commits of a repository as somebody walks them."""
+    """The commits of a repository as someone walks them."""
 
     repository: RepositoryConnector
     parallelism: int
@@ -36,7 +36,7 @@ class AllCommits:
     _walked: set[bytes] = field(default_factory=set)
 
     def of_each(self, look: Callable[[Reference, Iterator[LogEntry]], Iterator[T]]) -> Iterator[T]:
-        """What somebody sees in the commits of each reference, from its head to one that another reference had.
+        """What someone sees in the commits of each reference, from its head to one that another reference had.
 
         Raises:
             NessieGcError: the references cannot be listed.

@@ -1,4 +1,4 @@
-"""Count: what is stored, what is judged, and what became of it, by unit; and the names of some files."""
+"""Count: what is stored, what is judged, and its outcome, by unit; and the names of some files."""
 
 from __future__ import annotations
 

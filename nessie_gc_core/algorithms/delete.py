@@ -93,7 +93,7 @@ def _delete_full(
 
 
 def _delete(deleter: FileDeleter, location: str, doomed: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Deletes files, then the sidecars of those that are gone; gives one outcome for each (:data:`OUTCOMES`)."""
+    """Deletes files, then the sidecars of those that are gone; returns one outcome for each (:data:`OUTCOMES`)."""
     first: list[FileReference] = []
     sidecars: list[tuple[str, FileReference]] = []
     for path, size, sidecar, sidecar_size, modified in to_rows(doomed, *_NAMED):
@@ -122,8 +122,8 @@ def dealt_out(verdicts: Dataset) -> Dataset:
     """Verdicts over as many tasks as delete at the same time, stored before the first of them begins.
 
     A stage that reads a shuffle may be attempted anew as a whole, and its tasks then count their attempts from zero
-    again: what the first attempt deleted would be taken for somebody else's work. One that reads stored rows is not,
-    and a task of it that is tried again knows that it is.
+    again: what the first attempt deleted would be taken for someone else's work. One that reads stored rows is not, and
+    a task of it that is tried again knows that it is.
     """
     return verdicts.spread(["location", "key"]).checkpoint()
 
@@ -134,7 +134,7 @@ def delete_batch(
     """Deletes files and gives exactly one outcome for each path, whatever the deleter does (S15)."""
     for start in range(0, len(files), deleter.batch_size):
         waiting = {file.path: file for file in files[start : start + deleter.batch_size]}
-        error = "the deleter gave no outcome for it"
+        error = "the deleter returned no outcome for it"
         try:
             for given in deleter.delete_files(location, list(waiting.values())):
                 if waiting.pop(given.path, None) is not None:

@@ -32,7 +32,7 @@ def real_path(path: str) -> str:
         return with_slash(real_path(parent or "/")) + name if name else "/"
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UnknownLocationError(f"what {path!r} is on the disk cannot be resolved: {reason}") from error
+        raise UnknownLocationError(f"cannot resolve {path!r} on the disk: {reason}") from error
 
 
 def real_place(canonical: str, mounts: Mounts) -> str:
@@ -67,4 +67,4 @@ def links_of(path: str) -> Iterator[str]:
         folder, _, name = target.rstrip("/").rpartition("/")
         path = with_slash(real_path(folder or "/")) + name
         yield path
-    raise UnknownLocationError(f"the links of {path!r} go round in a circle")
+    raise UnknownLocationError(f"the links of {path!r} form a cycle")

@@ -51,7 +51,7 @@ def checked(file: ReachableFile, parent: str) -> ReachableFile:
     """
     for text in (file.path, file.location or ""):
         if "\0" in text or not (text.isascii() or _is_text(text)):
-            raise UnreadableFileError(parent, f"it names {text!r}, which no path can be")
+            raise UnreadableFileError(parent, f"it names {text!r}, which is not a valid path")
     return file
 
 
@@ -190,7 +190,7 @@ class ExpandFiles:
         self._carried, self.schema = _carrying(EXPANDED_FILES, carried)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Reads each file; one that cannot be read to its end becomes a row of kind PROBLEM."""
+        """Reads each file; one that cannot be read completely becomes a row of kind PROBLEM."""
         columns = (*_TO_EXPAND, *self._carried)
         rows = (row for batch in batches for row in to_rows(batch, *columns))
         files = ((_file(*row[:4]), str(row[2]), row[4:]) for row in rows)
@@ -205,7 +205,7 @@ class ExpandFiles:
                 yield from to_batches(self._rows(read), self.schema)
 
     def _read(self, connectors: OpenConnectors, job: tuple[ReachableFile, str, Row]) -> Iterator[_Expanded]:
-        """What a file names, in pieces; where it cannot be read to its end, the last says why."""
+        """What a file names, in pieces; where it cannot be read completely, the last says why."""
         file, type_, carried = job
         try:
             opened = replace(file, path=self._index.rules.to_open(file.path))
@@ -285,7 +285,7 @@ class Expansion:
         return self.files.where("kind", [PROBLEM, SPELLING], negate=True).present("unit").select(REACHABLE_FILES)
 
     def expanded(self) -> Dataset:
-        """What was read to its end, by path, kind and content type (:data:`EXPANDED_FILES`)."""
+        """What was read completely, by path, kind and content type (:data:`EXPANDED_FILES`)."""
         return self.files.anti_join(self.problems(), ["path"])
 
     def problems(self) -> Dataset:

@@ -91,13 +91,13 @@ class ExpansionCache:
         return read.select(EXPANDED_FILES).union(keyed), count
 
     def learned(self) -> Dataset | None:
-        """What is to be remembered from now on (:data:`CACHED_FILES`); ``None`` where nothing was expanded."""
+        """What is to be remembered from now on (:data:`CACHED_FILES`); ``None`` if nothing was expanded."""
         return _union(self._learned)
 
     def gone(self) -> Dataset | None:
         """What is stored and was not needed, or not by these plugins (:data:`CACHED_FILES`).
 
-        ``None`` where nothing was expanded.
+        ``None`` if nothing was expanded.
         """
         needed = _union(self._needed)
         if needed is None:

@@ -49,7 +49,7 @@ def stored_from_lists(
     """What lists say is stored in some units (:data:`STORED_FILES`), each file once; and how many rows lie elsewhere.
 
     Raises:
-        ListingError: a list cannot be read to its end.
+        ListingError: a list cannot be read completely.
     """
     index = UnitIndex.of(SweepPlan(units=list(units), rules=rules))
     rows = engine.dataset(read_file_lists(names), LISTED)
@@ -74,7 +74,7 @@ class KeyRows:
         }
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Looks each path up; a directory marker is no file, as for listers."""
+        """Looks each path up; a directory marker is not a file, as for listers."""
         yield from to_batches(self._rows(batches), self.schema)
 
     def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
@@ -95,7 +95,7 @@ class KeyRows:
             yield (_NOWHERE, "", "", None, 0, 0, None, 0, False, None, None, elsewhere)
 
     def _row(self, raw: str, modified: int, size: int | None) -> Row | None:
-        """``None`` where a listing of the units would not show the path, or it may be another file, too."""
+        """``None`` if a listing of the units would not show the path, or it may be another file, too."""
         rules = self._index.rules
         try:
             written, others = self._index.places(raw)

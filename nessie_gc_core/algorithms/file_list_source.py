@@ -21,7 +21,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.urls import split_credentials
 
 LISTED = pa.schema([pa.field("path", pa.string()), pa.field("modified", pa.int64()), pa.field("size", pa.int64())])
-"""A row of a list: raw path, time in microseconds (:data:`UNKNOWN_TIME` where there is none), and size if known."""
+"""A row of a list: raw path, time in microseconds (:data:`UNKNOWN_TIME` if there is none), and size if known."""
 _PATH, _MODIFIED, _SIZE = "file_path", "last_modified", "size"
 _IN_JSON = {_PATH: pa.string(), _MODIFIED: pa.string(), _SIZE: pa.int64()}
 _IN_CSV = dict.fromkeys(_IN_JSON, pa.string())
@@ -36,7 +36,7 @@ def check_file_lists(names: Sequence[str]) -> None:
     """Opens the lists, and looks at their columns and their first rows.
 
     Raises:
-        ConfigurationError: one of them is missing, or is no list; in one line.
+        ConfigurationError: one of them is missing, or is not a list; in one line.
     """
     for name in names:
         opened = _open(name)
@@ -51,14 +51,14 @@ def read_file_lists(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The rows of all lists (:data:`LISTED`), as they come.
 
     Raises:
-        ListingError: one of them cannot be read to its end; a part of a list must not pass for all of it.
+        ListingError: one of them cannot be read completely; a part of a list must not pass for all of it.
     """
     for name in names:
         try:
             with closing(_batches(_open(name))) as batches:
                 yield from batches
         except _ERRORS as error:
-            raise ListingError(f"the list {name!r} cannot be read to its end: {one_line(error)}") from error
+            raise ListingError(f"the list {name!r} cannot be read completely: {one_line(error)}") from error
 
 
 def _refused(name: str, error: Exception) -> ConfigurationError:
@@ -102,7 +102,7 @@ def _files(name: str) -> tuple[list[str], pafs.FileSystem, str]:
         elif split_credentials(name)[1] is None:
             system, path = pafs.FileSystem.from_uri(name)
         else:
-            raise ConfigurationError("`file_list` has credentials in it; give them to pyarrow by its environment")
+            raise ConfigurationError("`file_list` contains credentials; give them to pyarrow through the environment")
         found = system.get_file_info(path)
         if found.type is pafs.FileType.NotFound:
             raise ConfigurationError(f"`file_list` {name!r} does not exist")
@@ -113,7 +113,7 @@ def _files(name: str) -> tuple[list[str], pafs.FileSystem, str]:
     format_ = formats.pop() if len(formats) == 1 else None
     if format_ is None:
         raise ConfigurationError(
-            f"`file_list` {name!r} must be a file, or a folder of files of one kind, that ends in "
+            f"`file_list` {name!r} must be a file, or a folder of files of one format, that ends in "
             f"{', '.join(_FORMATS)} (the last three also with .gz)"
         )
     return files, system, format_
@@ -157,7 +157,7 @@ def _check_types(name: str, schema: pa.Schema) -> None:
     for column, (what, is_such) in wanted.items():
         type_ = schema.field(column).type if column in schema.names else None
         if type_ is not None and not is_such(type_):
-            raise ConfigurationError(f"`file_list` {name!r}: its column {column} is {type_}, expected is {what}")
+            raise ConfigurationError(f"`file_list` {name!r}: its column {column} is {type_}, expected {what}")
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -210,5 +210,5 @@ def _time(text: str | None) -> int:
     except ValueError:
         time = None
     if time is None:
-        raise ValueError(f"{_MODIFIED} {text!r} is no time such as 2026-01-31T23:59:59Z")
+        raise ValueError(f"{_MODIFIED} {text!r} is not a time such as 2026-01-31T23:59:59Z")
     return to_micros(time if time.tzinfo is not None else time.replace(tzinfo=UTC))

@@ -47,7 +47,7 @@ def plan_warehouses(raw: Iterable[str], rules: LocationRules, allowed: AllowedLo
 
 
 def find_tables(stored: Dataset, names: Mapping[str, StoredNames]) -> Iterator[FoundTable]:
-    """The tables in what was listed; none with a file that has no time, or that somebody else keeps there.
+    """The tables in what was listed; none with a file that has no time, or that someone else keeps there.
 
     Args:
         stored: :data:`STORED_FILES`.
@@ -90,7 +90,7 @@ class _MetadataFiles:
 class _FilesOf:
     """Stored files to the folders of tables they lie in, each with the time of the youngest file of the task.
 
-    A file that somebody else keeps there has no time that would ever be old enough.
+    A file that someone else keeps there has no time that would ever be old enough.
     """
 
     schema = _NEWEST_FILES
@@ -124,7 +124,7 @@ class Apart:
         """Those that are left."""
 
     def take_out(self, place: str, *, inside: bool = True) -> None:
-        """Takes out a canonical prefix and what it lies in, and what lies in it if nothing else is said."""
+        """Removes a canonical prefix and what it lies in, and what lies in it if nothing else is said."""
         for around in self._set.intersection(folders_of(place)):
             self._set.remove(around)
             del self.left[bisect.bisect_left(self.left, around)]

@@ -21,7 +21,7 @@ from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.plugins import PluginRegistry
 
 _TIME_UNKNOWN = "its modification time is unknown"
-_IN_THE_FUTURE = "its modification time lies in the future"
+_IN_THE_FUTURE = "its modification time is in the future"
 BUCKETS = 1024
 """Files are dealt into this many buckets by a stable hash of their key; a sweep step takes some of them."""
 

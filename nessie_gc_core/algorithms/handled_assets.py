@@ -1,4 +1,4 @@
-"""What became of assets that were to go: one row for each."""
+"""The outcome of assets that were to go: one row for each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _OUTCOME = pa.schema([ASSETS.field("asset"), HANDLED_ASSETS.field("outcome"), HA
 _KNOWN = ("asset", "tableName", "assetType", "path", "sizeBytes", "runid")
 _ASSET = pa.schema([ASSETS.field("asset")])
 
-NEEDED = "a live state needs it by now"
+NEEDED = "a live state needs it now"
 """Why an asset stays that is stored and was not judged dead."""
-NOT_JUDGED = "its location could not be judged: see what is unknown or refused"
+NOT_JUDGED = "its location could not be examined: see the unknown and refused locations"
 """Why an asset stays whose location was not swept."""
 
 

@@ -96,13 +96,13 @@ class ListFiles:
     def _key(self, file: FileReference, location: str, prefix: str) -> str:
         """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
         if file.location != location or not file.path:
-            raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is not below it")
+            raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is outside it")
         path = file.path
         if path[0] not in "./" and "/." not in path and "//" not in path and "\\" not in path:
             return prefix + path  # nothing in it whose canonical form may be another one
         canonical, base = self._rules.canonical(location + file.path), self._rules.canonical_prefix(location)
         if not canonical.startswith(base):
-            raise ListingError(f"the listing of {location} returned {file.path!r}, which is not below it")
+            raise ListingError(f"the listing of {location} returned {file.path!r}, which is outside it")
         return prefix + canonical[len(base) :]
 
 
@@ -135,7 +135,7 @@ def _files(lister: FileLister, location: str, part: str | None) -> Iterator[File
 
 
 def sidecar_owner(key: str) -> str | None:
-    """The key of the file whose checksum sidecar this key is; ``None`` where it is no sidecar."""
+    """The key of the file whose checksum sidecar this key is; ``None`` if it is not a sidecar."""
     if not key.endswith(".crc"):
         return None
     folder, slash, name = key.rpartition("/")

@@ -53,7 +53,7 @@ def looked_at(
                     raise ListingError(f"{lister.name} cannot look at single files")
                 yield _Answer(asked, {file.path: file for file in lister.look_up(asked.location, asked.paths)}, None)
         except Exception as error:  # noqa: BLE001 - whatever a lister raises, nothing is known of these files
-            yield _Answer(asked, {}, f"nobody could look at it again: {one_line(error)}")
+            yield _Answer(asked, {}, f"it could not be checked again: {one_line(error)}")
 
     answers = read_ahead(_asked(rows), ask, at_once=lambda asked: choice.reads_at_once(asked.location), kind="list")
     with closing(answers):

@@ -51,7 +51,7 @@ def find_moved(
     moved = [r for r in now if r.name not in before or before[r.name].commit_id != r.commit_id]
     versions: list[ContentVersion] = []
     if moved:
-        log.info("%d references are new or moved since they were marked", len(moved))
+        log.info("%d references are new or have moved since the mark", len(moved))
         walked = [
             (head.commit_id, policies.for_reference(head.name).reach)
             for head in before.values()

@@ -31,7 +31,7 @@ PLANNED_KEYS = ["location", "path"]
 """What tells each from any other: in an object store ``a//b`` and ``a/b`` are two files with one key."""
 
 
-NOT_PLANNED = "the plan does not have it as it is now"
+NOT_PLANNED = "it changed after the plan was made"
 """Why a file stays that is dead and was not planned."""
 
 

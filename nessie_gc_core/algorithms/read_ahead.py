@@ -144,7 +144,7 @@ class _Ahead(Generic[J, R]):
         """By its number, each job and its bytes."""
 
     def is_full(self, threads: int, bytes_: int) -> bool:
-        """Whether something has to be taken before another job begins."""
+        """Whether something must be taken before another job begins."""
         if not self.running:
             return False
         return len(self.running) >= threads or _POOLS.under_way + bytes_ > BYTES or not self._results.is_empty

@@ -8,7 +8,7 @@ The rules are those of the specification ("Snapshot Retention Policy", appendix 
 2. The snapshot of every ref that stays, stays.
 3. Of each branch stay its newest ancestors: as many as it keeps at least, and those that are young enough. The first
    one that is neither ends the walk.
-4. A snapshot that is no ancestor of any ref stays as long as it is young enough for the table.
+4. A snapshot that is not an ancestor of any ref stays as long as it is young enough for the table.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def expired(table: TableMetadata, retention: Retention, now: datetime) -> Remova
         now: the time from which ages count, UTC.
 
     Raises:
-        ConfigurationError: a property of the table is no number.
+        ConfigurationError: a property of the table is not a number.
         SafetyError: a branch or tag that stays holds a snapshot that was asked to go.
     """
     rules = _Rules(table, retention, _milliseconds(now))
@@ -66,7 +66,7 @@ def expired(table: TableMetadata, retention: Retention, now: datetime) -> Remova
     held = {ref.snapshot_id for ref in refs.values()}
     for asked in sorted(retention.snapshot_ids & held):
         names = ", ".join(sorted(name for name, ref in refs.items() if ref.snapshot_id == asked))
-        raise SafetyError(f"snapshot {asked} of {table.content_key} cannot go: {names} still holds it")
+        raise SafetyError(f"snapshot {asked} of {table.content_key} cannot expire: {names} still references it")
     kept = held | rules.kept_by_branches(refs) | rules.unreferenced_and_young(refs)
     kept -= retention.snapshot_ids
     removal = Removal(
@@ -152,7 +152,7 @@ def _property(table: TableMetadata, name: str) -> int:
     """A number among the table's properties.
 
     Raises:
-        ConfigurationError: it is no number, or is negative.
+        ConfigurationError: it is not a number, or is negative.
     """
     text = table.properties.get(name)
     if text is None:

@@ -19,8 +19,8 @@ ROOTS = pa.schema([*FILE_KEYS, VERDICTS.field("bucket")])
 def may_be_roots(verdicts: Dataset, readers: Sequence[type[ContentToFiles]], choice: ConnectorChoice) -> Dataset:
     """The files of some verdicts (:data:`VERDICTS`) that could be a metadata file (:data:`ROOTS`).
 
-    A row without a ``path`` is a checksum sidecar whose file was not there: its key names a file that somebody else
-    took away, and that must stay lost.
+    A row without a ``path`` is a checksum sidecar whose file was not there: its key names a file that someone else took
+    away, and that must stay lost.
     """
     return verdicts.present("path").flat_map(_MayBeRoots(choice, [reader.name for reader in readers]))
 

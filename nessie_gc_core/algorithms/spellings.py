@@ -34,7 +34,7 @@ class Spellings:
                     found[other] = None
                     waiting.append(other)
             if len(found) > _MOST:
-                raise UnknownLocationError(f"the aliases of {canonical!r} come to no end; correct `path_alias`")
+                raise UnknownLocationError(f"the aliases of {canonical!r} never end; correct `path_alias`")
         return tuple(found)
 
     def place(self, canonical: str) -> str:
@@ -51,7 +51,7 @@ class Spellings:
             if further == canonical:
                 return canonical
             if further in passed:
-                raise UnknownLocationError(f"the aliases of {canonical!r} go round in a circle; correct `path_alias`")
+                raise UnknownLocationError(f"the aliases of {canonical!r} form a cycle; correct `path_alias`")
             passed.add(further)
             canonical = further
 

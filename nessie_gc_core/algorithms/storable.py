@@ -15,7 +15,7 @@ _PREFIX = "UNKNOWN:"
 _ODD = re.compile(r"[\0\ud800-\udfff]")
 """NUL, which PostgreSQL has not, and halves of characters, which no encoding has."""
 _SNAPSHOT_IDS = range(-(2**63), 2**63)
-UNKNOWN_REASON = "its catalog names it by a text or number that nothing can hold (NUL, half a character, over 64 bits)"
+UNKNOWN_REASON = "its catalog gives it a text or number that cannot be stored (NUL, half a character, over 64 bits)"
 
 
 def storable(version: ContentVersion) -> ContentVersion:

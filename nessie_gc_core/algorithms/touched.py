@@ -138,7 +138,7 @@ class _NamedUnits:
             with connectors.reader(version.content_type) as reader:
                 yield version.content_id, set(reader.named_places(to_open(version, self._index.rules)) or ())
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this version
-            log.debug("nothing is known of %s: %s", version.metadata_location, error)
+            log.debug("cannot read %s: %s", version.metadata_location, error)
 
     def _units(self, content_id: str, places: set[str]) -> Iterator[Row]:
         """A row without unit says that places are named; then one for each unit that they touch."""

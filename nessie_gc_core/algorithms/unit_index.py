@@ -90,7 +90,7 @@ class UnitIndex:
         self._forget()
 
     def find(self, raw: str) -> UnitKey | None:
-        """One unit and key of a raw path, as it is written where that lies in a unit; ``None`` where nothing does.
+        """One unit and key of a raw path, as it is written where that lies in a unit; ``None`` if nothing does.
 
         Where it lies in a unit as it is written, nobody looks whether it is a link.
 

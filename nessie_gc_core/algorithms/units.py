@@ -49,7 +49,7 @@ class SweepPlan:
     """The rules of the run, and the links that locations were found to lie behind."""
 
     def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
-        """Takes out every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
+        """Removes every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
         frozen = self.unread if unread else self.unknown
         spellings = Spellings(self.rules)
         for form in {form for prefix in set(prefixes) for form in self._forms(prefix, spellings)}:
@@ -79,18 +79,18 @@ class SweepPlan:
                 yield FILE
 
     def freeze_shared(self, reason: str, *, unread: bool = False) -> None:
-        """Takes out every unit that others may write to: contents that are not known may have files there."""
+        """Removes every unit that others may write to: contents that are not known may have files there."""
         self.freeze(self.shared, f"others may have files there: {reason}", unread=unread)
 
     def refuse(self, prefix: str, reason: str) -> None:
-        """Takes out every unit that overlaps a canonical prefix, which is no error."""
+        """Removes every unit that overlaps a canonical prefix, which is not an error."""
         start, end = self._overlapping(prefix)
         for unit in self.units[start:end]:
             self.refused.update(dict.fromkeys(unit.locations, reason))
         del self.units[start:end]
 
     def leave_out(self, left: Mapping[str, str], meant: Iterable[str]) -> None:
-        """Takes out every unit that overlaps a place that is left out, and those that overlap none that is meant.
+        """Removes every unit that overlaps a place that is left out, and those that overlap none that is meant.
 
         Args:
             left: canonical prefixes, each with the reason.
@@ -106,12 +106,12 @@ class SweepPlan:
         self.left_out.update((root, "no table that is meant lies here") for root in before if root not in kept)
 
     def freeze_all(self, reason: str) -> None:
-        """Takes out every unit."""
+        """Removes every unit."""
         self.unknown.update(dict.fromkeys(self.roots, reason))
         self.units.clear()
 
     def keep(self, prefixes: Iterable[str]) -> None:
-        """Takes out every unit that overlaps none of the canonical prefixes, and says nothing of it."""
+        """Removes every unit that overlaps none of the canonical prefixes, and says nothing of it."""
         kept: dict[str, SweepUnit] = {}
         for prefix in set(prefixes):
             start, end = self._overlapping(prefix)
@@ -119,12 +119,12 @@ class SweepPlan:
         self.units = [kept[root] for root in sorted(kept)]
 
     def root_of(self, prefix: str) -> str | None:
-        """The unit that holds a canonical prefix; ``None`` where none does."""
+        """The unit that holds a canonical prefix; ``None`` if none does."""
         start, end = self._overlapping(prefix)
         return next((unit.root for unit in self.units[start:end] if prefix.startswith(unit.root)), None)
 
     def why(self, root: str) -> str:
-        """Why a unit was taken out."""
+        """Why a unit was removed."""
         return self.unknown.get(root) or self.unread[root]
 
     @property
@@ -233,17 +233,17 @@ class _SharedPlaces:
 
     def refusal(self, place: _Place, store: str) -> str | None:
         """Why it may not; ``None``: it may."""
-        name_it = "name it in `allow` if only tables of this catalog have files there"
+        name_it = "name it in `allow` if no other catalog has files there"
         if not self.allowed.prefixes:
-            return f"tables write there beside their locations, and others may as well; {name_it}"
+            return f"tables write there outside their locations, and others may do so too; {name_it}"
         refusal = self.allowed.refusal(place.exact, store)
         if refusal is not None:
             return refusal if "`allow`" in refusal else f"{refusal}; {name_it}"
         if depth(place.exact) < 1:
-            return "is a whole bucket; give the tables that write there a folder in it"
+            return "is a whole bucket; give the tables that write there a folder of their own"
         first = bisect.bisect_left(self.homes, place.canonical)
         if first < len(self.homes) and self.homes[first].startswith(place.canonical):
-            return "holds locations of tables, which are swept on their own; give its files a folder beside these"
+            return "contains table locations, which are swept separately; move its other files to a separate folder"
         return None
 
 
@@ -279,7 +279,7 @@ def _place_of(raw: str, rules: LocationRules, spellings: Spellings) -> _Place:
         real, place = spellings.on_disk(written), spellings.place(written)
         return _Place(to_list if real == written else real, written, place, place)
     if rules.climbed(raw) is not None:
-        raise UnknownLocationError(f"{raw!r} has '..' in it: stores and clients take that in different ways")
+        raise UnknownLocationError(f"{raw!r} contains '..', which stores and clients interpret in different ways")
     place = spellings.place(written)
     return _Place(to_list, written, place, rules.exact_prefix(raw) if place == written else place)
 

@@ -101,8 +101,8 @@ class UnknownFinder:
             plan.freeze([prefix], problems.example(functools.partial(self._is_below, prefix)))
         if unplaced := sorted(problems.content_ids - touched.placed):
             plan.freeze_all(
-                f"nothing tells where the files of content {unplaced[0]} are ({problems.example()}): "
-                "make its metadata readable, or drop it"
+                f"cannot tell where the files of content {unplaced[0]} are ({problems.example()}): make its metadata "
+                "readable, or drop it"
             )
 
     def _touched_finder(self) -> TouchedFinder:

@@ -41,7 +41,7 @@ class UnreadContents:
         self._add(version.content_type, version.content_key, version.location, version.metadata_location)
 
     def freeze(self, plan: SweepPlan) -> None:
-        """Takes out every unit that a content touches, and names all in the plan.
+        """Removes every unit that a content touches, and names all in the plan.
 
         A location that cannot be compared may be anywhere: then nothing is swept.
         """
@@ -50,7 +50,7 @@ class UnreadContents:
             try:
                 plan.freeze([plan.rules.canonical_prefix(raw)], reason, unread=True)
             except UnknownLocationError as error:
-                plan.freeze_all(f"{raw} {reason}, and where it lies is not known: {error}")
+                plan.freeze_all(f"{raw} {reason}, and its place is unknown: {error}")
         plan.unread.update(self.unlocated)
 
     def are_known(self, version_files: Dataset) -> bool:

@@ -151,8 +151,8 @@ class CommitWalker:
         """Lets others finish a walk that has come to a known commit (the lock is held).
 
         Returns:
-            Whether it is settled, and the parked stream that this thread has to run for it, if any. Not settled:
-            the graph ends where no stream stands.
+            Whether it is settled, and the parked stream that this thread must run for it, if any. Not settled: the
+            graph ends where no stream stands.
         """
         while (node := self._graph.get(position)) is not None:
             left = reach.at(node.commit_time).merge(head_reach)
@@ -219,7 +219,7 @@ class CommitWalker:
         """
         key, left = commit_key(entry.commit_id), stream.left(entry.commit_time)
         if key != stream.position:
-            raise RepositoryError(f"the history of {stream.reference.name!r} is no chain at commit {entry.commit_id}")
+            raise RepositoryError(f"the commit chain of {stream.reference.name!r} breaks at commit {entry.commit_id}")
         if not stream.alone:
             self._streams.pop(key, None)
             if not self._deduplicator.should_walk(key, left):

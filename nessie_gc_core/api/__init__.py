@@ -1,6 +1,6 @@
-"""The public face: what a notebook, an Airflow task or a script needs.
+"""The public API, for notebooks, Airflow tasks and scripts.
 
-Everything here is also in reach as ``from nessie_gc_core import Collector``.
+Everything here can also be imported from ``nessie_gc_core``: ``from nessie_gc_core import Collector``.
 """
 
 from nessie_gc_core.api.assets import UnreferencedAssets

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=ConnectorOptions)
 Frame: TypeAlias = "DataFrame | LocalFrame"
-"""A DataFrame of Spark, or on the local engine a frame with ``to_arrow()``, ``to_pandas()`` and ``sql()``."""
+"""A Spark DataFrame, or on the local engine a frame with ``to_arrow()``, ``to_pandas()`` and ``sql()``."""
 
 ORIGINAL_NAMES: Mapping[str, str] = {
     "maxAgeMicros": "default_cutoff",
@@ -46,7 +46,7 @@ _MICROS = frozenset({"maxAgeMicros", "timeSlopMicros"})
 
 
 class UnreferencedAssets:
-    """The table of unreferenced assets: finds, writes and shows them, and deletes those of which enough runs agree.
+    """The table of unreferenced assets: finds, writes and shows them, and deletes those that enough runs have seen.
 
     Example::
 
@@ -60,7 +60,7 @@ class UnreferencedAssets:
     def __init__(
         self, new_run: Callable[[], Run], parameters: Callable[[type[Any], Mapping[str, Any]], Any], **given: Any
     ) -> None:
-        """Takes what makes runs, what makes parameters of the collector's settings, and parameters of its calls."""
+        """Takes a factory of runs, a factory of parameters from the settings, and parameters of its calls."""
         self._new_run = new_run
         self._make = parameters
         self._given = renamed(given)
@@ -68,7 +68,7 @@ class UnreferencedAssets:
         self._identified: Identified | None = None
 
     def identify_unreferenced_assets(self, **parameters: Any) -> Frame:
-        """Finds what nothing needs, one row for each asset; writes nothing, and deletes nothing.
+        """Finds unreferenced assets, one row for each; writes nothing, and deletes nothing.
 
         The columns are those of the table (:data:`nessie_gc_core.model.assets.ASSETS`); ``runid`` is 0. It is computed
         once, however often it is shown.
@@ -83,17 +83,17 @@ class UnreferencedAssets:
         return cast(Frame, self._identified.assets.to_frame())
 
     def update_unreferenced_asset_table(self, assets: Frame | None = None, **parameters: Any) -> AssetsReport:
-        """Adds what was found to the table, as one run.
+        """Adds the found assets to the table, as one run.
 
         Args:
-            assets: what of it is added, a DataFrame with the same columns; all where nothing is said.
-            parameters: those of ``nessie-gc identify-unreferenced``; what decides what is found was said before.
+            assets: the rows to add, a DataFrame with the same columns (default: all).
+            parameters: those of ``nessie-gc identify-unreferenced`` that do not decide what is found.
 
         Raises:
-            ConfigurationError: nothing was looked for yet.
+            ConfigurationError: ``identify_unreferenced_assets()`` was not called before.
         """
         if self._identified is None or self._run is None:
-            raise ConfigurationError("call identify_unreferenced_assets() first: there is nothing to add to the table")
+            raise ConfigurationError("nothing to add to the table yet: call identify_unreferenced_assets() first")
         service, run, identified = self._identifying(parameters), self._run, self._identified
         if service.parameters.dry_run:
             return service.report(identified.run, run, assets=identified.assets)
@@ -103,25 +103,25 @@ class UnreferencedAssets:
         return service.report(service.update(table, identified, chosen), run, assets=identified.assets)
 
     def identify(self, **parameters: Any) -> AssetsReport:
-        """Finds what nothing needs, and adds it to the table: both of the above."""
+        """Finds unreferenced assets, and adds them to the table: both of the above."""
         return self._identifying({"dry_run": False, **parameters}).run(self._new_run())
 
     def delete_unreferenced_assets(self, *, delete: bool, **parameters: Any) -> PurgeReport:
-        """Deletes the assets of which enough runs agree, as far as nothing needs them now.
+        """Deletes the assets that enough runs have seen, unless something needs them now.
 
         Args:
-            delete: whether files are deleted; else it is a dry run.
+            delete: whether to delete files; if false, it is a dry run.
             parameters: those of ``nessie-gc delete-unreferenced``, such as ``seen_count``.
         """
         given = {**self._given, **renamed(parameters), "dry_run": not delete}
         return DeleteUnreferencedService(self._typed(DeleteUnreferencedParameters, given)).run(self._new_run())
 
     def report(self, **parameters: Any) -> AssetPageReport:
-        """Shows what is in the table: figures, and their page in ``html``; deletes nothing.
+        """Reports on the table: figures, and a page with them in ``html``; deletes nothing.
 
         Args:
-            parameters: those of ``nessie-gc report``, such as ``output`` and ``plots``, which name the only files that
-                are written.
+            parameters: those of ``nessie-gc report``, such as ``output`` and ``plots``, the only files that are
+                written.
         """
         given = {**self._given, **renamed(parameters)}
         return AssetPageService(self._typed(AssetPageParameters, given)).run(self._new_run())
@@ -130,7 +130,7 @@ class UnreferencedAssets:
         return IdentifyService(self._typed(IdentifyParameters, {**self._given, **renamed(parameters)}))
 
     def _typed(self, wanted: type[P], given: Mapping[str, Any]) -> P:
-        """The parameters of one of the services; those that only others have are left out."""
+        """The parameters of one of the services, without those that only other services have."""
         services = (IdentifyParameters, DeleteUnreferencedParameters, AssetPageParameters)
         others = {name for service in services for name in _names(service)} - _names(wanted)
         return cast(P, self._make(wanted, {name: value for name, value in given.items() if name not in others}))
@@ -140,7 +140,7 @@ def renamed(given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters by the names that they have here.
 
     Raises:
-        ConfigurationError: one is given by both of its names.
+        ConfigurationError: one is given under both of its names.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():

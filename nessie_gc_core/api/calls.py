@@ -19,12 +19,12 @@ def told(parameters: Mapping[str, Any], cutoffs: Mapping[str, str] | None = None
         cutoffs: patterns of reference names, each with its cut-off policy.
 
     Raises:
-        ConfigurationError: one is said twice, or in a way that could be misread.
+        ConfigurationError: one is given twice, or is ambiguous.
     """
     if "dry_run" in parameters:
-        raise ConfigurationError("leave `dry_run` out: plan() never deletes, and `delete` says whether others do")
+        raise ConfigurationError("leave out `dry_run`: plan() never deletes; for the others, set `delete`")
     if cutoffs is not None and "cutoff" in parameters:
-        raise ConfigurationError("`cutoff` and `cutoffs` exclude each other")
+        raise ConfigurationError("`cutoff` and `cutoffs` are mutually exclusive")
     return {**parameters, **_cutoff(cutoffs)}
 
 
@@ -32,24 +32,24 @@ def _cutoff(cutoffs: Mapping[str, str] | None) -> dict[str, list[str]]:
     """Patterns with their policies as the parameter has them.
 
     Raises:
-        ConfigurationError: a pattern has a character that parts two of them.
+        ConfigurationError: a pattern contains a separator.
     """
     if cutoffs is None:
         return {}
     for pattern in cutoffs:
         if "," in pattern or "=" in pattern:
             raise ConfigurationError(
-                f"the pattern {pattern!r} in `cutoffs` has a comma or '=' in it, which part entries"
+                f"the pattern {pattern!r} in `cutoffs` contains a comma or '=', which separate entries"
             )
     return {"cutoff": [f"{pattern}={policy}" for pattern, policy in cutoffs.items()]}
 
 
 def refuse_marking(given: Mapping[str, Any]) -> None:
-    """Refuses what only a mark can take.
+    """Rejects parameters that only a mark accepts.
 
     Raises:
         ConfigurationError: the message names it.
     """
     marking = {field.name for field in fields(MarkParameters)} - {field.name for field in fields(SweepParameters)}
     for name in marking & set(given):
-        raise ConfigurationError(f"a live set has its cut-off policies already; leave out `{name}`")
+        raise ConfigurationError(f"a live set already has its cut-off policies; leave out `{name}`")

@@ -26,12 +26,12 @@ Check = tuple[str, Callable[[], "str | Doubtful"]]
 def run_checks(
     new_run: Callable[[], Run], parameters: Callable[[], GcParameters], *, engine: str | None
 ) -> Iterator[CheckResult]:
-    """Runs all checks; one that fails never stops the others.
+    """Runs all checks; a failed check never stops the others.
 
     Args:
-        new_run: makes a run; what is wrong with the settings of its connectors is raised here.
+        new_run: creates a run, and raises if the settings of its connectors are invalid.
         parameters: gives those of a collection, or raises.
-        engine: the name of the engine, where that is to be tried.
+        engine: the name of the engine, if it is to be tried.
     """
     for name, check in _checks(new_run, parameters, engine):
         yield checked(name, check)
@@ -65,7 +65,7 @@ def _check_configuration(run: Run, parameters: GcParameters) -> str:
     parameters.check(run.choice)
     parameters.policies(utc_now())
     if not parameters.allowed(run.choice.rules()).prefixes:
-        return "it is right; no locations are named with `allow`, so any that is deep enough is swept"
+        return "valid; `allow` is not set, so any location that is deep enough is swept"
     return "it is right"
 
 

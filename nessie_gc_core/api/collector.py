@@ -1,4 +1,4 @@
-"""The collector, as Python programs use it."""
+"""The collector for Python programs."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ P = TypeVar("P", bound=ConnectorOptions)
 
 
 class Collector(Upkeep, Questions, Closing):
-    """Finds what no live state needs, and removes it when told to.
+    """Finds the files that no live state needs, and deletes them on request.
 
-    Its settings are those of the command line, by the same names with underscores, with the same defaults; text is
-    read as on the command line. A keyword wins over ``NESSIE_GC_*`` in the environment, which wins over the file.
+    Its settings are those of the command line, with the same names (with underscores) and defaults; strings are parsed
+    as on the command line. A keyword overrides ``NESSIE_GC_*`` in the environment, which overrides the file.
 
     Example::
 
@@ -74,15 +74,15 @@ class Collector(Upkeep, Questions, Closing):
         progress: Progress = no_progress,
         **settings: Any,
     ) -> None:
-        """Takes the settings; nothing is opened before it is used.
+        """Takes the settings; everything is opened on first use.
 
         Args:
-            spark: a session to run on, classic or of Spark Connect; it stays open.
+            spark: a session to run on, classic or Spark Connect; it stays open.
             config: a configuration file (TOML), as the command line reads it.
-            plugins: the plugins to use; those that are installed where nothing is said.
-            progress: told the phase, how much of it is done, and of how much, where that is known.
-            settings: what the command line takes, such as ``uri``, ``jdbc_url`` or ``min_age``. Parameters of a
-                service are the defaults of its calls.
+            plugins: the plugins to use (default: all installed ones).
+            progress: called with the phase, how much of it is done, and the total if known.
+            settings: those of the command line, such as ``uri``, ``jdbc_url`` or ``min_age``. Parameters of a service
+                become defaults of its calls.
 
         Raises:
             ConfigurationError: a setting is unknown or wrong, in a keyword, the environment or the file.
@@ -116,7 +116,7 @@ class Collector(Upkeep, Questions, Closing):
         progress: Progress = no_progress,
         **settings: Any,
     ) -> Self:
-        """A collector with the settings of a configuration file; keywords win over it.
+        """A collector with the settings of a configuration file; keywords override them.
 
         Raises:
             ConfigurationError: the file cannot be read, or a setting is unknown or wrong.
@@ -132,7 +132,7 @@ class Collector(Upkeep, Questions, Closing):
         spark: SparkSession | None = None,
         progress: Progress = no_progress,
     ) -> Self:
-        """A collector with settings that somebody else has read, such as a command line."""
+        """A collector with settings that were already read, such as by a command line."""
         collector = cls.__new__(cls)
         collector._plugins = plugins
         collector._set_up(given, spark, progress)
@@ -140,10 +140,10 @@ class Collector(Upkeep, Questions, Closing):
 
     # ---- what it does ---------------------------------------------------------------------------------
     def check(self) -> list[CheckResult]:
-        """Checks the configuration and reaches everything it names, workers included; touches nothing.
+        """Checks the configuration and connects to everything it names, including workers; changes nothing.
 
         Raises:
-            ConfigurationError: something is not right; the message says what, and what to do.
+            ConfigurationError: something is wrong; the message says what, and what to do.
         """
         results = list(self.checks())
         failed = [f"{result.name}: {result.detail}" for result in results if not result.passed]
@@ -152,10 +152,10 @@ class Collector(Upkeep, Questions, Closing):
         return results
 
     def checks(self, *, engine: bool = True) -> Iterator[CheckResult]:
-        """The same checks one by one, as they are done; those that fail do not raise.
+        """The same checks one by one; failed checks do not raise.
 
         Args:
-            engine: whether the engine is tried as well, which starts it.
+            engine: whether to try the engine as well, which starts it.
         """
         name = engine_name(self._given, self._spark).value if engine else None
         return run_checks(self.new_run, lambda: self.parameters_of(GcParameters, {}), engine=name)
@@ -163,15 +163,15 @@ class Collector(Upkeep, Questions, Closing):
     def plan(
         self, *, live_set: UUID | str | None = None, cutoffs: Mapping[str, str] | None = None, **parameters: Any
     ) -> Plan:
-        """Finds out what would be deleted, and deletes nothing.
+        """Finds what would be deleted, but deletes nothing.
 
         Args:
-            live_set: the id of a live set that was marked before; without it, one is marked now.
+            live_set: the id of an earlier live set (default: a new one is marked).
             cutoffs: patterns of reference names, each with its cut-off policy; they replace those of the settings.
             parameters: those of ``nessie-gc gc`` (or ``sweep``), such as ``default_cutoff``, ``allow``, ``min_age``.
 
         Raises:
-            NessieGcError: a parameter makes no sense, or something could not be read; the message says what to do.
+            NessieGcError: a parameter is invalid, or something could not be read; the message says what to do.
         """
         run = self.new_run()
         given = {**told(parameters, cutoffs), "dry_run": True}
@@ -190,7 +190,7 @@ class Collector(Upkeep, Questions, Closing):
         return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.later_run())
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
-        """Finds out what is live, and stores it as a live set, which the report names."""
+        """Finds what is live, and stores it as a live set, whose id is in the report."""
         return MarkService(self.parameters_of(MarkParameters, told(parameters, cutoffs))).run(self.new_run())
 
     def sweep(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
@@ -198,17 +198,17 @@ class Collector(Upkeep, Questions, Closing):
 
         Args:
             live_set: its id.
-            delete: whether files are deleted (or, with ``defer_deletes``, recorded for later); else it is a dry run.
+            delete: whether to delete files (or, with ``defer_deletes``, to record them); if false, it is a dry run.
             parameters: those of ``nessie-gc sweep``.
         """
         given = {**told(parameters), "live_set_id": str(live_set)}
         return SweepService(self.deleting(SweepParameters, given, delete=delete)).run(self.new_run())
 
     def collect(self, *, delete: bool, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
-        """Marks and sweeps in one go.
+        """Marks and sweeps in one run.
 
         Args:
-            delete: whether files are deleted (or, with ``defer_deletes``, recorded for later); else it is a dry run.
+            delete: whether to delete files (or, with ``defer_deletes``, to record them); if false, it is a dry run.
             cutoffs: patterns of reference names, each with its cut-off policy.
             parameters: those of ``nessie-gc gc``.
         """
@@ -216,11 +216,11 @@ class Collector(Upkeep, Questions, Closing):
         return GcService(self.deleting(GcParameters, given, delete=delete)).run(self.new_run())
 
     def delete_deferred(self, live_set: UUID | str, *, delete: bool, **parameters: Any) -> GcReport:
-        """Deletes what a sweep with ``defer_deletes`` recorded, as far as it is still dead.
+        """Deletes the files that a sweep with ``defer_deletes`` recorded, if they are still unreferenced.
 
         Args:
             live_set: the id of the live set that was swept.
-            delete: whether files are deleted; else it is a dry run.
+            delete: whether to delete files; if false, it is a dry run.
             parameters: those of ``nessie-gc deferred-deletes``.
         """
         given = {**told(parameters), "live_set_id": str(live_set)}
@@ -231,18 +231,18 @@ class Collector(Upkeep, Questions, Closing):
         """Expires old snapshots, tags and branches of tables, and deletes the files that only they need.
 
         Args:
-            delete: whether anything is committed and deleted; else it is a dry run.
+            delete: whether to commit and delete; if false, it is a dry run.
             parameters: those of ``nessie-gc expire-snapshots``, such as ``older_than``, ``retain_last`` or ``include``.
         """
         found = self.deleting(ExpireSnapshotsParameters, parameters, delete=delete)
         return ExpireSnapshotsService(found).run(self.new_run())
 
     def unreferenced_assets(self, table: str, **parameters: Any) -> UnreferencedAssets:
-        """The table of unreferenced assets: what nothing needs, run by run, until enough runs agree.
+        """The table of unreferenced assets: unreferenced files run by run, until enough runs have seen them.
 
         Args:
-            table: ``CATALOG.NAMESPACE.TABLE``; the catalog is one of the Spark session's, or one that PyIceberg knows.
-            parameters: those of its calls, also by the names of Nessie's first collector (``maxAgeMicros`` …).
+            table: ``CATALOG.NAMESPACE.TABLE``; the catalog is one of the Spark session, or one that PyIceberg knows.
+            parameters: those of its calls, also under the names of Nessie's first collector (``maxAgeMicros`` …).
         """
         return UnreferencedAssets(self.new_run, self.parameters_of, table=table, **parameters)
 
@@ -252,36 +252,36 @@ class Collector(Upkeep, Questions, Closing):
         return LiveSetService(self._resources.store)
 
     def move_records(self, source: str, target: str, *, dry_run: bool) -> RepositoryRecords:
-        """Brings what the store knows of a repository under another identity; gives how many records there are.
+        """Moves the store's records of a repository to another identity; returns how many there are.
 
         Args:
-            source: the identity under which they are.
-            target: the identity under which they should be.
-            dry_run: whether they are only counted.
+            source: their current identity.
+            target: their new identity.
+            dry_run: whether to count them only.
 
         Raises:
-            ConfigurationError: there is nothing to move, or both identities are one.
-            LeaseHeldError: somebody collects under one of them.
+            ConfigurationError: there is nothing to move, or both identities are equal.
+            LeaseHeldError: a collection runs under one of them.
         """
         return RecordsService(self._resources.store).move(source, target, dry_run=dry_run)
 
     @property
     def plugins(self) -> Sequence[PluginInfo]:
-        """The plugins that are used, loaded or broken, with what each brings."""
+        """The plugins in use, loaded or broken, with what each provides."""
         return self._registry.plugins
 
     @property
     def services(self) -> Iterable[str]:
-        """The names of the services that are installed."""
+        """The names of the installed services."""
         return sorted(self._registry.services.by_name())
 
     def run(self, service: str, **parameters: Any) -> Report:
-        """Runs any service that is installed, by the name of its command.
+        """Runs an installed service, by the name of its command.
 
-        One that has the parameter ``dry_run`` deletes nothing unless ``dry_run=False`` is given here.
+        A service with the parameter ``dry_run`` deletes nothing unless ``dry_run=False`` is given here.
 
         Raises:
-            ConfigurationError: there is no such service, or it has no such parameter.
+            ConfigurationError: the service is unknown, or has no such parameter.
         """
         found = self._registry.services.named(service)
         if "dry_run" in (field.name for field in fields(found.Parameters)):
@@ -302,23 +302,23 @@ class Collector(Upkeep, Questions, Closing):
         )
 
     def later_run(self) -> Callable[[], Run]:
-        """Makes the runs in which plans of now are applied, or says that the collector was closed."""
+        """Returns a factory of the runs in which current plans are applied; it raises if the collector was closed."""
         return functools.partial(self._run_while, self._resources.opened)
 
     def _run_while(self, opened: int) -> Run:
-        """A run for a plan that was made when the collector was opened for the so-manieth time.
+        """A run for a plan that was made at the given opening of the collector.
 
         Raises:
-            ConfigurationError: it was closed since, and the plan's files went with its engine.
+            ConfigurationError: it was closed since, which discarded the plan's files.
         """
         if self._resources.opened != opened:
-            raise ConfigurationError("the collector was closed, and its plans with it; plan again")
+            raise ConfigurationError("the collector was closed, which also closed its plans; plan again")
         return self.new_run()
 
     def deleting(self, wanted: type[P], given: Mapping[str, Any], *, delete: bool) -> P:
         """The same of a call that deletes, which the settings may forbid."""
         if not isinstance(delete, bool):
-            raise ConfigurationError(f"`delete` is True or False, not {delete!r}")
+            raise ConfigurationError(f"`delete` must be True or False, not {delete!r}")
         if delete:
             refuse_dry_run(self.parameters_of(wanted, given))
         return self.parameters_of(wanted, {**given, "dry_run": not delete})
@@ -328,7 +328,7 @@ class Collector(Upkeep, Questions, Closing):
         return self._choice.registry()
 
     def parameters_of(self, wanted: type[P], given: Mapping[str, Any]) -> P:
-        """The parameters of one call: those of the collector's settings, and those that are given now."""
+        """The parameters of one call: those of the collector's settings, and those given now."""
         given = {name: value for name, value in given.items() if value is not None}
         for name, value in given.items():
             refuse_blank(name, value, "the parameter")
@@ -338,5 +338,5 @@ class Collector(Upkeep, Questions, Closing):
         return wanted(**{**mine, **wanted.typed(given)})
 
     def close(self) -> None:
-        """Closes what is open: the repository, the store, and the engine; a Spark session of yours stays open."""
+        """Closes what is open: the repository, the store, and the engine; your own Spark session stays open."""
         self._resources.close()

@@ -1,6 +1,6 @@
 """Iceberg's procedures ``expire_snapshots`` and ``remove_orphan_files``, with their arguments and result columns.
 
-They work with a Spark session or without one, on every catalog that a repository connector reaches.
+They work with or without a Spark session, on every catalog that a repository connector can read.
 """
 
 from __future__ import annotations
@@ -51,28 +51,28 @@ def expire_snapshots(
     dry_run: bool = False,
     **settings: Any,
 ) -> object:
-    """Expires snapshots of one table as the procedure ``expire_snapshots`` does, and gives its row of counts.
+    """Expires snapshots of one table like the procedure ``expire_snapshots``, and returns its row of counts.
 
     Args:
         spark: the session to run on; without one, give ``engine="local"``.
         table: the table, by its dotted name in the repository.
-        older_than: an instant with an offset, or a duration; without it, what the table's properties say.
-        retain_last: how many snapshots of each branch stay whatever their age.
-        max_concurrent_deletes: accepted; how many workers there are is a setting (``expiry_parallelism``).
-        stream_results: accepted; results are always streamed.
-        snapshot_ids: snapshots that expire whatever their age.
-        clean_expired_metadata: whether schemas and partition specs go that nothing names.
-        dry_run: whether nothing is committed and nothing deleted; the counts then say what would be deleted.
+        older_than: an instant with an offset, or a duration (default: the table's properties).
+        retain_last: how many snapshots of each branch to keep, whatever their age.
+        max_concurrent_deletes: ignored; use the setting ``expiry_parallelism``.
+        stream_results: ignored; results are always streamed.
+        snapshot_ids: snapshots to expire whatever their age.
+        clean_expired_metadata: whether to remove unused schemas and partition specs.
+        dry_run: if true, nothing is committed or deleted; the counts say what would be deleted.
         settings: those of the collector and of ``expire-snapshots``, such as ``repository``, ``uri`` or ``allow``.
 
     Returns:
         One row with six ``bigint`` columns: a DataFrame, or the local engine's frame.
 
     Raises:
-        ConfigurationError: a setting makes no sense, or there is no such table.
-        SafetyError: nothing, or not all, of the table may expire; the message says why.
-        IncompleteError: a commit or a deletion failed, or something stayed unknown; the rest is done.
-        NessieGcError: something that is needed to decide could not be read.
+        ConfigurationError: a setting is invalid, or the table does not exist.
+        SafetyError: some or all of the snapshots may not expire; the message says why.
+        IncompleteError: a commit or a deletion failed, or something is unknown; the rest is done.
+        NessieGcError: something needed for the decision could not be read.
     """
     del max_concurrent_deletes, stream_results
     collector = Collector(spark=spark, **settings)
@@ -85,7 +85,7 @@ def expire_snapshots(
         clean_expired_metadata=clean_expired_metadata or None,
     )
     if not report.looked_at:
-        raise ConfigurationError(f"the repository has no table {table!r} that can be read; give its whole dotted name")
+        raise ConfigurationError(f"the repository has no table {table!r} that can be read; give its full dotted name")
     report.raise_for_status()
     for each in report.tables:
         if each.reason is not None:
@@ -111,31 +111,31 @@ def remove_orphan_files(
     stream_results: bool | None = None,
     **settings: Any,
 ) -> object:
-    """Removes orphan files of one table as the procedure ``remove_orphan_files`` does, and gives their places.
+    """Removes orphan files of one table like the procedure ``remove_orphan_files``, and returns their locations.
 
     Args:
         spark: the session to run on; without one, give ``engine="local"``.
         table: the table, by its dotted name in the repository.
-        older_than: an instant with an offset, or a duration; three days where nothing is said, a day at least.
-        location: a place in the table's location, below which alone is looked.
-        dry_run: whether nothing is deleted.
-        max_concurrent_deletes: accepted; how many workers there are is a setting (``expiry_parallelism``).
-        file_list: files with a list of what is stored, in place of a listing: what ``file_list_view`` is there.
+        older_than: an instant with an offset, or a duration of at least one day (default: three days).
+        location: a location inside the table's location, to look only below it.
+        dry_run: if true, nothing is deleted.
+        max_concurrent_deletes: ignored; use the setting ``expiry_parallelism``.
+        file_list: files with a list of stored files, instead of a listing; replaces the procedure's ``file_list_view``.
         equal_schemes: schemes that mean the same.
         equal_authorities: authorities that mean the same.
-        prefix_mismatch_mode: ``ERROR``, as where nothing is said, or ``IGNORE``; ``DELETE`` is refused.
-        prefix_listing: accepted; every listing is one of prefixes.
-        stream_results: accepted; results are always streamed.
+        prefix_mismatch_mode: ``ERROR`` (the default) or ``IGNORE``; ``DELETE`` is refused.
+        prefix_listing: ignored; every listing is a prefix listing.
+        stream_results: ignored; results are always streamed.
         settings: those of the collector and of ``remove-orphan-files``, such as ``repository``, ``uri`` or ``allow``.
 
     Returns:
         One column ``orphan_file_location``: a DataFrame, or the local engine's frame.
 
     Raises:
-        ConfigurationError: a setting makes no sense.
+        ConfigurationError: a setting is invalid.
         SafetyError: metadata names the path of such a file with another scheme or authority.
-        IncompleteError: a deletion failed, or something stayed unknown; the rest is done.
-        NessieGcError: something that is needed to decide could not be read.
+        IncompleteError: a deletion failed, or something is unknown; the rest is done.
+        NessieGcError: something needed for the decision could not be read.
     """
     del max_concurrent_deletes, stream_results, prefix_listing
     given = {
@@ -156,7 +156,7 @@ def remove_orphan_files(
 
 
 def _frame(rows: Dataset, collector: Collector) -> object:
-    """The rows, which are good as long as anybody has them."""
+    """The rows, which stay valid as long as they are referenced."""
     from nessie_gc_core.engines.local.frame import LocalFrame
 
     frame = rows.to_frame()
@@ -186,5 +186,5 @@ def _text(time: datetime | str | None) -> str | None:
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:
-        raise ConfigurationError(f"`older_than` {time} has no offset; give one with a time zone")
+        raise ConfigurationError(f"`older_than` {time} has no offset; give a time with a time zone")
     return time.isoformat()

@@ -1,4 +1,4 @@
-"""From settings to what a run works with: repository, store, engine, plugins."""
+"""Opens what the settings name: repository, store, engine, plugins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
     """The connectors that the settings choose.
 
     Raises:
-        ConfigurationError: one of them is not installed, or has no such option, or an alias makes no sense.
+        ConfigurationError: one of them is not installed, or has no such option, or an alias is invalid.
     """
     return connector_choice(given, plugins)
 
@@ -68,10 +68,10 @@ def engine_name(given: Given, spark: SparkSession | None = None) -> EngineName:
 
 
 def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
-    """The engine that was asked for; what it runs on is imported only now.
+    """The requested engine; its libraries are imported only now.
 
     Raises:
-        ConfigurationError: what it runs on is not installed, or a setting of the other engine was given.
+        ConfigurationError: a library is not installed, or a setting of the other engine was given.
     """
     settings = given.settings(EngineSettings)
     chosen = engine_name(given, spark)
@@ -81,7 +81,7 @@ def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
         from nessie_gc_core.engines.local import LocalEngine
 
         if spark is not None:
-            raise ConfigurationError("a Spark session does nothing with `engine` local; leave one of them out")
+            raise ConfigurationError("a Spark session cannot be used with `engine` local; leave one of them out")
         _refuse(given, "local", "spark_master", "spark_conf")
         more = {"memory_limit": settings.memory_limit} if settings.memory_limit is not None else {}
         return LocalEngine(workers=settings.expiry_parallelism, **more)
@@ -89,9 +89,9 @@ def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
 
     _refuse(given, "spark", "memory_limit")
     if given.rank("expiry_parallelism"):
-        log.warning("`expiry_parallelism` is ignored: Spark's master says how many workers there are")
+        log.warning("`expiry_parallelism` is ignored: Spark's master sets the number of workers")
     if spark is not None:
-        _refuse(given, "spark and a session of your own", "spark_master", "spark_conf")
+        _refuse(given, "spark and your own session", "spark_master", "spark_conf")
     return SparkEngine(spark, master=settings.spark_master, conf=settings.spark_conf)
 
 
@@ -99,10 +99,10 @@ def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
 def open_tables(
     given: Given, registry: PluginRegistry, engine: Engine, catalog: str, branch: str | None
 ) -> Iterator[Tables]:
-    """The tables of a catalog: of the Spark session, or as a plugin opens it.
+    """The tables of a catalog, from the Spark session or from a plugin.
 
     Raises:
-        ConfigurationError: there is no catalog of this name, or no such plugin.
+        ConfigurationError: there is no catalog with this name, or no such plugin.
     """
     if engine.name == EngineName.SPARK.value:
         from nessie_gc_core.engines.spark.engine import SparkEngine
@@ -121,4 +121,4 @@ def open_tables(
 def _refuse(given: Given, engine: str, *names: str) -> None:
     for name in names:
         if given.rank(name) is Rank.CALLER:
-            raise ConfigurationError(f"`{name}` does nothing with `engine` {engine}; leave it out")
+            raise ConfigurationError(f"`{name}` has no effect with `engine` {engine}; leave it out")

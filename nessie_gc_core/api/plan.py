@@ -1,4 +1,4 @@
-"""What a run would delete, to look at and then to do."""
+"""What a run would delete, to review and then apply."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan:
-    """The outcome of a dry run. It is good as long as its collector is open."""
+    """The outcome of a dry run. It is valid as long as its collector is open."""
 
     report: GcReport
     """What was found."""
     outcomes: Dataset
     """All unreferenced files (:data:`nessie_gc_core.model.relations.OUTCOMES`)."""
     parameters: SweepParameters
-    """Those of the sweep that would follow."""
+    """The parameters of the sweep that would follow."""
     new_run: Callable[[], Run]
-    """Makes the run in which the plan is applied, or says that the collector is closed."""
+    """Creates the run in which the plan is applied, or says that the collector is closed."""
 
     @property
     def files(self) -> DataFrame | LocalFrame:
         """Every unreferenced file with its outcome and reason, one row each.
 
-        On Spark a DataFrame, on the local engine a frame with ``to_arrow()``, ``to_pandas()`` and ``sql()``. The
+        A Spark DataFrame, or on the local engine a frame with ``to_arrow()``, ``to_pandas()`` and ``sql()``. The
         columns are ``unit``, ``location``, ``path``, ``size`` (bytes), ``modified`` (microseconds since the epoch,
-        UTC), ``sidecar``, ``outcome`` and ``reason``; what would go has the outcome ``would_delete``.
+        UTC), ``sidecar``, ``outcome`` and ``reason``; files that would be deleted have the outcome ``would_delete``.
         """
         self.new_run()
         return cast("DataFrame | LocalFrame", self.outcomes.to_frame())
 
     @property
     def would_delete(self) -> Tally:
-        """How many files would go, and their bytes."""
+        """How many files would be deleted, and their bytes."""
         return self.report.outcomes[Outcome.WOULD_DELETE]
 
     def apply(self, *, outcomes_to: str | None = None, resume: bool = False) -> GcReport:
-        """Deletes what the plan showed, as far as it is still dead. Never more. With ``defer_deletes``, records it.
+        """Deletes the planned files that are still unreferenced, and never more. With ``defer_deletes``, records them.
 
-        The live set's locations are listed again and everything is judged again; files that the plan does not have,
-        or that changed since, stay.
+        The live set's locations are listed and every file is checked again; files that are not in the plan, or that
+        changed since, stay.
 
         Args:
             outcomes_to: file that receives every file with its outcome (``.jsonl`` or ``.parquet``).
-            resume: whether an earlier attempt that failed is taken up.
+            resume: whether to resume an earlier attempt that failed.
 
         Raises:
-            ConfigurationError: the collector is closed, or its settings say ``dry_run``.
+            ConfigurationError: the collector is closed, or its settings contain ``dry_run``.
             SafetyError: the live set has become too old.
             LiveSetStateError: the plan was applied before.
             NessieGcError: it failed; what was deleted by then is recorded.
@@ -89,4 +89,4 @@ def refuse_dry_run(parameters: ConnectorOptions) -> None:
         ConfigurationError: they do.
     """
     if getattr(parameters, "dry_run", False):
-        raise ConfigurationError("the settings say `dry_run`, so nothing is deleted; take it out of them to delete")
+        raise ConfigurationError("the settings contain `dry_run`, so nothing is deleted; remove it to delete")

@@ -1,6 +1,6 @@
-"""Functions in the shape of Iceberg's procedures: a session, named arguments, and a DataFrame that SQL can go on from.
+"""Functions like Iceberg's procedures: they take a session and named arguments, and return a DataFrame for SQL.
 
-``CALL`` in SQL itself needs extensions of Spark that run in the JVM, which no Python program can bring along.
+``CALL`` in SQL needs Spark extensions that run in the JVM, which a Python program cannot provide.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def identify_unreferenced_assets(
     spark: SparkSession, *, table: str, view: str = "unreferenced_assets", **settings: Any
 ) -> DataFrame:
-    """Finds what nothing needs, adds it to the table, and gives what the run found.
+    """Finds unreferenced assets, adds them to the table, and returns them.
 
     Args:
-        spark: the session, whose catalogs the table is in.
+        spark: the session; the table is in one of its catalogs.
         table: ``CATALOG.NAMESPACE.TABLE``.
-        view: the temporary view as which the rows are registered, so that SQL goes on from them.
+        view: the name of a temporary view of the rows, for SQL.
         settings: those of the collector, such as ``uri``, ``jdbc_url`` or ``default_cutoff``.
     """
     assets = Collector(spark=spark, **renamed(settings)).unreferenced_assets(table)
@@ -36,13 +36,13 @@ def identify_unreferenced_assets(
 def delete_unreferenced_assets(
     spark: SparkSession, *, table: str, delete: bool, view: str = "deleted_assets", **settings: Any
 ) -> DataFrame:
-    """Deletes the assets of which enough runs agree, and gives each of them with what became of it.
+    """Deletes the assets that enough runs have seen, and returns each with its outcome.
 
     Args:
-        spark: the session, whose catalogs the table is in.
+        spark: the session; the table is in one of its catalogs.
         table: ``CATALOG.NAMESPACE.TABLE``.
-        delete: whether files are deleted; else it is a dry run.
-        view: the temporary view as which the rows are registered, so that SQL goes on from them.
+        delete: whether to delete files; if false, it is a dry run.
+        view: the name of a temporary view of the rows, for SQL.
         settings: those of the collector, such as ``uri``, ``jdbc_url`` or ``seen_count``.
     """
     collector = Collector(spark=spark, **renamed(settings))

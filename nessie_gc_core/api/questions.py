@@ -25,7 +25,7 @@ class Questions(ABC):
     """Calls of a collector."""
 
     def health(self, **parameters: Any) -> HealthReport:
-        """Says from metadata alone what is due at which table; takes the parameters of ``nessie-gc health``."""
+        """Reports from metadata alone which tables need maintenance; takes the parameters of ``nessie-gc health``."""
         return HealthService(self.parameters_of(HealthParameters, parameters)).run(self.new_run())
 
     def explain(self, *files: str, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> ExplainReport:
@@ -40,7 +40,7 @@ class Questions(ABC):
         return ExplainService(self.parameters_of(ExplainParameters, given)).run(self.new_run())
 
     def what_if(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> WhatIfReport:
-        """Says what some cut-off policies would free, and which states would end; changes nothing.
+        """Reports what some cut-off policies would free, and which states would end; changes nothing.
 
         Args:
             cutoffs: patterns of reference names, each with its cut-off policy.

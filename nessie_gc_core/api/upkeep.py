@@ -1,4 +1,4 @@
-"""The calls of the services that keep a lake fast: each gives a plan, which is then applied."""
+"""The calls of the services that keep a lake fast: each returns a plan to apply."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServicePlan(Generic[R]):
-    """What a service would do, to look at and then to do. It is good as long as its collector is open."""
+    """What a service would do, to review and then apply. It is valid as long as its collector is open."""
 
     report: R
     """What was found, as a dry run of the command reports it."""
@@ -40,11 +40,11 @@ class ServicePlan(Generic[R]):
     """Does it."""
 
     def apply(self) -> R:
-        """Does what the plan shows, as far as it still fits, and never more.
+        """Does what the plan shows, if it still applies, and never more.
 
         Raises:
-            ConfigurationError: the collector is closed, or its settings say ``dry_run``.
-            NessieGcError: it failed; what was done by then stays.
+            ConfigurationError: the collector is closed, or its settings contain ``dry_run``.
+            NessieGcError: it failed; what was done before stays.
         """
         return self.act()
 
@@ -56,7 +56,7 @@ class Upkeep(ABC):
     """Calls of a collector."""
 
     def autotag(self, **parameters: Any) -> ServicePlan[AutotagReport]:
-        """Plans which tags are made and deleted by time; ``apply()`` of the plan makes and deletes them.
+        """Plans which tags to create and delete by time; ``apply()`` of the plan creates and deletes them.
 
         Args:
             parameters: those of ``nessie-gc autotag``, such as ``tag_branch`` or ``tag_policy``.
@@ -70,7 +70,7 @@ class Upkeep(ABC):
         return self._plan(report, given, service.run)
 
     def compact(self, catalog: str, **parameters: Any) -> ServicePlan[CompactionReport]:
-        """Plans which partitions are compacted; ``apply()`` of the plan then rewrites them.
+        """Plans which partitions to compact; ``apply()`` of the plan then rewrites them.
 
         Args:
             catalog: the catalog of the Spark session that has the tables.
@@ -82,7 +82,7 @@ class Upkeep(ABC):
         return self._plan(planned.report, given, lambda run: service.apply(run, planned))
 
     def rewrite_manifests(self, catalog: str, **parameters: Any) -> ServicePlan[ManifestsReport]:
-        """Plans how manifests would follow the partitions of their tables; ``apply()`` of the plan then rewrites them.
+        """Plans which manifests to rewrite; ``apply()`` of the plan then rewrites them.
 
         Args:
             catalog: the catalog of the Spark session that has the tables.
@@ -112,7 +112,7 @@ class Upkeep(ABC):
             discard_deferred: whether live sets with deferred deletions go as well, so that nobody ever runs those.
 
         Raises:
-            ConfigurationError: the duration or a status makes no sense.
+            ConfigurationError: the duration or a status is invalid.
         """
         age = parse_duration(older_than) if isinstance(older_than, str) else older_than
         rule = PruneRule(older_than=age, keep=keep, status=statuses(status), discard_deferred=discard_deferred)
@@ -121,7 +121,7 @@ class Upkeep(ABC):
     def _without_dry_run(self, wanted: type[P], given: Mapping[str, Any]) -> P:
         """The parameters of a plan; its ``apply()`` says whether anything is done."""
         if "dry_run" in given:
-            raise ConfigurationError("leave `dry_run` out: a plan changes nothing, and its apply() does what it shows")
+            raise ConfigurationError("leave out `dry_run`: a plan changes nothing until you call its apply()")
         return self.parameters_of(wanted, given)
 
     def _plan(self, report: R, given: ConnectorOptions, act: Callable[[Run], R]) -> ServicePlan[R]:
@@ -140,7 +140,7 @@ class Upkeep(ABC):
 
     @abstractmethod
     def later_run(self) -> Callable[[], Run]:
-        """Makes the runs in which plans of now are applied, or says that the collector was closed."""
+        """Returns a factory of the runs in which current plans are applied; it raises if the collector was closed."""
 
     @abstractmethod
     def parameters_of(self, wanted: type[P], given: Mapping[str, Any]) -> P:

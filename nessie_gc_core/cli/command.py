@@ -1,4 +1,4 @@
-"""Commands and options: where a value comes from, and what every command has."""
+"""Commands and options: where values come from, and which options all commands share."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.console import Console
 from nessie_gc_core import __version__
 from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.output import result_alone
+from nessie_gc_core.cli.piped import piped
 from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
@@ -37,29 +38,29 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 @dataclass(slots=True)
 class Session:
-    """What one call of the program knows from its standard options."""
+    """One call of the program, with the values of its standard options."""
 
     verbosity: int = 0
     quiet: bool = False
     as_json: bool = False
     config: ConfigFile = field(default_factory=ConfigFile)
     console: Console = field(default_factory=standard_error)
-    """Everything that is not the result: log lines, progress, errors."""
+    """For everything except the result: log lines, progress, errors."""
     report: GcReport = field(default_factory=GcReport)
     """The report of the run; log lines carry its live-set id as soon as it has one (S17)."""
     command: str = ""
-    """Which command runs."""
+    """The command that runs."""
     in_memory: bool = False
-    """Whether the live set ends with the process."""
+    """Whether the live set is lost when the process ends."""
     defers: bool = False
-    """Whether deletions are recorded only."""
+    """Whether deletions are only recorded."""
 
 
 class GcOption(click.Option):
-    """An option that the environment and the configuration file can give as well."""
+    """An option that can also come from the environment and the configuration file."""
 
     def __init__(self, *declarations: str, section: str = "", **attributes: Any) -> None:
-        """Takes what ``click.Option`` takes, and the heading under which the help shows it."""
+        """Takes the arguments of ``click.Option``, and the heading under which the help shows it."""
         long = next(part for part in declarations if part.startswith("--")).partition("/")[0]
         attributes.setdefault("envvar", variable_of(long))
         super().__init__(list(declarations), **attributes)
@@ -68,7 +69,7 @@ class GcOption(click.Option):
         """Its name in the configuration file."""
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
-        """The value of the first source that has one; pairs of a ``k=v`` option come from all of them."""
+        """The value of the strongest source that has one; a ``k=v`` option merges the pairs of all sources."""
         value, source = super().consume_value(ctx, opts)
         if not (self.multiple and isinstance(self.type, KeyValues)) or source is ParameterSource.DEFAULT:
             return value, source
@@ -97,7 +98,7 @@ class Call:
     context: click.Context
 
     def text(self, name: str) -> str | None:
-        """A text, if there is one."""
+        """The text of an option; ``None`` if it is not given."""
         return cast("str | None", self.context.params.get(name))
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ class Call:
         return tuple(self.context.params.get(name) or ())
 
     def number(self, name: str) -> int | None:
-        """A number, if there is one."""
+        """The number of an option; ``None`` if it is not given."""
         return cast("int | None", self.context.params.get(name))
 
     def flag(self, name: str) -> bool:
@@ -113,15 +114,15 @@ class Call:
         return bool(self.context.params.get(name))
 
     def path(self, name: str) -> Path | None:
-        """A path, if there is one."""
+        """The path of an option; ``None`` if it is not given."""
         return Path(value) if (value := self.text(name)) is not None else None
 
     def zone(self) -> tzinfo | None:
-        """The zone to show times in; ``None``: the machine's."""
+        """The time zone for display; ``None``: that of the machine."""
         return cast("tzinfo | None", self.context.params.get("time_zone"))
 
     def given(self) -> Given:
-        """The settings and parameters that somebody gave, of whichever source."""
+        """The settings and parameters that were given, from all sources."""
         ranks = {name: self._rank(name) for name in self.context.params}
         values = {name: value for name, value in self.context.params.items() if ranks[name]}
         return Given(
@@ -149,19 +150,19 @@ _RANKS = {
 
 
 def _merged(value: Any) -> Any:
-    """The value of an option; the pairs of a repeated one together."""
+    """The value of an option; pairs of a repeated option are merged."""
     if isinstance(value, (list, tuple)) and value and all(isinstance(part, Mapping) for part in value):
         return merge(value)
     return value
 
 
 def session_of(context: click.Context) -> Session:
-    """The session of a context; made where there is none yet."""
+    """The session of a context; created on first use."""
     return context.ensure_object(Session)
 
 
 class GcCommand(click.Command):
-    """A command with the standard options; its function takes the values and gives the exit code."""
+    """A command with the standard options; its function takes the values and returns the exit code."""
 
     def __init__(
         self,
@@ -173,7 +174,7 @@ class GcCommand(click.Command):
         arguments: Sequence[click.Argument] = (),
         aliases: Sequence[str] = (),
     ) -> None:
-        """Takes the function, whose docstring is the help where nothing else is."""
+        """Takes the function; its docstring is the help unless ``help`` is given."""
         self.function = function
         self.aliases = tuple(aliases)
         super().__init__(
@@ -184,13 +185,14 @@ class GcCommand(click.Command):
         )
 
     def invoke(self, ctx: click.Context) -> int:
-        """Sets up what the standard options say, and calls the function."""
+        """Applies the standard options, and calls the function."""
         session = session_of(ctx)
         session.command, session.defers = self.name or "", bool(ctx.params.get("defer_deletes"))
         with ExitStack() as stack:
             stack.enter_context(result_alone() if session.as_json else nullcontext())
             stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))
             try:
+                stack.enter_context(piped(ctx, as_json=session.as_json))
                 names, entries = _known_names(ctx.find_root().command), session.config.repositories
                 check_settings_in(os.environ, names, installed(), repositories=entries)
                 return self.function(Call(ctx))
@@ -199,7 +201,7 @@ class GcCommand(click.Command):
                 raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options under the headings of their sections."""
+        """Writes the options, grouped by section."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -215,11 +217,11 @@ def _section_of(param: click.Parameter) -> str:
 
 
 # ---- standard options ---------------------------------------------------------------------------------
-_STANDARD = "Everywhere"
+_STANDARD = "Common options"
 
 
 def standard_options() -> list[click.Option]:
-    """What every command has."""
+    """The options that all commands have."""
     return [
         GcOption(
             "--config",
@@ -228,7 +230,7 @@ def standard_options() -> list[click.Option]:
             is_eager=True,
             expose_value=False,
             callback=_load_config,
-            help=f"Configuration file (TOML); {DEFAULT_FILE} in the working directory where there is one.",
+            help=f"Configuration file in TOML (default: {DEFAULT_FILE} in the working directory, if it exists).",
         ),
         GcOption(
             "--verbose",
@@ -237,7 +239,7 @@ def standard_options() -> list[click.Option]:
             count=True,
             expose_value=False,
             callback=_set("verbosity"),
-            help="Say more; twice: everything, with tracebacks of errors.",
+            help="Log more; give it twice to log everything, with tracebacks of errors.",
         ),
         GcOption(
             "--quiet",
@@ -246,7 +248,7 @@ def standard_options() -> list[click.Option]:
             is_flag=True,
             expose_value=False,
             callback=_set("quiet"),
-            help="Say nothing but the result and errors.",
+            help="Print only the result and errors.",
         ),
         version_option(),
     ]
@@ -261,7 +263,7 @@ def json_option() -> GcOption:
         is_flag=True,
         expose_value=False,
         callback=_set("as_json"),
-        help="Print one JSON object on standard output, everything else on standard error.",
+        help="Print the result as one JSON object on standard output; everything else goes to standard error.",
     )
 
 
@@ -295,7 +297,7 @@ def _set(attribute: str) -> Callable[[click.Context, click.Parameter, Any], Any]
 
 
 def _load_config(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Reads the configuration file before any other option is looked at."""
+    """Reads the configuration file before any other option is parsed."""
     if context.resilient_parsing:
         return value
     path = Path(value) if value is not None else Path(DEFAULT_FILE)
@@ -317,7 +319,7 @@ def _known_options(root: click.Command) -> set[str]:
 
 
 def _known_names(root: click.Command) -> set[str]:
-    """The names of all options, those that are refused with a hint included."""
+    """The names of all options, including those that are refused with a hint."""
     return {option.key.replace("-", "_") for option in _all_options(root)}
 
 
@@ -337,15 +339,15 @@ def commands_of(root: click.Command, words: str = "") -> dict[str, GcCommand]:
 
 
 def _fit(option: GcOption, config: ConfigFile, key: str) -> Any:
-    """A value of the file, in the shape in which click wants it."""
+    """A value of the file, in the form that click expects."""
     value = config.options[key]
     if isinstance(value, str) and not value.strip():
-        raise ConfigurationError(f"{config.name}: {key!r} is empty; leave it out, or give a value")
+        raise ConfigurationError(f"{config.name}: {key!r} is empty; remove it, or give a value")
     is_pairs = isinstance(option.type, KeyValues)
     if isinstance(value, dict) and not is_pairs:
-        raise ConfigurationError(f"{config.name}: {key!r} is one value, not a table")
+        raise ConfigurationError(f"{config.name}: {key!r} takes one value, not a table")
     if option.multiple:
         return list(value) if isinstance(value, list) else [value]
     if isinstance(value, list):
-        raise ConfigurationError(f"{config.name}: {key!r} is one value, not a list")
+        raise ConfigurationError(f"{config.name}: {key!r} takes one value, not a list")
     return value

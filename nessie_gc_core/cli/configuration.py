@@ -46,7 +46,7 @@ _NEXT = ("nessie-gc check", "nessie-gc gc --dry-run")
 def init(call: Call) -> int:
     """Write a first configuration file, with a comment for each setting.
 
-    Values that are given as options are set in it, and secrets are left out. A file that exists stays as it is.
+    The values of the options that you give are set in it; secrets are left out. An existing file is never overwritten.
     """
     path = _path(call)
     given = call.given()
@@ -62,7 +62,7 @@ def init(call: Call) -> int:
         said = {"file": path, "written": list(made.written), "left_out": dict(made.left_out), "next": then}
         print_json(said)
         return 0
-    say(f"{path} is written" + (f", with {', '.join(made.written)}" if made.written else ""))
+    say(f"wrote {path}" + (f", with {', '.join(made.written)}" if made.written else ""))
     for key, variable in made.left_out.items():
         say(f"{key} may be secret and is not in it: set the environment variable {variable}")
     say(f"next: edit it, then run '{then[0]}' and '{then[1]}'")
@@ -87,7 +87,7 @@ def _print_file(made: Starter, *, as_json: bool) -> None:
 def show(call: Call) -> int:
     """Show the settings in effect, and where each of them comes from.
 
-    Takes the options of 'gc'. Settings that have their defaults are shown with --all only, and secrets never.
+    Takes the options of 'gc'. Settings with default values are shown only with --all; secrets are always hidden.
     """
     given = call.given()
     registry = installed().without(given.settings(PluginSettings).disable_plugin)
@@ -159,7 +159,7 @@ CONFIGURATION_COMMANDS: tuple[click.Command, ...] = (
     GcCommand("init", init, _INIT, arguments=(click.Argument(["path"], required=False, metavar="[FILE]"),)),
     click.Group(
         "config",
-        help="Look at the configuration.",
+        help="Show the configuration.",
         commands=[GcCommand("show", show, (_ALL, *_GC, json_option()))],
         context_settings=dict(SETTINGS),
     ),

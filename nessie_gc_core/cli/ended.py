@@ -1,4 +1,4 @@
-"""What a run that failed, or was interrupted, had done by then, and which command goes on."""
+"""What a run had done when it failed or was interrupted, and which command continues it."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, say, standard_output, write_new
+from nessie_gc_core.cli.piped import PIPE
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.connectors import Connector
@@ -25,7 +26,7 @@ from nessie_gc_core.services.parameters import GcParameters
 
 # ---- plugins ------------------------------------------------------------------------------------------
 def plugins(call: Call) -> int:
-    """Show what is installed, what is broken and why, and every connector with its options."""
+    """Show the installed plugins, which of them are broken and why, and all connectors with their options."""
     registry = installed()
     connectors = list(_connectors(registry))
     if call.session.as_json:
@@ -75,11 +76,11 @@ def _options_of(connector: type[Connector]) -> Iterator[dict[str, Any]]:
 
 # ---- check --------------------------------------------------------------------------------------------
 def check(call: Call) -> int:
-    """Check the configuration and reach everything it names; touches nothing."""
+    """Check the configuration, and try everything that a run would use; changes nothing."""
     check_store_lasts(call, needed=False)
     given, results = call.given(), []
     with Collector.from_given(given, plugins=installed()) as collector:
-        for result in collector.checks(engine=bool(given.rank("engine"))):
+        for result in collector.checks():
             results.append(result)
             if not call.session.as_json:
                 say(str(result))
@@ -91,18 +92,21 @@ def check(call: Call) -> int:
 
 # ---- completion ---------------------------------------------------------------------------------------
 def completion_script(call: Call) -> int:
-    """Write a script with which a shell completes commands and options."""
+    """Write a shell completion script."""
     shell = call.text("shell") or "bash"
     completion = get_completion_class(shell)
     path = call.path("output_file")
     if completion is None or path is None:
-        raise ConfigurationError(f"there is no completion for the shell {shell!r}")
+        raise ConfigurationError(f"completion is not available for the shell {shell!r}")
     root = call.context.find_root().command
     # The shell that will run the script is not the one of now, whose version click would ask for.
     made = completion(root, {}, PROGRAM, COMPLETE_VARIABLE)
     script = made.source_template % made.source_vars()
+    if str(path) == PIPE:
+        click.echo(script)
+        return 0
     write_new(path, script)
-    click.echo(f"{path} is written; {_USE[shell].format(path=path)}", err=True)
+    click.echo(f"wrote {path}; {_USE[shell].format(path=path)}", err=True)
     return 0
 
 
@@ -115,7 +119,7 @@ _USE = {
 
 # ---- demo ---------------------------------------------------------------------------------------------
 def demo(call: Call) -> int:
-    """Write a small lake with Spark through Nessie, collect its garbage, and prove that nothing else is gone."""
+    """Write a small lake with Spark and Nessie, collect its garbage, and verify that nothing else was deleted."""
     try:
         from nessie_gc_core.demo.run import run_demo
     except ImportError as error:
@@ -139,14 +143,20 @@ _CHECK = (
     *options.ENGINE,
 )
 _COMPLETION = (
-    GcOption("--output-file", "-O", required=True, type=Text(), metavar="FILE", help="The file; it must not exist."),
-    GcOption("--shell", type=click.Choice(["bash", "zsh", "fish"]), default="bash", show_default=True, help="Shell."),
+    GcOption(
+        "--output-file", "-O", required=True, type=Text(), metavar="FILE", help="File to write; it must not exist yet."
+    ),
+    GcOption(
+        "--shell",
+        type=click.Choice(["bash", "zsh", "fish"]),
+        default="bash",
+        show_default=True,
+        help="Shell to write the script for.",
+    ),
 )
 _DEMO = (
     cast("click.Option", options.ENGINE[0]),
-    GcOption(
-        "--folder", type=Text(), metavar="FOLDER", help="Where the lake is written, and stays; else it is removed."
-    ),
+    GcOption("--folder", type=Text(), metavar="FOLDER", help="Keep the lake here (default: a temporary folder)."),
 )
 
 INSTALLATION_COMMANDS = (

@@ -1,4 +1,4 @@
-"""The commands that look at live sets, and delete them."""
+"""The commands that show live sets and delete them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_(call: Call) -> int:
         print_json({"live_sets": listed})
         return 0
     if not live_sets:
-        say("no live set has this status" if status else "there is no live set; 'nessie-gc mark' makes one")
+        say("no live sets have this status" if status else "there are no live sets; 'nessie-gc mark' creates one")
         return 0
     say(f"time zone: {_zone_name(call.zone())}")
     print_table(_table(live_sets, failed, call.zone()))
@@ -96,9 +96,9 @@ def show(call: Call) -> int:
 
 
 def delete(call: Call) -> int:
-    """Delete the rows of one live set from the store.
+    """Delete one live set from the store.
 
-    This deletes no file: files go by 'sweep', 'gc' and 'deferred-deletes'. A live set is not deleted while its
+    This deletes no file: 'sweep', 'gc' and 'deferred-deletes' delete files. A live set is not deleted while its
     repository is being collected, or while it has deferred deletions.
     """
     id_ = chosen_id(call)
@@ -151,7 +151,7 @@ def _print_pruned(report: PruneReport, zone: tzinfo | None) -> None:
 
 
 def list_deferred(call: Call) -> int:
-    """List the files whose deletion was deferred: when they were modified, their location and path."""
+    """List the files whose deletion was deferred, with their modification time, location and path."""
     named = chosen_id(call)
     with open_store(call) as store:
         service = LiveSetService(store)
@@ -187,7 +187,7 @@ def _plain_details(details: LiveSetDetails) -> dict[str, Any]:
 
 
 def _status(live_set: LiveSet, failed: int) -> str:
-    """The status; a sweep that could not delete everything is no plain success."""
+    """The status, with the number of failed deletions, if there are any."""
     return live_set.status.value + (f", {failed:,} failed" if failed else "")
 
 
@@ -252,16 +252,20 @@ STATUS = GcOption(
     section="Live set",
     type=click.Choice([status.value for status in LiveSetStatus], case_sensitive=False),
     multiple=True,
-    help="Only live sets of this status (repeatable).",
+    help="Only live sets with this status (repeatable).",
 )
 _LIST = (
     STATUS,
-    GcOption("--limit", section="Live set", type=click.IntRange(min=1), metavar="N", help="Only the newest N."),
+    GcOption(
+        "--limit", section="Live set", type=click.IntRange(min=1), metavar="N", help="Only the newest N live sets."
+    ),
 )
 _SHOW = (
-    GcOption("--with-deferred-deletes", "-D", section="Live set", is_flag=True, help="With its deferred deletes."),
-    GcOption("--with-content-references", "-C", section="Live set", is_flag=True, help="With its content versions."),
-    GcOption("--with-base-locations", "-B", section="Live set", is_flag=True, help="With its base locations."),
+    GcOption("--with-deferred-deletes", "-D", section="Live set", is_flag=True, help="Show its deferred deletes too."),
+    GcOption(
+        "--with-content-references", "-C", section="Live set", is_flag=True, help="Show its content versions too."
+    ),
+    GcOption("--with-base-locations", "-B", section="Live set", is_flag=True, help="Show its base locations too."),
 )
 
 _DELETE = (
@@ -269,7 +273,7 @@ _DELETE = (
         "--discard-deferred",
         section="Live set",
         is_flag=True,
-        help="Delete it even though it has deferred deletions, which are then never run.",
+        help="Delete it even if it has deferred deletions; they are then never run.",
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +38,38 @@ class _LiveSetId(logging.Filter):
         return True
 
 
+class Folding(logging.Filter):
+    """Lets a warning pass once; the same one again is counted, and told with its number at the end."""
+
+    MOST = 10_000
+    """So many different warnings are remembered; later ones always pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._repeated: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is shown."""
+        if record.levelno < logging.WARNING or record.exc_info:
+            return True
+        key = (record.name, record.getMessage())
+        with self._lock:
+            if key in self._repeated:
+                self._repeated[key] += 1
+                return False
+            if len(self._repeated) < self.MOST:
+                self._repeated[key] = 0
+        return True
+
+    def folded(self) -> Iterator[logging.LogRecord]:
+        """A record for each warning that came again."""
+        for (name, message), times in self._repeated.items():
+            if times:
+                again = "once more" if times == 1 else f"{times:,} times more"
+                yield logging.LogRecord(name, logging.WARNING, "", 0, "%s (%s)", (message, again), None)
+
+
 class _ShownFormatter(logging.Formatter):
     """Formats records whose text may come from data: one line each, and tracebacks with theirs (S28)."""
 
@@ -68,7 +101,9 @@ def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: boo
     else:
         handler = logging.StreamHandler(console.file)
         handler.setFormatter(_ShownFormatter("%(asctime)s %(levelname)s [%(live_set)s] %(name)s: %(message)s"))
-    handler.addFilter(_LiveSetId(report))
+    live_set_id, folding = _LiveSetId(report), Folding()
+    handler.addFilter(live_set_id)
+    handler.addFilter(folding)
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)
@@ -80,6 +115,10 @@ def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: boo
     finally:
         root.removeHandler(handler)
         root.setLevel(before)
+        handler.removeFilter(folding)
+        for record in folding.folded():
+            if not quiet:
+                handler.handle(record)
 
 
 def _level(verbosity: int, *, quiet: bool, terminal: bool) -> int:

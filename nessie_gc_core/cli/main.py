@@ -29,26 +29,26 @@ log = logging.getLogger(__name__)
 
 
 class Program(click.Group):
-    """All commands, and the one place where errors end."""
+    """All commands, and the one place that reports errors."""
 
     def __init__(self, commands: Sequence[click.Command]) -> None:
         self._own = {command.name or "": command for command in commands}
         self._all: dict[str, click.Command] | None = None
         super().__init__(
             PROGRAM,
-            help="Finds and removes the files of an Iceberg lake that no live branch, tag or snapshot needs.",
+            help="Find and remove the files of an Iceberg lake that no live branch, tag or snapshot needs.",
             context_settings=dict(SETTINGS),
             params=[option for option in standard_options() if option.name != "config"],
         )
 
     @property
     def commands(self) -> MutableMapping[str, click.Command]:
-        """The services that are installed, as soon as somebody asks, and the commands of the program itself."""
+        """The installed services, which are loaded on first use, and the commands of the program itself."""
         if self._all is None:
             services = service_commands(installed().services.by_name().values())
             self._all = {**{command.name or "": command for command in services}, **self._own}
             for name in sorted({command.name or "" for command in services} & set(self._own)):
-                log.warning("the service %r has the name of a command, which hides it; run it from Python", name)
+                log.warning("the service %r has the same name as a command, which hides it; run it from Python", name)
         return self._all
 
     @commands.setter

@@ -18,7 +18,7 @@ from nessie_gc_core.services.parameters import DeferredDeletionParameters
 
 
 def _hinted(*declarations: str, section: str, hint: str) -> GcOption:
-    """An option of the original that is refused, with what to do instead."""
+    """An option of the Java tool that is refused, with a hint what to do instead."""
 
     def refuse(context: click.Context, param: click.Parameter, value: object) -> None:
         if value:
@@ -32,7 +32,7 @@ def _hinted(*declarations: str, section: str, hint: str) -> GcOption:
 REPOSITORY = (
     *options_of(RepositorySettings),
     _hinted("--nessie-api", section="Repository", hint="Nessie's REST API, version 2, is always used"),
-    _hinted("--nessie-client", section="Repository", hint="there is one client; give its options with -o or -r"),
+    _hinted("--nessie-client", section="Repository", hint="there is only one client; give its options with -o or -r"),
 )
 STORE = tuple(options_of(StoreSettings))
 FILES = (
@@ -41,7 +41,7 @@ FILES = (
         "--hadoop",
         "-H",
         section="Files",
-        hint="storage is not reached through Hadoop; give Iceberg's properties with -I, such as s3.endpoint",
+        hint="Hadoop is not used to reach storage; give Iceberg properties with -I, such as s3.endpoint",
     ),
 )
 PLUGINS = tuple(options_of(PluginSettings))
@@ -56,10 +56,10 @@ DRY_RUN = tuple(option for option in options_of(DeferredDeletionParameters) if o
 TIME_ZONE = (
     GcOption(
         "--time-zone",
-        section="Everywhere",
+        section="Common options",
         type=TimeZone(),
         metavar="ZONE",
-        help="Zone in which times are shown; the machine's where nothing is said.",
+        help="Time zone for displayed times (default: that of the machine).",
     ),
 )
 REPORT = (*TIME_ZONE, json_option())

@@ -20,9 +20,9 @@ from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.text import json_text, shown
 
 PLAIN_WIDTH = 160
-"""Width of tables where the output is no terminal."""
+"""Width of tables if the output is not a terminal."""
 _result: ContextVar[TextIO | None] = ContextVar("result", default=None)
-"""Where the result goes while everything else is kept off standard output."""
+"""Receives the result while everything else is kept off standard output."""
 
 
 def standard_output() -> Console:
@@ -48,7 +48,7 @@ def write_new(path: str | os.PathLike[str], text: str) -> None:
         with Path(path).open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise NessieGcError(f"{path} exists already; name another file, or remove it") from error
+        raise NessieGcError(f"{path} already exists; name another file, or remove it") from error
     except OSError as error:
         raise NessieGcError(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -85,6 +85,19 @@ def result_alone() -> Iterator[None]:
             yield
         finally:
             sys.stdout = before
+            _result.reset(token)
+
+
+@contextmanager
+def result_piped() -> Iterator[TextIO]:
+    """Gives standard output to the block alone: the result goes to standard error, as everything else does."""
+    with result_alone():
+        output = _result.get()
+        assert output is not None
+        token = _result.set(sys.stderr)
+        try:
+            yield output
+        finally:
             _result.reset(token)
 
 

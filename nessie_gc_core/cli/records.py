@@ -15,13 +15,13 @@ from nessie_gc_core.services.records import RecordsService
 
 
 def move_records(call: Call) -> int:
-    """Bring the store's records of a repository under another identity.
+    """Move the records of a repository in the live-set store to another identity.
 
-    Its live sets, the tombstones, the register of contents and the records of tags come along. This deletes no file.
+    This moves live sets, tombstones, the register of contents and the records of tags. It deletes no file.
     """
     source, target = call.text("from"), call.text("to")
     if not source or not target:
-        raise click.UsageError("give both identities, with --from and --to")
+        raise click.UsageError("give both identities: --from and --to")
     dry_run = call.flag("dry_run")
     with open_store(call) as store:
         moved = RecordsService(store).move(source, target, dry_run=dry_run)
@@ -41,8 +41,8 @@ def _number(count: int, name: str) -> str:
 
 
 _IDENTITIES = (
-    GcOption("--from", section="Records", type=Text(), metavar="IDENTITY", help="Where the records are."),
-    GcOption("--to", section="Records", type=Text(), metavar="IDENTITY", help="Where they should be."),
+    GcOption("--from", section="Records", type=Text(), metavar="IDENTITY", help="The present identity of the records."),
+    GcOption("--to", section="Records", type=Text(), metavar="IDENTITY", help="The new identity of the records."),
 )
 
 RECORD_COMMANDS = (

@@ -1,4 +1,4 @@
-"""The commands that make the tables of a database: ``create-sql-schema``, ``show-sql-create-schema-script``."""
+"""The commands that create the tables of a database: ``create-sql-schema``, ``show-sql-create-schema-script``."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ import click
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.output import say
+from nessie_gc_core.cli.piped import PIPE
 from nessie_gc_core.cli.stores import open_schema_store
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.errors import NessieGcError
 
 
 def create_sql_schema(call: Call) -> int:
-    """Make the tables of the live-set store; the default strategy is CREATE."""
+    """Create the tables of the live-set store (default strategy: CREATE)."""
     strategy = call.text("jdbc_schema") or "CREATE"
     with open_schema_store(call) as (store, schema):
         schema.create_schema(strategy)
-        say(f"the tables of the live-set store {store.name!r} are there ({strategy})")
+        say(f"the tables of the live-set store {store.name!r} now exist ({strategy})")
     return 0
 
 
 def show_script(call: Call) -> int:
-    """Print the statements that make the tables of the live-set store."""
+    """Print the SQL statements that create the tables of the live-set store."""
     with open_schema_store(call) as (_, schema):
         script = schema.schema_script()
     path = call.path("output_file")
-    if path is None:
+    if path is None or str(path) == PIPE:
         click.echo(script)
         return 0
     try:
@@ -36,7 +37,13 @@ def show_script(call: Call) -> int:
     return 0
 
 
-_OUTPUT = GcOption("--output-file", section="Live-set store", type=Text(), metavar="FILE", help="Write them to a file.")
+_OUTPUT = GcOption(
+    "--output-file",
+    section="Live-set store",
+    type=Text(),
+    metavar="FILE",
+    help="Write the statements to this file (default: standard output).",
+)
 
 SCHEMA_COMMANDS = (
     GcCommand("create-sql-schema", create_sql_schema, options.STORE),

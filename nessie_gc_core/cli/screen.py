@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 
 from rich.console import Console
@@ -22,6 +22,10 @@ from nessie_gc_core.services.tally import Tally
 
 _ENDLESS = 1_000_000
 """The width of lines that nobody breaks."""
+_SHOWN = 20
+"""So many lines of one list a terminal shows."""
+_ALIKE = 4
+"""From so many names with the same reason on, they share a line."""
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
     Outcome.ALREADY_GONE: "somebody else had deleted them",
@@ -210,16 +214,22 @@ class _Page:
         reasons = list(reasons)
         if reasons:
             self._line(f"{title} ({len(reasons):,})", style=style)
-            for location, reason in reasons[:20]:
-                self._line(f"  {location}: {reason}")
-            self._rest(len(reasons) - 20)
+            self._folded(reasons, noun="place", total=len(reasons))
 
     def _files(self, title: str, files: list[NamedFile], total: int, style: str) -> None:
         if total:
             self._line(f"{title} ({total:,})", style=style)
-            for file in files[:20]:
-                self._line(f"  {file.path}" + (f": {file.reason}" if file.reason else ""))
-            self._rest(total - min(len(files), 20))
+            self._folded([(file.path, file.reason) for file in files], noun="file", total=total)
+
+    def _folded(self, named: Sequence[tuple[str, str | None]], *, noun: str, total: int) -> None:
+        """A line for each; those with the same reason share one with their number."""
+        by_reason: dict[str | None, list[str]] = {}
+        for name, reason in named:
+            by_reason.setdefault(reason, []).append(name)
+        lines = list(_folded_lines(by_reason, noun))
+        for line, _ in lines[:_SHOWN]:
+            self._line(f"  {line}")
+        self._rest(total - sum(count for _, count in lines[:_SHOWN]))
 
     def _rest(self, more: int) -> None:
         if more > 0:
@@ -233,6 +243,16 @@ class _Page:
 
     def _line(self, text: str, *, style: str = "") -> None:
         self._console.print(Text(shown(with_flags(text)), style=style), soft_wrap=True)
+
+
+def _folded_lines(by_reason: Mapping[str | None, Sequence[str]], noun: str) -> Iterator[tuple[str, int]]:
+    """Lines, each with the number of names that it stands for."""
+    for reason, names in by_reason.items():
+        because = f": {reason}" if reason else ""
+        if reason is not None and len(names) >= _ALIKE:
+            yield f"{_plural(len(names), noun)}, such as {names[0]}{because}", len(names)
+        else:
+            yield from ((f"{name}{because}", 1) for name in names)
 
 
 def _plural(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""The live-set store of a command that needs nothing else."""
+"""The live-set store, for commands that need nothing else."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.live_set_ids import chosen_live_set
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 
-_ONE_PROCESS = "{} keeps a live set for one process only: it serves 'gc' and nothing else"
+_ONE_PROCESS = "{} keeps a live set for one process only: it works with 'gc' and nothing else"
 
 
 def open_store(call: Call) -> LiveSetStore:
     """The live-set store.
 
     Raises:
-        click.UsageError: it would end with this process.
+        click.UsageError: the store would be lost with this process.
     """
     given = call.given()
     in_memory = _in_memory(given)
@@ -36,16 +36,16 @@ def open_store(call: Call) -> LiveSetStore:
 
 
 def is_in_memory(call: Call) -> bool:
-    """Whether the store ends with this process, whoever chose it."""
+    """Whether the store is lost when this process ends, whichever setting chose it."""
     given = call.given()
     return store_spec(given, _registry(given)).name == MEMORY
 
 
 def check_store_lasts(call: Call, *, needed: bool) -> None:
-    """Refuses a store that ends with this process, where somebody else is to read it.
+    """Refuses a store that is lost with this process if another process has to read it.
 
     Raises:
-        click.UsageError: the message says what does not go together.
+        click.UsageError: the message names the options that cannot be combined.
     """
     in_memory = _in_memory(call.given())
     if in_memory is None:
@@ -53,12 +53,14 @@ def check_store_lasts(call: Call, *, needed: bool) -> None:
     if needed:
         raise click.UsageError(_ONE_PROCESS.format(in_memory))
     if call.flag("defer_deletes"):
-        raise click.UsageError(f"{in_memory} and --defer-deletes exclude each other: nothing would be left to delete")
+        raise click.UsageError(
+            f"{in_memory} and --defer-deletes are mutually exclusive: no record would be left to delete from"
+        )
 
 
 @contextmanager
 def open_schema_store(call: Call) -> Iterator[tuple[LiveSetStore, SupportsSqlSchema]]:
-    """The live-set store as something that makes its tables; opening it makes none.
+    """Opens the live-set store to create its tables; opening it creates none.
 
     Raises:
         ConfigurationError: it has no tables.
@@ -69,7 +71,7 @@ def open_schema_store(call: Call) -> Iterator[tuple[LiveSetStore, SupportsSqlSch
     options = {key: value for key, value in spec.options.items() if key != "schema"}
     with registry.open(LiveSetStore, dataclasses.replace(spec, options=options)) as store:
         if not isinstance(store, SupportsSqlSchema):
-            raise ConfigurationError(f"the live-set store {spec.name!r} has no tables to make")
+            raise ConfigurationError(f"the live-set store {spec.name!r} has no tables to create")
         yield store, store
 
 

@@ -21,7 +21,7 @@ else:
 
 
 class _Whole(ParamType):
-    """A type whose value in the environment is one text, which is not cut at spaces."""
+    """A type whose value in the environment is one text, even if it contains spaces."""
 
     def split_envvar_value(self, rv: str) -> Sequence[str]:
         """The whole text as the only value."""
@@ -41,7 +41,7 @@ class Duration(_Whole):
         try:
             return cast(timedelta, _DURATION.read(value))
         except (ValueError, OverflowError):
-            self.fail(f"{str(value)!r} is no duration; give {_DURATION.words}", param, ctx)
+            self.fail(f"{str(value)!r} is not a duration; give {_DURATION.words}", param, ctx)
 
 
 class Instant(_Whole):
@@ -60,7 +60,7 @@ class Instant(_Whole):
 
 
 class KeyValues(_Whole):
-    """``k=v``, several with commas between; or a table from the configuration file."""
+    """``k=v`` pairs separated by commas, or a table from the configuration file."""
 
     name = "key=value"
 
@@ -88,7 +88,7 @@ class Text(_Whole):
 
 
 class Texts(Text):
-    """Texts, with commas between in the environment."""
+    """Texts, separated by commas in the environment."""
 
     def split_envvar_value(self, rv: str) -> Sequence[str]:
         """The parts."""
@@ -107,4 +107,4 @@ class TimeZone(_Whole):
         try:
             return ZoneInfo(str(value))
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            self.fail(f"{value!r} is no time zone; give a name such as UTC or Europe/Berlin", param, ctx)
+            self.fail(f"{value!r} is not a time zone; give a name such as UTC or Europe/Berlin", param, ctx)

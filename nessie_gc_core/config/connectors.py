@@ -38,9 +38,9 @@ class ConnectorChoice:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """File-system properties (``-I``), given to every connector that has an option ``properties``."""
     lister: str | None = None
-    """Name of the lister to prefer where several claim a scheme."""
+    """Name of the lister to prefer if several claim a scheme."""
     deleter: str | None = None
-    """Name of the deleter to prefer where several claim a scheme."""
+    """Name of the deleter to prefer if several claim a scheme."""
     scheme_aliases: Mapping[str, str] = field(default_factory=dict)
     """More URI schemes and what they are the same as."""
     authority_aliases: Mapping[str, str] = field(default_factory=dict)
@@ -50,9 +50,9 @@ class ConnectorChoice:
     read_ahead: int | None = None
     """How many files a process reads at once; ``None``: as many as fits the store."""
     disabled_plugins: tuple[str, ...] = ()
-    """Plugins (entry points or distributions) that are left alone: no hook is asked, no connector is found."""
+    """Plugins (entry points or distributions) to ignore: no hook is called, no connector is found."""
     required_plugins: tuple[str, ...] = ()
-    """Plugins (entry points or distributions) without which nothing is done."""
+    """Plugins (entry points or distributions) that are required for a run."""
     plugins: PluginRegistry = field(default_factory=installed, repr=False, compare=False)
     """All plugins of this process, the disabled ones included. They stay behind: a worker has its own."""
     sent_with: PluginSet | None = field(default=None, repr=False, compare=False)
@@ -157,7 +157,7 @@ def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str,
     """Aliases of locations by their canonical forms.
 
     Raises:
-        ConfigurationError: one is no location, or they go round in a circle.
+        ConfigurationError: one of them is not a location, or they form a circle.
     """
     try:
         canonical = {rules.canonical_prefix(alias): rules.canonical_prefix(name) for alias, name in aliases.items()}
@@ -176,12 +176,12 @@ def _end(alias: str, aliases: Mapping[str, str]) -> str:
     """Where a chain of aliases ends, so that everything in it compares as equal (S3).
 
     Raises:
-        ConfigurationError: it goes round in a circle.
+        ConfigurationError: the chain is a circle.
     """
     name, passed = alias, {alias}
     while (target := aliases.get(name, name)) != name:
         if target in passed:
-            raise ConfigurationError(f"the aliases of {alias!r} go round in a circle; leave one of them out")
+            raise ConfigurationError(f"the aliases of {alias!r} form a circle; remove one of them")
         passed.add(target)
         name = target
     return name

@@ -45,7 +45,7 @@ def check_settings_in(
     *,
     repositories: Iterable[RepositoryEntry] = (),
 ) -> None:
-    """Refuses variables that no setting and no installed repository or store reads.
+    """Refuses variables that belong to no setting and to no installed repository or store.
 
     Args:
         environment: for instance ``os.environ``.
@@ -77,7 +77,7 @@ def _connector_variables(plugins: PluginRegistry, entries: Iterable[RepositoryEn
 def check_environment(
     environment: Mapping[str, str], *, options: Collection[str], connector_variables: Collection[str]
 ) -> None:
-    """Refuses variables that nobody reads, such as misspelt ones, and options that are set to nothing (S27).
+    """Refuses unknown variables, such as misspelt ones, and options with empty values (S27).
 
     Args:
         environment: for instance ``os.environ``.
@@ -94,11 +94,13 @@ def check_environment(
         if variable not in known:
             raise ConfigurationError(f"unknown environment variable {variable}; {_hint(variable, known)}")
         if variable in options and not environment[variable].strip(" \t\n,"):
-            raise ConfigurationError(f"the environment variable {variable} is set but empty; unset it, or give a value")
+            raise ConfigurationError(
+                f"the environment variable {variable} is set but empty; unset it, or give it a value"
+            )
 
 
 def _hint(variable: str, known: Collection[str]) -> str:
     names = {name.removeprefix(PREFIX).replace("_", ""): name for name in sorted(known)}
     asked = variable.upper().removeprefix(PREFIX).replace("_", "")
     near = difflib.get_close_matches(asked, names, n=1)
-    return f"did you mean {names[near[0]]}?" if near else "unset it; no option or connector reads it"
+    return f"did you mean {names[near[0]]}?" if near else "unset it: no option or connector reads it"

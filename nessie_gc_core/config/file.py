@@ -14,9 +14,9 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import OptionValue
 
 DEFAULT_REPOSITORY = "nessie"
-"""The repository connector where nothing is said."""
+"""The default repository connector."""
 DEFAULT_FILE = "nessie-gc.toml"
-"""Read from the working directory where it exists and no other file is named."""
+"""Read from the working directory if it exists and no other file is named."""
 SECTIONS = ("repository", "repositories", "store", "connectors")
 """Tables of connectors' options."""
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -29,7 +29,7 @@ class RepositoryEntry:
     label: str
     """Its ``label``, by which other settings name it; the connector's name where it has none."""
     name: str
-    """The connector's ``name``; ``nessie`` where nothing is said."""
+    """The connector's ``name`` (default: ``nessie``)."""
     options: Mapping[str, OptionValue] = field(repr=False)
     """The connector's options."""
 
@@ -41,10 +41,10 @@ class RepositoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """What a configuration file says."""
+    """The contents of a configuration file."""
 
     name: str = ""
-    """As it was given; empty where there is none."""
+    """As it was given; empty without a file."""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Option name, as on the command line without its dashes in front, to its value."""
     repository: Mapping[str, OptionValue] = field(default_factory=dict, repr=False)
@@ -65,17 +65,17 @@ class ConfigFile:
             known: all option names there are.
 
         Raises:
-            ConfigurationError: it cannot be read, is no TOML, or holds a key that is not known; the message names it.
+            ConfigurationError: it cannot be read, is not TOML, or has an unknown key; the message names it.
         """
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{path} is no TOML file: {_where(error)}") from error
+            raise ConfigurationError(f"{path} is not a TOML file: {_where(error)}") from error
         except OSError as error:
             raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror or error}") from error
         entries = _entries(path, data.pop("repositories")) if "repositories" in data else ()
         if entries and "repository" in data:
-            raise ConfigurationError(f"{path}: [repository] and [[repositories]] exclude each other")
+            raise ConfigurationError(f"{path}: [repository] and [[repositories]] are mutually exclusive")
         sections = {name: data.pop(name) for name in SECTIONS if isinstance(data.get(name), dict)}
         _check_keys(path, data, known)
         return cls(
@@ -130,7 +130,7 @@ def _entries(path: Path, tables: object) -> tuple[RepositoryEntry, ...]:
     for entry in entries:
         label = entry.label
         if _LABEL.fullmatch(label) is None:
-            raise ConfigurationError(f"{path}: the label {label!r} has other characters than letters, digits, - and _")
+            raise ConfigurationError(f"{path}: the label {label!r} may only contain letters, digits, - and _")
         other = known.setdefault(entry.section, entry)
         if other is not entry:
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""The settings that somebody gave, whether on a command line or in Python, and how strong the source of each is."""
+"""The settings that were given, on a command line or in Python, and how strong the source of each is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The values of settings, each of its type, with their ranks; what nobody gave is absent."""
+    """The typed values of the settings that were given, with their ranks; others are absent."""
 
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ranks: Mapping[str, Rank] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Given:
         """One group of settings, with their defaults.
 
         Raises:
-            ConfigurationError: two of them exclude each other and come from one source.
+            ConfigurationError: two of them are mutually exclusive and come from the same source.
         """
         names = {f.name for f in dataclasses.fields(wanted)}
         for pair in EXCLUSIVE:
@@ -93,7 +93,7 @@ class Given:
         return self.ranks.get(name, Rank.DEFAULT)
 
     def one_of(self, *names: str) -> str | None:
-        """Which of some settings that exclude each other is given; a stronger source overrules a weaker one.
+        """Which of some mutually exclusive settings is given; a stronger source overrules a weaker one.
 
         Raises:
             ConfigurationError: two of them come from the same source.
@@ -102,7 +102,7 @@ class Given:
         strongest = max((self.rank(name) for name in given), default=Rank.DEFAULT)
         found = [name for name in given if self.rank(name) == strongest]
         if len(found) > 1:
-            raise ConfigurationError(f"`{found[0]}` and `{found[1]}` exclude each other")
+            raise ConfigurationError(f"`{found[0]}` and `{found[1]}` are mutually exclusive")
         return found[0] if found else None
 
 
@@ -120,7 +120,7 @@ def refuse_blank(name: str, value: object, said: str) -> None:
         ConfigurationError: the value is a text without anything in it.
     """
     if isinstance(value, str) and not value.strip(" \t\n,"):
-        raise ConfigurationError(f"{said} `{name}` is empty; leave it out, or give a value")
+        raise ConfigurationError(f"{said} `{name}` is empty; remove it, or give a value")
 
 
 def _refuse_unknown(keywords: Mapping[str, object], declared: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""The settings that say what a run works with: repository, store, files, plugins, engine.
+"""The settings of a run: repository, live-set store, files, plugins, engine.
 
 Each is an option of the command line, a key of the configuration file, a variable of the environment and a keyword in
 Python, under one name and with one default.
@@ -13,7 +13,7 @@ from enum import StrEnum
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret, secret_mapping
 
 ANY_KEY = r"[^,=]+"
-"""What names a place: anything that parts no pairs."""
+"""The name of a place: any characters except those that separate pairs."""
 _REPOSITORY = "Repository"
 _STORE = "Live-set store"
 _FILES = "Files"
@@ -22,14 +22,14 @@ _ENGINE = "Engine"
 
 
 class EngineName(StrEnum):
-    """What does the work."""
+    """The engine that does the work."""
 
     SPARK = "spark"
     LOCAL = "local"
 
 
 class SchemaStrategy(StrEnum):
-    """How the tables of a store are made."""
+    """How the tables of a store are created."""
 
     CREATE = "CREATE"
     DROP_AND_CREATE = "DROP_AND_CREATE"
@@ -38,49 +38,57 @@ class SchemaStrategy(StrEnum):
 
 @options
 class RepositorySettings(ConnectorOptions):
-    """Where references and commits come from."""
+    """The repository: the source of references and commits."""
 
     repository: str | None = option(
         None,
         section=_REPOSITORY,
         metavar="NAME",
-        help="Name of the repository connector; 'nessie' where nothing else is said. Where the configuration file has "
-        "several [[repositories]], the label of the one to work on; the others are read, and keep what they need.",
+        help="Name of the repository connector (default: nessie). If the configuration file has several "
+        "[[repositories]]: the label of the one to work on; the others are still read, and their files are kept.",
     )
     uri: str | None = option(
         None,
         section=_REPOSITORY,
         flag="-u",
-        help="Where the repository is. For Nessie its REST API, version 2; "
-        "http://localhost:19120/api/v2 where nothing else is said.",
+        help="Address of the repository. For Nessie, its REST API version 2 (default: http://localhost:19120/api/v2).",
     )
     nessie_option: Mapping[str, str] = secret_mapping(
         section=_REPOSITORY,
         flag="-o",
         metavar="KEY=VALUE,...",
-        help="Option of Nessie's client, such as nessie.authentication.type=BEARER.",
+        help="Option of the Nessie client, such as nessie.authentication.type=BEARER.",
     )
     repository_option: Mapping[str, str] = secret_mapping(
         section=_REPOSITORY,
         flag="-r",
         metavar="KEY=VALUE,...",
-        help="Any option of the repository connector ('nessie-gc plugins' lists them); "
-        "NESSIE_GC_REPOSITORY_KEY in the environment is the same, and keeps secrets off the command line.",
+        help="Option of the repository connector; 'nessie-gc plugins' lists them. To keep a secret off the command "
+        "line, set NESSIE_GC_REPOSITORY_KEY in the environment.",
     )
     token: str | None = secret(
-        section=_REPOSITORY, help="Token to show to the repository; better as NESSIE_GC_TOKEN in the environment."
+        section=_REPOSITORY, help="Bearer token for the repository; prefer NESSIE_GC_TOKEN in the environment."
     )
     tls_ca: str | None = option(
-        None, section=_REPOSITORY, metavar="FILE", help="PEM file with the certificate authorities to trust."
+        None,
+        section=_REPOSITORY,
+        metavar="FILE",
+        help="PEM file with the certificate authorities to trust (default: those of Python).",
     )
-    tls_verify: bool | None = option(None, section=_REPOSITORY, help="Whether to check the server's certificate.")
-    connect_timeout: timedelta | None = option(None, section=_REPOSITORY, help="How long to wait for a connection.")
-    read_timeout: timedelta | None = option(None, section=_REPOSITORY, help="How long to wait for an answer to go on.")
+    tls_verify: bool | None = option(
+        None, section=_REPOSITORY, help="Check the certificate of the server (default: yes)."
+    )
+    connect_timeout: timedelta | None = option(
+        None, section=_REPOSITORY, help="Time limit for connecting to the repository."
+    )
+    read_timeout: timedelta | None = option(
+        None, section=_REPOSITORY, help="Time limit for the next part of a response."
+    )
 
 
 @options
 class StoreSettings(ConnectorOptions):
-    """Where live sets are kept; ``inmemory`` and ``jdbc…`` are the Java tool's words for two of the stores."""
+    """The live-set store; ``inmemory`` and ``jdbc…`` are the Java tool's options for two of the stores."""
 
     store: str | None = option(
         None,
@@ -105,23 +113,26 @@ class StoreSettings(ConnectorOptions):
     jdbc_url: str | None = secret(
         section=_STORE,
         metavar="URL",
-        help="Database: an SQLAlchemy or jdbc: URL. Without it SQLite in the user's data folder.",
+        help="URL of the database, in the form of SQLAlchemy or of jdbc: (default: an SQLite file in the user's data "
+        "folder).",
     )
-    jdbc_user: str | None = option(None, section=_STORE, help="User of the database.")
+    jdbc_user: str | None = option(None, section=_STORE, help="Database user.")
     jdbc_password: str | None = secret(
-        section=_STORE, help="Password of the database; better as NESSIE_GC_JDBC_PASSWORD in the environment."
+        section=_STORE, help="Database password; prefer NESSIE_GC_JDBC_PASSWORD in the environment."
     )
     jdbc_properties: Mapping[str, str] = secret_mapping(
-        section=_STORE, metavar="KEY=VALUE,...", help="Properties of the database driver."
+        section=_STORE, metavar="KEY=VALUE,...", help="Property of the database driver."
     )
-    jdbc_fetch_size: int | None = option(None, section=_STORE, minimum=1, help="Rows that are fetched at once.")
-    jdbc_pool_max_size: int | None = option(None, section=_STORE, minimum=2, help="Most connections to the database.")
-    jdbc_schema: SchemaStrategy | None = option(None, section=_STORE, help="Make the tables first.")
+    jdbc_fetch_size: int | None = option(None, section=_STORE, minimum=1, help="Rows to fetch at once.")
+    jdbc_pool_max_size: int | None = option(
+        None, section=_STORE, minimum=2, help="Maximum connections to the database."
+    )
+    jdbc_schema: SchemaStrategy | None = option(None, section=_STORE, help="Create the tables before running.")
 
 
 @options
 class FileSettings(ConnectorOptions):
-    """How files are read, listed and deleted, and what is the same as what."""
+    """How files are read, listed and deleted, and which names mean the same place."""
 
     iceberg: Mapping[str, str] = secret_mapping(
         section=_FILES,
@@ -139,80 +150,78 @@ class FileSettings(ConnectorOptions):
         "content-to-files:iceberg:ignore_snapshot_refs=true.",
     )
     lister: str | None = option(
-        None, section=_FILES, metavar="NAME", help="The lister to prefer where several claim a scheme."
+        None, section=_FILES, metavar="NAME", help="Lister to prefer if several claim a scheme."
     )
     deleter: str | None = option(
-        None, section=_FILES, metavar="NAME", help="The deleter to prefer where several claim a scheme."
+        None, section=_FILES, metavar="NAME", help="Deleter to prefer if several claim a scheme."
     )
     scheme_alias: Mapping[str, str] = option(
-        {}, section=_FILES, metavar="SCHEME=SCHEME", help="A URI scheme that is the same as another."
+        {}, section=_FILES, metavar="SCHEME=SCHEME", help="Treat a URI scheme as another one."
     )
     authority_alias: Mapping[str, str] = option(
         {},
         section=_FILES,
         metavar="NAME=NAME",
         key=ANY_KEY,
-        help="A bucket or host that is the same as another, such as an access point and its bucket.",
+        help="Treat a bucket or host as another one, such as an access point and its bucket.",
     )
     path_alias: Mapping[str, str] = option(
         {},
         section=_FILES,
         metavar="LOCATION=LOCATION",
         key=ANY_KEY,
-        help="A location that is the same as another, such as a mount and what is mounted there; links on a local "
-        "disk are found without it.",
+        help="Treat a location as another one, such as a mount point and the bucket behind it. Links on a local disk "
+        "are found without this.",
     )
     read_ahead: int | None = option(
         None,
         section=_FILES,
         metavar="FILES",
         minimum=1,
-        help="How many metadata files and manifests each process reads at once. Where nothing is said, 64 from stores "
-        "that answer over a network, and one from local disks.",
+        help="How many metadata files and manifests each process reads at once (default: 64 from network stores, 1 "
+        "from local disks).",
     )
 
 
 @options
 class PluginSettings(ConnectorOptions):
-    """Which plugins are left out, and which have to be there."""
+    """Plugins to leave out, and plugins that are required."""
 
     disable_plugin: Sequence[str] = option(
         (),
         section=_PLUGINS,
         metavar="NAME",
-        help="Leave a plugin out, by the name of its entry point or its distribution: its veto is not asked and its "
-        "connectors are not found, on workers either (repeatable).",
+        help="Ignore a plugin, on workers too: its veto is not asked, and its connectors are not found. Give the name "
+        "of its entry point or its distribution (repeatable).",
     )
     required_plugins: Sequence[str] = option(
         (),
         section=_PLUGINS,
         metavar="NAME",
-        help="Stop before anything is read unless this plugin is installed and works, by the name of its entry point "
-        "or its distribution (repeatable).",
+        help="Stop before reading anything unless this plugin is installed and works. Give the name of its entry "
+        "point or its distribution (repeatable).",
     )
 
 
 @options
 class EngineSettings(ConnectorOptions):
-    """What does the work."""
+    """The engine that does the work."""
 
     engine: EngineName = option(
         EngineName.SPARK,
         section=_ENGINE,
-        help="What does the work: Spark, or this process. Without PySpark, the default is local.",
+        help="Engine that does the work: Spark, or this process. Without PySpark, the default is local.",
     )
     expiry_parallelism: int = option(
-        4, section=_ENGINE, minimum=1, help="Workers of the local engine; Spark's master says how many it has."
+        4, section=_ENGINE, minimum=1, help="Number of workers of the local engine. On Spark, the master decides."
     )
     table_catalog: str = option(
         "iceberg",
         section=_ENGINE,
         metavar="NAME",
-        help="What opens catalogs of tables for the local engine; on Spark those of the session are used.",
+        help="Connector that opens table catalogs for the local engine. Spark uses those of its session.",
     )
-    spark_master: str | None = option(
-        None, section=_ENGINE, metavar="MASTER", help="Spark master; local[*] where nothing is said."
-    )
+    spark_master: str | None = option(None, section=_ENGINE, metavar="MASTER", help="Spark master (default: local[*]).")
     spark_conf: Mapping[str, str] = option(
         {}, section=_ENGINE, metavar="KEY=VALUE", key=r"spark\.[A-Za-z0-9_.\-]+", help="Spark property."
     )
@@ -220,7 +229,7 @@ class EngineSettings(ConnectorOptions):
         None,
         section=_ENGINE,
         metavar="SIZE",
-        help="Memory for joins on the local engine, such as 512MB; 1GB where nothing is said.",
+        help="Memory for joins on the local engine, such as 512MB (default: 1GB).",
     )
 
 
@@ -231,7 +240,7 @@ SETTINGS: tuple[type[ConnectorOptions], ...] = (
     PluginSettings,
     EngineSettings,
 )
-"""All of them; services add their parameters."""
+"""All groups of settings; services add their parameters."""
 COMMAND_LINE_ONLY = frozenset(
     {
         "config", "verbose", "quiet", "json", "time_zone", "output_file", "shell", "folder", "from", "to",
@@ -240,4 +249,4 @@ COMMAND_LINE_ONLY = frozenset(
         "status", "limit", "keep",
     }
 )  # fmt: skip
-"""What the command line alone has; a configuration file may say these as well, and others do not mind."""
+"""Options that only the command line has; a configuration file may hold them too, and Python ignores them there."""

@@ -76,7 +76,9 @@ def chosen_repository(given: Given) -> str | None:
     labels = [entry.label for entry in given.file.repositories]
     chosen = given.settings(RepositorySettings).repository if labels else None
     if chosen is not None and chosen not in labels:
-        raise ConfigurationError(f"`repository` {chosen!r} is none of the [[repositories]]: {', '.join(labels)}")
+        raise ConfigurationError(
+            f"`repository` {chosen!r} is not the label of one of the [[repositories]]: {', '.join(labels)}"
+        )
     return chosen
 
 
@@ -84,13 +86,15 @@ def _refuse_for_several(given: Given, registry: PluginRegistry) -> None:
     """Refuses settings of a repository that do not say of which of several they are (S27)."""
     for setting in (*WELL_KNOWN, "repository_option"):
         if given.rank(setting):
-            raise ConfigurationError(f"`{setting}` does not say which of the [[repositories]] is meant; write it there")
+            raise ConfigurationError(
+                f"`{setting}` is ambiguous: there are several [[repositories]]; set it in the one that is meant"
+            )
     for connector in registry.connectors(RepositoryConnector).values():
         for name in connector_options("repository", _option_names(connector), given.environment):
             variable = connector_variable("repository", name)
             raise ConfigurationError(
-                f"the environment variable {variable} does not say which of the [[repositories]] is meant; "
-                f"put its label into it: {connector_variable('repositories_LABEL', name)}"
+                f"the environment variable {variable} is ambiguous: there are several [[repositories]]; put the label "
+                f"of the one that is meant into it: {connector_variable('repositories_LABEL', name)}"
             )
 
 
@@ -123,7 +127,7 @@ def _repository_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
         if value in (None, {}) or not given.rank(ours):
             continue
         if theirs not in known:
-            raise ConfigurationError(f"the repository {name!r} has no option {theirs!r}; leave out `{ours}`")
+            raise ConfigurationError(f"the repository {name!r} has no option {theirs!r}; remove `{ours}`")
         options[theirs] = value
     options.update(settings.repository_option)
     if given.rank("token") and "authentication" in known:
@@ -158,7 +162,7 @@ def chosen_store(given: Given) -> tuple[str | None, str | None]:
     said = [setting for setting in named if given.rank(setting) is strongest]
     for other in said[1:]:
         if names[other] != names[said[0]]:
-            raise ConfigurationError(f"`{said[0]}` and `{other}` exclude each other")
+            raise ConfigurationError(f"`{said[0]}` and `{other}` are mutually exclusive")
     return (said[0], names[said[0]]) if said else (None, None)
 
 
@@ -166,7 +170,7 @@ def store_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
     """The live-set store with its options; by default an SQLite file in the user's data folder.
 
     Raises:
-        ConfigurationError: there is no such connector, it has no such option, or two settings exclude each other.
+        ConfigurationError: there is no such connector, it has no such option, or two settings are mutually exclusive.
     """
     settings, table = given.settings(StoreSettings), given.file.store
     setting, chosen = chosen_store(given)
@@ -192,7 +196,7 @@ def _refuse_of_database(given: Given, name: str, rank: Rank) -> None:
     """Refuses options of a database that are as strong as the choice of another store; weaker ones do not count."""
     for setting in DATABASE:
         if setting != "jdbc_url" and given.rank(setting) >= rank:
-            raise ConfigurationError(f"`{setting}` does nothing with the live-set store {name!r}; leave it out")
+            raise ConfigurationError(f"`{setting}` has no effect with the live-set store {name!r}; remove it")
 
 
 def _default_database() -> str:
@@ -200,7 +204,7 @@ def _default_database() -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NessieGcError(f"cannot make {folder} ({error.strerror}); give a database with `jdbc_url`") from error
+        raise NessieGcError(f"cannot create {folder} ({error.strerror}); name a database with `jdbc_url`") from error
     return str(folder / "live-sets.db")
 
 
@@ -247,7 +251,7 @@ def _connector_option(text: str) -> tuple[str, str, str, str]:
     parts = target.split(":")
     if not equals or len(parts) != 3 or not all(parts):
         raise ConfigurationError(
-            "`connector_option` is not of the form KIND:NAME:KEY=VALUE (its text is not shown); "
+            "`connector_option` does not have the form KIND:NAME:KEY=VALUE (its text is not shown); "
             f"the kinds are {', '.join(_kinds())}"
         )
     return parts[0], parts[1], parts[2], value
@@ -270,7 +274,7 @@ def _scheme_aliases(aliases: Mapping[str, str]) -> Mapping[str, str]:
     for alias, scheme in aliases.items():
         known = SCHEME_ALIASES.get(alias.lower())
         if known is not None and known != SCHEME_ALIASES.get(scheme.lower(), scheme.lower()):
-            raise ConfigurationError(f"`scheme_alias` {alias}={scheme}: {alias} is always the same as {known}")
+            raise ConfigurationError(f"`scheme_alias` {alias}={scheme}: {alias} always means {known}")
     return aliases
 
 

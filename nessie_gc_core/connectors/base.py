@@ -12,30 +12,29 @@ from nessie_gc_core.model.work import Traffic
 
 
 class Connector(Closing):
-    """A connector has a name, typed options and a life: made, used, closed.
+    """A connector has a name, typed options and a lifecycle: created, used, closed.
 
-    Making one opens no connection and reads nothing; what is wrong with the options is said at once.
+    Creating one opens no connection and reads nothing; invalid options are reported immediately.
     """
 
     name: ClassVar[str]
-    """How configuration names it; unique among the installed connectors of its kind."""
+    """The name used in configurations; unique among the installed connectors of its kind."""
     Options: ClassVar[type[ConnectorOptions]] = ConnectorOptions
     """Its options, declared with ``@options``."""
     executor_safe: ClassVar[bool] = True
-    """Whether a copy made from the same options in another process sees the same state."""
+    """Whether a copy created from the same options in another process sees the same state."""
     shareable: ClassVar[bool] = False
-    """Whether one instance serves all tasks of a process, several of them at the same time.
+    """Whether one instance may serve several tasks of a process at the same time.
 
-    Its methods are then called from several threads at once, and what a call gives depends on its arguments alone; an
-    iterator stays with the thread that asked for it. There is then one for each process and options. Of a connector
-    that is not shareable there are as many as are in use at the same time, each in one thread. Both are kept from one
-    task to the next and closed when the run ends, so what is expensive about them (clients, connections) is best made
-    when the first call needs it.
+    If true, there is one instance for each process and options. Its methods are called from several threads at once,
+    and results depend on the arguments alone; an iterator stays in the thread that requested it. If false, each
+    instance is used by one thread at a time. Both are kept between tasks and closed when the run ends, so create
+    expensive parts (clients, connections) on first use.
     """
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> Self:
-        """Makes one from plain option values.
+        """Creates a connector from plain option values.
 
         Raises:
             ConfigurationError: an option is unknown or wrong.
@@ -46,26 +45,26 @@ class Connector(Closing):
         self.options = options
 
     def close(self) -> None:
-        """Releases what it holds; may be called twice."""
+        """Releases its resources; may be called twice."""
 
 
 @runtime_checkable
 class SupportsSharedClock(Protocol):
-    """A repository or live-set store with a clock of its own, which relates those of mark and sweep (S8)."""
+    """A repository or live-set store with its own clock, by which the clocks of mark and sweep are compared (S8)."""
 
     def shared_time(self) -> datetime | None:
-        """Its time now, UTC, such as the ``Date`` header of an answer; ``None`` where it does not tell.
+        """Its current time in UTC, such as the ``Date`` header of a response; ``None`` if unknown.
 
-        Writes nothing. Of a store without a server, whose clock is that of the machine, ``None``.
+        Writes nothing. A store without a server has the machine's clock and returns ``None``.
 
         Raises:
-            ServiceUnavailableError, AccessDeniedError, RepositoryError, StoreError: it cannot be asked.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError, StoreError: it cannot be reached.
         """
 
 
 @runtime_checkable
 class SupportsTraffic(Protocol):
-    """A reader, lister or deleter that counts what it asks of stores, for the progress and the report of a run."""
+    """A reader, lister or deleter that counts its requests to stores, for the progress and the report of a run."""
 
     def take_traffic(self) -> Traffic:
-        """What the calls of this thread asked of stores since this was asked last in this thread."""
+        """What this thread requested from stores since its previous call of this method."""

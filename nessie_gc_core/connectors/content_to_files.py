@@ -41,7 +41,7 @@ class ContentToFiles(Connector):
                 except (OSError, ValueError) as error:
                     raise UnreadableFileError(path, str(error)) from error
                 if end != "END":
-                    raise UnreadableFileError(path, "it is cut off")
+                    raise UnreadableFileError(path, "it is truncated")
                 for each in (path, *paths):
                     yield ReachableFile(path=each, kind="LINES", location=location)
 
@@ -57,62 +57,62 @@ class ContentToFiles(Connector):
     """
 
     content_types: ClassVar[frozenset[str]]
-    """The content types that it reads; each is claimed by one reader of an installation."""
+    """The content types that it reads; an installation has one reader for each."""
     expandable_kinds: ClassVar[tuple[str, ...]]
-    """The kinds that :meth:`expand` takes, parents before children: a kind only expands to later kinds."""
+    """The kinds that :meth:`expand` accepts, parents before children: a kind expands only to later kinds."""
     stored_names: ClassVar[Mapping[str, StoredNames]] = MappingProxyType({})
-    """Content type to how its files are named, for those of its types whose contents a listing of files can find."""
+    """How files are named, by content type, for types whose contents can be found in a listing of files."""
 
     @abstractmethod
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
-        """The files that the version needs at first hand: its metadata file, and what that names.
+        """The files that the version needs directly: its metadata file, and the files that it names.
 
         Which snapshots are kept follows from the version's snapshot id:
 
-        - A version that names one keeps that snapshot, and those that the metadata holds for a reason of its own
-          (for Iceberg: tags, branches, staged snapshots). Others may go when no live version names them: a cut-off
-          policy gives up snapshots of versions that name a snapshot id, and no others.
+        - A version that names one keeps that snapshot, and those that the metadata itself protects (for Iceberg: tags,
+          branches, staged snapshots). Others may be deleted if no live version names them: a cut-off policy applies
+          only to snapshots of versions that name a snapshot id.
         - A version that says that there is none (a negative id, as Nessie has for a table without a current snapshot)
-          keeps the metadata's own current snapshot, if any, in place of one that it names.
+          keeps the metadata's own current snapshot instead, if any.
         - A version that does not say (``None``) keeps **all** snapshots that its metadata lists, with their
           statistics, and no option or policy gives them up (S25).
 
-        Every file carries the content's base location; historic locations are sent along the same way, as
-        files of those. Other places that the content writes to, which may be others' as well (for Iceberg
-        ``write.data.path`` and the like), are sent as files of those that are ``shared``: they are swept only if the
-        configuration allows them by name, and kept out where anything is in doubt. May come twice, in any order.
+        Every file carries the content's base location. Report each historic location as the ``location`` of some file.
+        Report other places that the content writes to, and that others may use (for Iceberg ``write.data.path`` and the
+        like), as the location of a ``shared`` file: they are swept only if the configuration allows them by name, and
+        not in case of doubt. Files may come twice, in any order.
 
         Raises:
             MissingFileError: the metadata file does not exist.
-            UnreadableFileError: it cannot be read or makes no sense (then nothing may be concluded from it).
+            UnreadableFileError: it cannot be read or is invalid (then nothing may be concluded from it).
         """
 
     def remembering(self) -> AbstractContextManager[None]:
-        """A time in which one thread asks for several versions with one metadata file.
+        """A context in which one thread asks for several versions with the same metadata file.
 
-        A reader may remember that file until the time is over, and not longer: the next one may find it changed.
+        A reader may cache that file inside the context, but not longer: the file may change.
         """
         return nullcontext()
 
     @abstractmethod
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
-        """The files that an expandable file names; all live ones, and no others where that can be told.
+        """The files that an expandable file names: all live ones, and if possible no others.
 
         Raises:
             MissingFileError: the file does not exist.
-            UnreadableFileError: it cannot be read to its end, or makes no sense.
+            UnreadableFileError: it cannot be read completely, or is invalid.
         """
 
     def named_places(self, version: ContentVersion) -> Iterable[str] | None:
-        """Every absolute path and location that stands in a version's metadata, whether it is understood or not.
+        """Every absolute path and location in a version's metadata, whether it is understood or not.
 
-        Asked of contents of which something cannot be read: whatever is named is left alone (S6). ``None``: not even
-        the text can be read. It does not raise. The default says that nothing can be told.
+        Called for contents that cannot be read completely: whatever is named is kept (S6). ``None`` means that not even
+        the text can be read, and is the default. It never raises.
         """
         return None
 
     def kept_by_others(self, version: ContentVersion) -> str | None:
-        """Why a content that no catalog has is not ours to delete, by its metadata; ``None``: nothing says so.
+        """Why a content that is in no catalog must not be deleted, by its metadata; ``None``: no reason is known.
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`files`.
@@ -122,31 +122,31 @@ class ContentToFiles(Connector):
     def may_be_root(self, path: str) -> bool:
         """Whether a raw path could be what a content version points to (its metadata file).
 
-        Deletions of such files are remembered, so that a later run can tell "we deleted it" from "it is
-        lost" (S7). In doubt, yes.
+        Deletions of such files are recorded, so that a later run can tell "we deleted it" from "it is lost" (S7).
+        Return true in case of doubt.
         """
         return True
 
 
 @runtime_checkable
 class SupportsKindOfName(Protocol):
-    """A reader whose format has habits of naming files."""
+    """A reader whose format has naming conventions for files."""
 
     def kind_of_name(self, path: str) -> str | None:
-        """What a file most likely is, by nothing but its raw path; ``None`` where the name does not say.
+        """The probable kind of a file, by its raw path alone; ``None`` if the name does not tell.
 
-        For people, and never for decisions: nothing keeps a writer to any habit.
+        For display only, never for decisions: writers need not follow any convention.
         """
 
 
 @runtime_checkable
 class SupportsTableMetadata(Protocol):
-    """A reader that says what the metadata of a table lists, from one small file and no other."""
+    """A reader that returns what the metadata of a table lists, from one small file and no other."""
 
     def table_metadata(self, version: ContentVersion, *, reference: str) -> TableMetadata | None:
-        """What the metadata file of a version lists; ``None`` where the content is no table.
+        """What the metadata file of a version lists; ``None`` if the content is not a table.
 
-        The current snapshot is the one that the version names; where it names none, the metadata's own.
+        The current snapshot is the one that the version names, or else the metadata's own.
 
         Args:
             version: the version.
@@ -159,12 +159,12 @@ class SupportsTableMetadata(Protocol):
 
 @runtime_checkable
 class SupportsManifests(Protocol):
-    """A reader that says what manifests a snapshot has, by its manifest list, and what files a manifest names."""
+    """A reader that returns the manifests of a snapshot, from its manifest list, and the files of a manifest."""
 
     def manifests(self, version: ContentVersion) -> Iterator[Manifest]:
-        """The manifests of one snapshot, in the order of the list; none where the content is no table.
+        """The manifests of one snapshot, in the order of the list; none if the content is not a table.
 
-        It is the snapshot that the version names; where it names none, the metadata's own current one.
+        The snapshot is the one that the version names, or else the metadata's current one.
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`; the manifest list counts as
@@ -175,7 +175,7 @@ class SupportsManifests(Protocol):
         """The live files that a manifest names, in its order.
 
         Args:
-            manifest: one that :meth:`manifests` gave; what its entries do not say themselves is inherited from it.
+            manifest: one that :meth:`manifests` returned; its entries inherit from it what they do not set.
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.expand`.
@@ -184,19 +184,19 @@ class SupportsManifests(Protocol):
 
 @runtime_checkable
 class SupportsSnapshotRemoval(Protocol):
-    """A reader that can write as well: new metadata of a table, from which snapshots are left out.
+    """A reader that can also write: new metadata of a table, without some of its snapshots.
 
-    Only services that write ask for it. The account needs the right to write new files into the folder.
+    Only services that write use it. The account needs the right to write new files to the folder.
     """
 
     def write_without(
         self, version: ContentVersion, snapshot_ids: Collection[int], *, folder: str, now: datetime
     ) -> str:
-        """Writes a new metadata file beside that of a version, and gives its raw path.
+        """Writes a new metadata file next to that of a version, and returns its raw path.
 
-        It says of the table what that of the version says, fields that the reader does not know included, but for the
-        snapshots and what belongs to them alone. Nothing is written over, nothing is deleted, and nothing names the
-        new file until somebody commits it.
+        It has the same content, including fields that the reader does not know, except for the snapshots and what
+        belongs to them alone. Nothing is overwritten or deleted, and nothing refers to the new file until someone
+        commits it.
 
         Args:
             version: the version.

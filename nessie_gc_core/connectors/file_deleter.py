@@ -11,7 +11,7 @@ from nessie_gc_core.model.files import DeleteOutcome, FileReference
 
 
 class FileDeleter(Connector):
-    """Deletes files below a location, and says of each what became of it.
+    """Deletes files below a location, and reports the outcome of each.
 
     Example of a whole plugin::
 
@@ -48,32 +48,32 @@ class FileDeleter(Connector):
     fallback_schemes: ClassVar[frozenset[str]] = frozenset()
     """More URI schemes that it deletes from, lower case, unless another connector has them in ``schemes``."""
     batch_size: ClassVar[int] = 1000
-    """How many files it likes to get at once (S3 takes 1,000 in one request)."""
+    """The preferred number of files in one call (S3 takes 1,000 in one request)."""
 
     @abstractmethod
     def delete_files(self, location: str, files: Sequence[FileReference]) -> Iterator[DeleteOutcome]:
         """Deletes the files and yields exactly one outcome for each, in any order.
 
-        A file that is not there is ALREADY_GONE where the store can tell, else DELETED (S3 cannot tell). A file
-        that could not be deleted is FAILED with its reason in one line; it never stops the others, and no error of
-        one file is let through. Nothing but these files is touched: no directories, not even empty ones, no markers
-        (S22), and nothing through a link to a folder (S24). Doing it twice does no harm (S15).
+        A file that does not exist is ALREADY_GONE if the store can tell, else DELETED (S3 cannot tell). A file that
+        could not be deleted is FAILED with its reason in one line; it never stops the others, and its error is not
+        raised. Nothing but these files is touched: no directories, not even empty ones, no markers (S22), and nothing
+        through a link to a folder (S24). Deleting twice does no harm (S15).
         """
 
 
 @runtime_checkable
 class SupportsEmptyDirectories(Protocol):
-    """A deleter for file systems, in which a directory stays when its files are gone (S22)."""
+    """A deleter for file systems, where a directory remains after its files are deleted (S22)."""
 
     def is_empty_directory(self, location: str) -> bool:
-        """Whether a location is a directory that is there, and nothing but directories is below it.
+        """Whether a location is an existing directory with nothing but directories below it.
 
-        False for a link, in a store without directories, and where anything cannot be looked at.
+        False for a link, in a store without directories, and if anything cannot be examined.
         """
 
     def remove_empty_directory(self, location: str) -> bool:
-        """Removes such a directory and those in it, each by a call that fails where it is not empty.
+        """Removes such a directory and those in it, each with a call that fails if it is not empty.
 
         Returns:
-            Whether it is gone. Where something has come in between, that stays, with the directories around it.
+            Whether it was removed. Anything added in the meantime stays, with its parent directories.
         """

@@ -56,73 +56,72 @@ class FileLister(Connector):
     def list_files(self, location: str) -> Iterator[FileReference]:
         """All files below a location, as a stream, in any order.
 
-        ``location`` ends in a slash. Each file's ``location`` is the asked one and its ``path`` the raw
-        rest of the key (S4). ``modified`` is the store's own time of the last modification; a file without one is
-        never deleted (S8). A location that does not exist is empty. A file that appears or goes while the listing
-        runs may or may not be in it; every other file is, exactly once. Links to folders are not followed (S24).
+        ``location`` ends in a slash. Each file's ``location`` is the given one and its ``path`` the raw rest of the key
+        (S4). ``modified`` is the time of the last modification by the store's clock; a file without one is never
+        deleted (S8). A location that does not exist is empty. A file that is added or deleted while the listing runs
+        may or may not be listed; every other file is listed exactly once. Links to folders are not followed (S24).
 
         Raises:
-            ListingError: the location cannot be listed to its end; then nothing in it is deleted (S6).
-            ServiceUnavailableError, AccessDeniedError: the store does not answer, or refuses.
+            ListingError: the location cannot be listed completely; then nothing in it is deleted (S6).
+            ServiceUnavailableError, AccessDeniedError: the store does not answer, or denies access.
         """
 
 
 @runtime_checkable
 class SupportsSplitListing(Protocol):
-    """A lister that can cut a location into parts that are listed at the same time."""
+    """A lister that can split a location into parts, which are listed in parallel."""
 
     def split_listing(self, location: str, parts: int) -> Sequence[str]:
-        """Opaque names of parts that together are the whole location, each file in exactly one of them.
+        """Opaque names of parts that together make up the location, each file in exactly one of them.
 
-        ``parts`` is a wish; fewer or more may come.
+        ``parts`` is a hint; the result may have fewer or more.
         """
 
     def list_part(self, location: str, part: str) -> Iterator[FileReference]:
-        """Like ``list_files`` (the files' ``location`` is the whole one), for one part only."""
+        """Like ``list_files``, but for one part only; the files' ``location`` is still the whole location."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListingPart:
-    """A part of a location that is still to be listed."""
+    """A part of a location that has not been listed yet."""
 
     name: str
-    """Opaque; the lister that gave it takes it, in this process or another."""
+    """Opaque; to be passed to the same lister, in this process or another."""
 
 
 @runtime_checkable
 class SupportsCutListing(Protocol):
-    """A lister that finds out while it lists that a location is large, and leaves parts of it to whoever is idle."""
+    """A lister that detects large locations while listing, and hands parts of them to idle workers."""
 
     def list_or_cut(self, location: str, part: str | None) -> Iterator[FileReference | ListingPart]:
-        """Like ``list_files`` (or ``list_part``, where a part is named), with parts among the files.
+        """Like ``list_files`` (or ``list_part``, if a part is given), with parts among the files.
 
-        A part that is given is listed by another call, maybe in another thread and at the same time: each file is in
-        exactly one of them, or comes at once.
+        Each yielded part is listed by another call, possibly in another thread at the same time. Each file is either
+        yielded here or in exactly one part.
         """
 
 
 @runtime_checkable
 class SupportsLookUp(Protocol):
-    """A lister that can look at single files, for those who have a list of files in place of a listing."""
+    """A lister that can look up single files, for runs with a list of files instead of a listing."""
 
     def look_up(self, location: str, paths: Sequence[str]) -> Iterator[FileReference]:
-        """Those of some raw paths below a location that are stored now, each as ``list_files`` would give it.
+        """The files among some raw paths below a location that exist now, each as ``list_files`` would return it.
 
-        What a listing would not give is left out: what is not there, directories and their markers, what lies behind a
-        link to a folder. In any order; each at most once. Called with the paths of one folder, as far as there are
-        folders.
+        Leaves out what a listing would leave out: missing files, directories and their markers, and files behind a link
+        to a folder. In any order; each at most once. Called with paths of one folder, if the store has folders.
 
         Raises:
-            ListingError, ServiceUnavailableError, AccessDeniedError: as for ``list_files``; nothing is concluded then.
+            ListingError, ServiceUnavailableError, AccessDeniedError: as for ``list_files``.
         """
 
 
 @runtime_checkable
 class SupportsLeftAlone(Protocol):
-    """A lister that can tell how many names it leaves out because they are no files of anybody's."""
+    """A lister that counts the names that it skips because they are not regular files."""
 
     def take_left_alone(self) -> int:
-        """How many names its listings have left out since this was asked last; asked in the thread that listed.
+        """How many names its listings skipped since the previous call; called in the thread that listed.
 
         Such as links to folders, and names that are not text. Directory markers do not count.
         """
@@ -130,22 +129,22 @@ class SupportsLeftAlone(Protocol):
 
 @runtime_checkable
 class SupportsStoreClock(Protocol):
-    """A lister that can tell the time by the store's own clock (S8)."""
+    """A lister that knows the time by the store's own clock (S8)."""
 
     def store_time(self, location: str) -> datetime:
-        """The store's time now, UTC. Writes nothing.
+        """The store's current time in UTC. Writes nothing.
 
         Raises:
-            ServiceUnavailableError: it does not tell. Ages then go by this machine's clock, and the report warns.
+            ServiceUnavailableError: the time is unknown. Ages then use this machine's clock, and the report warns.
         """
 
 
 @runtime_checkable
 class SupportsVersioning(Protocol):
-    """A lister that can tell whether a deletion leaves something behind in the store."""
+    """A lister that can tell whether the store keeps deleted files."""
 
     def keeps_versions(self, location: str) -> bool | None:
-        """Whether the store of a location keeps older versions of what is deleted; asked once per bucket.
+        """Whether the store of a location keeps older versions of deleted files; called once per bucket.
 
-        ``None``: it does not say, cannot be asked, or refuses. Never raises for a store that does not answer.
+        ``None`` if unknown. Never raises if the store does not answer.
         """

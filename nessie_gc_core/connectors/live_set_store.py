@@ -24,7 +24,7 @@ from nessie_gc_core.model.tags import TagRecord
 
 
 class LiveSetStore(Connector):
-    """Keeps live sets, what a sweep has done, and the registers that outlive live sets.
+    """Stores live sets, the progress of sweeps, and the registers that outlive live sets.
 
     Example of a whole plugin::
 
@@ -58,16 +58,16 @@ class LiveSetStore(Connector):
         def nessie_gc_register_live_set_store():
             return RemoteStore
 
-    Every status change is compare-and-set: it raises :class:`LiveSetStateError`, naming the status found and
-    the one expected, and changes nothing, when the live set is in another one. An unknown id raises
-    :class:`LiveSetNotFoundError` on every verb that changes or gets a live set; verbs that read its rows give
-    nothing for an unknown id. Times are aware UTC datetimes with microseconds, and come back equal (S17).
-    Text of any length comes back whole. It is used from several threads at once, and where
-    ``multi_process`` is true from several processes.
+    Every status change is compare-and-set: if the live set has another status, it changes nothing and raises
+    :class:`LiveSetStateError`, which names the status found and the one expected. An unknown id raises
+    :class:`LiveSetNotFoundError` on every verb that changes or gets a live set; verbs that read its rows give nothing
+    for an unknown id. Times are aware UTC datetimes with microseconds, and come back equal (S17). Text of any length
+    comes back complete. A store is used from several threads at once, and from several processes if ``multi_process``
+    is true.
     """
 
     multi_process: bool = False
-    """Whether many processes may write at once, so that executors write to it directly; may depend on the options."""
+    """Whether several processes may write at once, so that executors write directly; may depend on the options."""
 
     # ---- status ---------------------------------------------------------------------------------------
     @abstractmethod
@@ -86,22 +86,22 @@ class LiveSetStore(Connector):
         heads: Iterable[ReferenceHead] = (),
         failure: str | None = None,
     ) -> None:
-        """IDENTIFY_IN_PROGRESS to IDENTIFY_SUCCESS, or to IDENTIFY_FAILED where a failure is given."""
+        """IDENTIFY_IN_PROGRESS to IDENTIFY_SUCCESS, or to IDENTIFY_FAILED if a failure is given."""
 
     @abstractmethod
     def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
         """IDENTIFY_SUCCESS to EXPIRY_IN_PROGRESS; to resume, also from EXPIRY_IN_PROGRESS and EXPIRY_FAILED.
 
-        A resumed sweep keeps its first ``expiry_started``, and has no ``expiry_completed`` and error any more.
+        A resumed sweep keeps its first ``expiry_started``; ``expiry_completed`` and the error are cleared.
         """
 
     @abstractmethod
     def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
-        """EXPIRY_IN_PROGRESS to EXPIRY_SUCCESS, or to EXPIRY_FAILED where a failure is given."""
+        """EXPIRY_IN_PROGRESS to EXPIRY_SUCCESS, or to EXPIRY_FAILED if a failure is given."""
 
     @abstractmethod
     def get(self, live_set_id: UUID) -> LiveSet:
-        """The live set with its heads; LiveSetNotFoundError where there is none."""
+        """The live set with its heads; LiveSetNotFoundError if it does not exist."""
 
     @abstractmethod
     def live_sets(self) -> Iterator[LiveSet]:
@@ -114,7 +114,7 @@ class LiveSetStore(Connector):
     # ---- content versions -----------------------------------------------------------------------------
     @abstractmethod
     def add_content_versions(self, live_set_id: UUID, versions: Iterable[ContentVersion]) -> int:
-        """Adds versions while IDENTIFY_IN_PROGRESS; how many were new (distinct by their identity)."""
+        """Adds versions while IDENTIFY_IN_PROGRESS; returns how many were new (distinct by their identity)."""
 
     @abstractmethod
     def content_versions(
@@ -132,7 +132,7 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
-        """Remembers (content id, raw base location) of a stream; how many were new."""
+        """Adds (content id, raw base location) pairs of a stream; returns how many were new."""
 
     @abstractmethod
     def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
@@ -143,7 +143,7 @@ class LiveSetStore(Connector):
     def record_steps(self, live_set_id: UUID, steps: Iterable[SweepStep]) -> None:
         """Records (or replaces) the progress of parts of sweep units, durably, while EXPIRY_IN_PROGRESS.
 
-        There may be one for each of a hundred thousand tables; all are recorded when it returns.
+        There may be 100,000 or more, one for each table; all are recorded when it returns.
         """
 
     @abstractmethod
@@ -152,7 +152,7 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def add_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
-        """Records deferred deletions while EXPIRY_IN_PROGRESS; how many were new (by location and path)."""
+        """Records deferred deletions while EXPIRY_IN_PROGRESS; returns how many were new (by location and path)."""
 
     @abstractmethod
     def file_deletions(self, live_set_id: UUID) -> Iterator[FileDeletion]:
@@ -160,12 +160,12 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
-        """Forgets deferred deletions that are done; how many were there."""
+        """Removes deferred deletions that are done; returns how many there were."""
 
     # ---- registers that outlive live sets -------------------------------------------------------------
     @abstractmethod
     def add_tombstones(self, repository: str, paths: Iterable[str], *, at: datetime) -> None:
-        """Remembers canonical paths of metadata files that we are about to delete (S7)."""
+        """Records canonical paths of metadata files that are about to be deleted (S7)."""
 
     @abstractmethod
     def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
@@ -177,86 +177,85 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def seen_contents(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[SeenContent]:
-        """The register of every content and location ever seen, of all contents or of some (a few thousand at most)."""
+        """The register of all contents and locations ever seen, of all contents or of some (a few thousand at most)."""
 
     @abstractmethod
     def repositories(self) -> Iterator[str]:
-        """The identities under which there are live sets or entries of the register, each once."""
+        """The identities that have live sets or entries in the register, each once."""
 
     @abstractmethod
     def count_records(self, repository: str) -> RepositoryRecords:
-        """How many live sets, tombstones and entries of the register stand under an identity."""
+        """How many live sets, tombstones and register entries an identity has."""
 
     @abstractmethod
     def move_records(self, source: str, target: str) -> RepositoryRecords:
-        """Puts all records of one identity under another, in one step; how many there were.
+        """Moves all records of one identity to another, in one step; returns how many there were.
 
-        What stands under the target already stays: of a content at a location that both have, the earliest first
-        and the latest last time are kept. Both identities may be equal; then nothing happens.
+        Existing records of the target stay: for a content at a location that both have, the earliest first and the
+        latest last time are kept. If both identities are equal, nothing happens.
 
         Raises:
-            LeaseHeldError: somebody collects under one of the two; nothing is moved.
+            LeaseHeldError: a collection runs under one of the two; nothing is moved.
         """
 
     # ---- one collector at a time ----------------------------------------------------------------------
     @abstractmethod
     def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
-        """Takes or renews the lease of a repository for an owner, in one step; until when it holds.
+        """Takes or renews the lease of a repository for an owner, in one step; returns when it expires.
 
-        The store's clock alone decides what has run out: that of the database, not that of a machine. The time
-        that is given back is for people; a holder measures the duration from before its call, by a clock that
-        nobody sets.
+        Only the store's clock (of the database, not of a machine) decides what has expired. The returned time is for
+        display; a holder measures the duration from before its call, with a monotonic clock.
 
         Raises:
-            LeaseHeldError: another owner holds a lease that has not run out; the message names its holder.
+            LeaseHeldError: another owner holds a lease that has not expired; the message names its holder.
         """
 
     @abstractmethod
     def lease(self, repository: str) -> LeaseHolder | None:
-        """Who holds the lease of a repository; ``None`` where nobody does, or it ran out."""
+        """Who holds the lease of a repository; ``None`` if there is none, or it expired."""
 
     @abstractmethod
     def release_lease(self, repository: str, owner: str) -> None:
-        """Gives the lease back; nothing happens where this owner holds none."""
+        """Releases the lease; nothing happens if this owner does not hold it."""
 
 
 def lease_held(repository: str, holder: LeaseHolder) -> LeaseHeldError:
-    """The error for a lease that another process holds, as every store words it."""
+    """The error for a lease that another process holds, with the same text in every store."""
     return LeaseHeldError(f"{holder} collects {repository}; wait for it, or stop it")
 
 
 @runtime_checkable
 class SupportsTagRecords(Protocol):
-    """A store that remembers which tags a service made; they belong to one repository, and outlive live sets.
+    """A store that records which tags a service created; records belong to one repository, and outlive live sets.
 
-    ``count_records`` counts them, and ``move_records`` moves them along: of a tag that both identities have a record
-    of, the one that was made stays, else the target's.
+    ``count_records`` counts them, and ``move_records`` moves them: if both identities have a record of a tag, the
+    record of a created tag stays, else the target's.
     """
 
     def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
-        """Adds records of tags, or replaces those with the same holder and name; durably when it returns."""
+        """Adds records of tags, or replaces those with the same holder and name; durable when it returns."""
 
     def tags(self, repository: str) -> Iterator[TagRecord]:
         """All records, streamed, in any order."""
 
     def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
-        """Takes the records of some tags out, by holder and name; nothing happens where there is none."""
+        """Removes the records of some tags, by holder and name; missing records are ignored."""
 
 
 @runtime_checkable
 class SupportsSqlSchema(Protocol):
-    """A store whose tables are made on request."""
+    """A store whose tables are created on request."""
 
     def create_schema(self, strategy: str) -> None:
-        """Makes the tables.
+        """Creates the tables.
 
-        ``CREATE`` refuses tables that exist, ``CREATE_IF_NOT_EXISTS`` leaves them and brings those of an earlier
-        release up to date, ``DROP_AND_CREATE`` empties them.
+        ``CREATE`` fails if tables exist, ``CREATE_IF_NOT_EXISTS`` keeps them and upgrades those of an earlier release,
+        ``DROP_AND_CREATE`` empties them.
 
         Raises:
-            ConfigurationError: the strategy is none of these.
-            StoreError: the tables exist already, or the database refuses.
+            ConfigurationError: the strategy is not one of these.
+            StoreError: the tables already exist, or the database rejects a statement.
         """
 
     def schema_script(self) -> str:
-        """The statements that make the tables, as text; no connection is needed."""
+        """The statements that create the tables, as text; needs no connection."""

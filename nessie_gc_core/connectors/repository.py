@@ -11,7 +11,7 @@ from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
 
 
 class RepositoryConnector(Connector):
-    """Reads what a repository holds: a Nessie server, or one plain Iceberg catalog.
+    """Reads a repository: a Nessie server, or one plain Iceberg catalog.
 
     Example of a whole plugin::
 
@@ -68,47 +68,47 @@ class RepositoryConnector(Connector):
     It is used from several threads at once. It reads, and never writes. Streams are generators that fetch as
     they are consumed; the caller closes them.
 
-    A catalog without a history of its own gives one reference per table and one log entry per state of the
-    table that it keeps; its :meth:`contents` may then be empty, because the log already names every state.
+    A catalog without its own history returns one reference per table, and one log entry per state of the table that it
+    keeps; :meth:`contents` may then be empty, because the log already names every state.
 
-    A content version without a snapshot id keeps every snapshot that its metadata lists. A connector that wants
-    policies to give up older snapshots gives one version for each, with its snapshot id (S25).
+    A content version without a snapshot id keeps every snapshot that its metadata lists. To let policies expire older
+    snapshots, a connector returns one version for each, with its snapshot id (S25).
     """
 
     @abstractmethod
     def identity(self) -> str:
-        """What tells this repository from any other, without credentials; the same for every spelling of its address.
+        """A string that identifies the repository, without credentials; the same for every spelling of its address.
 
-        Under it the store keeps leases, live sets, tombstones and the register of contents, so two collectors that
-        reach one repository by two addresses must get the same text: what the server says of itself where that is
-        stable, else a name that the configuration gives, else the address in one spelling
-        (:func:`nessie_gc_core.model.urls.comparable`). It may ask the server; while a connector is open it stays.
+        The store keeps leases, live sets, tombstones and the register of contents under it, so two collectors that
+        reach one repository by two addresses must get the same string: the server's own id if that is stable, else a
+        configured name, else the normalized address (:func:`nessie_gc_core.model.urls.comparable`). It may ask the
+        server, and never changes while the connector is open.
 
         Raises:
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
         """
 
     def address(self) -> str:
-        """Where it is, as reports show it to people; without credentials, and nothing is asked."""
+        """The address that reports show, without credentials; sends no request."""
         return self.identity()
 
     @abstractmethod
     def references(self) -> Iterator[Reference]:
-        """All branches and tags, each with its head; every page of them, in any order.
+        """All branches and tags of all pages, each with its head, in any order.
 
         Raises:
             ServiceUnavailableError: the server does not answer, after the connector's own retries.
-            AccessDeniedError: the server refuses the credentials.
-            RepositoryError: the answer makes no sense, or the repository does not exist. Never give an empty answer
+            AccessDeniedError: the server rejects the credentials.
+            RepositoryError: the response is invalid, or the repository does not exist. Never return an empty result
                 instead: what no reference reaches is garbage (S6).
         """
 
     @abstractmethod
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
-        """First-parent history of ``reference.commit_id``, newest first, that commit included.
+        """First-parent history of ``reference.commit_id``, newest first, including that commit.
 
-        Commits that arrive on the reference later are not seen. Empty where the reference has no commit. A table
-        whose metadata cannot be read is an error, or a PUT that names the metadata; never a log without states (S6).
+        Later commits on the reference are not included. Empty if the reference has no commit. If the metadata of a
+        table cannot be read, raise an error or return a PUT that names the metadata; never a log without states (S6).
 
         Raises:
             ReferenceNotFoundError: the commit does not exist.
@@ -130,15 +130,15 @@ class RepositoryConnector(Connector):
 
 @runtime_checkable
 class SupportsFormerIdentities(Protocol):
-    """A repository that knows under which other identities its records may stand."""
+    """A repository that knows other identities under which its records may be stored."""
 
     def former_identities(self) -> Sequence[str]:
-        """Identities that it had, or would have by another configuration; a mark that finds records there says so."""
+        """Identities that it had, or would have with another configuration; a mark that finds records there warns."""
 
 
 @runtime_checkable
 class SupportsDefaultReference(Protocol):
-    """A repository in which one branch stands for its present state."""
+    """A repository with a default branch."""
 
     def default_reference(self) -> str:
         """The name of that branch.
@@ -150,84 +150,84 @@ class SupportsDefaultReference(Protocol):
 
 @runtime_checkable
 class SupportsBranches(Protocol):
-    """A repository in which branches can be made: writing is an ability beside the contract, which only reads."""
+    """A repository in which branches can be created. Writing is an optional ability; the contract itself only reads."""
 
     def make_branch(self, name: str) -> bool:
-        """Makes a branch that holds no content, unless there is one of this name; whether it made one.
+        """Creates an empty branch, unless it already exists; returns whether it was created.
 
         Raises:
-            ConfigurationError: there is a tag of this name.
-            AccessDeniedError: the account may not make branches.
+            ConfigurationError: there is a tag with this name.
+            AccessDeniedError: the account may not create branches.
             ServiceUnavailableError, RepositoryError: as for :meth:`RepositoryConnector.references`.
         """
 
 
 @runtime_checkable
 class SupportsWorkBranches(Protocol):
-    """A repository in which work can be done on a branch of its own, and be merged back. Only services that write ask.
+    """A repository in which work can be done on a separate branch and merged back. Only services that write use it.
 
-    The account needs the right to make and to delete branches, and to commit to the one that is merged into. Each is
-    asked for once: whoever does not get the answer knows nothing.
+    The account needs the right to create and delete branches, and to commit to the target branch. Each request is sent
+    once: if the response is lost, the outcome is unknown.
     """
 
     def copy_branch(self, name: str, source: Reference) -> bool:
-        """Makes a branch at the commit of another one; ``False`` where there is a reference of this name.
+        """Creates a branch at the commit of another one; ``False`` if there is a reference with this name.
 
         Raises:
             ReferenceNotFoundError: the commit does not exist.
-            CommitUnknownError: it cannot be told whether it was made.
-            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was made.
+            CommitUnknownError: it is unknown whether it was created.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was rejected; nothing was created.
         """
 
     def merge_branch(self, source: Reference, into: Reference, *, message: str) -> None:
-        """Puts what was committed to a branch since it was made onto the one that it was made from, in one commit.
+        """Merges the commits of a branch into the branch that it was created from, in one commit.
 
         Args:
             source: the branch at the commit that is merged.
-            into: the branch at the commit at which the other one was made; what came since stays.
-            message: what the history says of it.
+            into: the target branch at the commit from which ``source`` was created; later commits stay.
+            message: the commit message.
 
         Raises:
-            CommitConflictError: both changed a content since; nothing was committed.
-            CommitUnknownError: it cannot be told whether it was committed.
-            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was committed.
+            CommitConflictError: both changed the same content; nothing was committed.
+            CommitUnknownError: it is unknown whether it was committed.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was rejected; nothing was committed.
         """
 
     def drop_branch(self, branch: Reference) -> bool:
-        """Deletes a branch; ``False``, and nothing is changed, where it is gone, or not at this commit any more.
+        """Deletes a branch; ``False`` without any change if it does not exist, or is at another commit.
 
         Raises:
-            CommitUnknownError: it cannot be told whether it was deleted.
-            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was deleted.
+            CommitUnknownError: it is unknown whether it was deleted.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was rejected; nothing was deleted.
         """
 
 
 @runtime_checkable
 class SupportsTags(Protocol):
-    """A repository in which tags can be made and deleted. Only services that write ask for it.
+    """A repository in which tags can be created and deleted. Only services that write use it.
 
-    The account needs the right to make and to delete tags. Both are asked for once: whoever does not get the answer
-    knows nothing.
+    The account needs the right to create and delete tags. Each request is sent once: if the response is lost, the
+    outcome is unknown.
     """
 
     def make_tag(self, name: str, at: Reference) -> bool:
-        """Makes a tag; ``False``, and nothing is changed, where there is a reference of this name.
+        """Creates a tag; ``False`` without any change if there is a reference with this name.
 
         Args:
             name: its name.
-            at: a branch or tag, at the commit in its history at which the tag is made.
+            at: a branch or tag, at the commit in its history where the tag is created.
 
         Raises:
             ReferenceNotFoundError: the reference or the commit does not exist.
-            CommitUnknownError: it cannot be told whether it was made.
-            ConfigurationError: the repository takes no such name.
-            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was made.
+            CommitUnknownError: it is unknown whether it was created.
+            ConfigurationError: the repository does not allow this name.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was rejected; nothing was created.
         """
 
     def delete_tag(self, tag: Reference) -> bool:
-        """Deletes a tag; ``False``, and nothing is changed, where it is gone, or no tag at this commit any more.
+        """Deletes a tag; ``False`` without any change if it does not exist, or is at another commit.
 
         Raises:
-            CommitUnknownError: it cannot be told whether it was deleted.
-            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was refused; nothing was deleted.
+            CommitUnknownError: it is unknown whether it was deleted.
+            ServiceUnavailableError, AccessDeniedError, RepositoryError: it was rejected; nothing was deleted.
         """

@@ -1,4 +1,4 @@
-"""The contract of catalogs in which services keep tables, for engines that have no catalogs of their own."""
+"""The contract of catalogs in which services keep tables, for engines without their own catalogs."""
 
 from __future__ import annotations
 
@@ -16,54 +16,54 @@ from nessie_gc_core.model.tables import TableName, TableState
 class OpenCatalog(Protocol):
     """One catalog, and in Nessie one branch of it.
 
-    Every verb raises :class:`nessie_gc_core.errors.TableError` where the catalog refuses; the message is one line.
-    Columns are text, 64-bit and 32-bit integers, truth values, bytes, and instants in microseconds (UTC).
+    Every method raises :class:`nessie_gc_core.errors.TableError`, with a message of one line, if the catalog rejects
+    it. Columns are strings, 64-bit and 32-bit integers, booleans, bytes, and instants in microseconds (UTC).
     """
 
     def state(self, name: TableName) -> TableState | None:
-        """What a table is; ``None`` where there is none of this name.
+        """The state of a table; ``None`` if it does not exist.
 
         Raises:
-            TableError: it is there, and no Iceberg table.
+            TableError: it exists, but is not an Iceberg table.
         """
 
     def create(
         self, name: TableName, schema: pa.Schema, *, properties: Mapping[str, str], bucket_by: str | None = None
     ) -> None:
-        """Makes a table, and its namespaces where they are missing; a table that is there by now stays as it is.
+        """Creates a table, and its missing namespaces; an existing table stays as it is.
 
         Args:
             name: of the table.
             schema: its columns; those that are not nullable are required.
             properties: of the table.
-            bucket_by: the column by whose hash rows are dealt over 16 partitions; ``None``: unpartitioned.
+            bucket_by: the column by whose hash rows are distributed over 16 partitions; ``None``: unpartitioned.
         """
 
     def add_columns(self, name: TableName, fields: Sequence[pa.Field]) -> None:
-        """Adds optional columns; those that are there by now stay as they are."""
+        """Adds optional columns; existing ones stay as they are."""
 
     def append(self, name: TableName, rows: Iterable[pa.RecordBatch]) -> None:
-        """Adds rows, all of them in one commit; nothing where there are none."""
+        """Adds all rows in one commit; does nothing if there are none."""
 
     def claim(self, name: TableName, row: pa.RecordBatch, column: str, *, since: TableState) -> bool:
-        """Adds a row, unless one with the same number in this column was added since the given state.
+        """Adds a row, unless a row with the same number in this column was added since the given state.
 
         Returns:
-            Whether it was added: of several that claim one number at the same time, at most one.
+            Whether it was added. If several claim a number at the same time, at most one succeeds.
         """
 
     def read(self, name: TableName, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows, with these columns of the table, which has them."""
+        """The rows, with these columns, which the table has."""
 
     def remove(self, name: TableName, keys: Iterable[pa.RecordBatch]) -> None:
-        """Takes out the rows whose value in the one column of ``keys`` is one of its values."""
+        """Deletes the rows whose value in the single column of ``keys`` is one of its values."""
 
     def drop(self, name: TableName) -> None:
-        """Drops a table, if it is there; its files stay, for other references may have it."""
+        """Drops a table if it exists; its files stay, because other references may need them."""
 
 
 class TableCatalog(Connector):
-    """Opens catalogs of Iceberg tables by the names that they have on this machine.
+    """Opens catalogs of Iceberg tables by the names configured on this machine.
 
     Example of a whole plugin::
 
@@ -159,19 +159,19 @@ class TableCatalog(Connector):
         def nessie_gc_register_table_catalog():
             return FolderTables
 
-    Beside the contracts that collect, which only read catalogs: what a service finds is written here, and what it wrote
-    is read again.
+    The contracts for collection only read catalogs; through this one, services write their findings and read them
+    again.
     """
 
     @abstractmethod
     def open(self, catalog: str, *, branch: str | None = None) -> AbstractContextManager[OpenCatalog]:
-        """Opens a catalog; leaving it closes what it holds.
+        """Opens a catalog; leaving the context closes it.
 
         Args:
             catalog: its name.
-            branch: in Nessie, the branch whose tables are meant, which exists; ``None``: the one that is configured.
+            branch: in Nessie, an existing branch; ``None``: the configured branch.
 
         Raises:
-            ConfigurationError: there is no such catalog, or it has no branches.
-            ServiceUnavailableError, AccessDeniedError: it does not answer, or refuses the credentials.
+            ConfigurationError: the catalog does not exist, or has no branches.
+            ServiceUnavailableError, AccessDeniedError: it does not answer, or rejects the credentials.
         """

@@ -1,4 +1,4 @@
-"""What a repository can do in whose tables tags are made; writing is an ability beside its contract."""
+"""Abilities of repositories whose tables can have tags; the repository contract itself only reads."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from nessie_gc_core.model.table_metadata import TableMetadata
 
 @runtime_checkable
 class SupportsTableTags(Protocol):
-    """A repository, each reference of which is one table, that makes and deletes Iceberg's tags in it.
+    """A repository with one reference per table, which creates and deletes Iceberg tags in tables.
 
-    Only services that write ask for it. The account needs the right to read and to change the tables.
+    Only services that write use it. The account needs the right to read and to change the tables.
     """
 
     def tables(self, reference: Reference) -> Iterator[TableMetadata]:
-        """The Iceberg tables at ``reference.commit_id``; whatever is none is left out.
+        """The Iceberg tables at ``reference.commit_id``; other contents are left out.
 
         Raises:
-            UnreadableFileError: the metadata of one makes no sense, or cannot be read.
+            UnreadableFileError: the metadata of one is invalid, or cannot be read.
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for
                 :meth:`nessie_gc_core.connectors.RepositoryConnector.references`.
         """
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
-        """The table as it is now; ``None`` where it is gone, or is another table.
+        """The table as it is now; ``None`` if it no longer exists, or was replaced by another table.
 
         Raises:
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`tables`.
         """
 
     def change_tags(self, table: TableMetadata, *, made: Mapping[str, int], deleted: Mapping[str, int]) -> None:
-        """Makes some tags, and deletes others, in one commit; nothing else about the table changes.
+        """Creates some tags and deletes others, in one commit; nothing else about the table changes.
 
-        Tags that are made expire at no age: whoever made them deletes them.
+        Created tags never expire by age: whoever created them deletes them.
 
-        The commit is made only if no branch or tag has one of the new names, every tag that goes is at the snapshot
-        that is named, and the table is where ``table`` has it.
+        The commit is made only if no branch or tag has one of the new names, every deleted tag is at the named
+        snapshot, and the table is still as in ``table``.
 
         Args:
             table: the table as it was read.
             made: new tags, each with its snapshot.
-            deleted: tags that go, each with its snapshot.
+            deleted: tags to delete, each with its snapshot.
 
         Raises:
-            CommitConflictError: somebody else was faster; nothing was committed.
-            CommitUnknownError: it cannot be told whether it was committed.
-            ConfigurationError, AccessDeniedError, RepositoryError: it was refused; nothing was committed.
+            CommitConflictError: someone else committed first; nothing was committed.
+            CommitUnknownError: it is unknown whether it was committed.
+            ConfigurationError, AccessDeniedError, RepositoryError: it was rejected; nothing was committed.
         """

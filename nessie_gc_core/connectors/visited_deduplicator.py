@@ -9,7 +9,7 @@ from nessie_gc_core.model.policies import Reach
 
 
 class VisitedDeduplicator(Connector):
-    """Remembers with which reach each commit was walked, so that references that share history cost once.
+    """Records with which reach each commit was walked, so that shared history is walked only once.
 
     Example of a whole plugin::
 
@@ -35,12 +35,12 @@ class VisitedDeduplicator(Connector):
         def nessie_gc_register_visited_deduplicator():
             return DictVisited
 
-    It changes nothing but the cost (S16): in doubt it answers yes. It is used from several threads at once.
+    It changes nothing but the cost (S16): in case of doubt it returns true. It is used from several threads at once.
     """
 
     @abstractmethod
     def should_walk(self, commit: bytes, reach: Reach) -> bool:
-        """Whether a live commit has to be walked with this reach; asking records it, in one step.
+        """Whether a live commit must be walked with this reach; the call also records the reach, in one step.
 
-        False only where some recorded reach of the same commit covers this one. ``commit`` is a 16-byte key.
+        False only if a recorded reach of the same commit covers this one. ``commit`` is a 16-byte key.
         """

@@ -1,4 +1,4 @@
-"""Runs the collector as a user would: its command line, in a process of its own."""
+"""Runs the collector as a user would: its command line, in its own process."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def collect(
         check=False,
         env=_environment(),
     )
-    complaints = (done.stderr.strip() or "it said nothing").splitlines()[-1]
+    complaints = (done.stderr.strip() or "no message").splitlines()[-1]
     try:
         report = json.loads(done.stdout)
     except ValueError as error:

@@ -99,7 +99,7 @@ STEPS: Sequence[Step] = (
         after=lambda lake: lake.references.create_tag("opening"),
     ),
     Step(
-        title="the branch experiment, with a commit of its own",
+        title="the branch experiment, with its own commit",
         before=lambda lake: lake.references.create_branch("experiment"),
         statements=("INSERT INTO nessie.shop.`orders@experiment` VALUES (7, 'Blaise', 70.0)",),
     ),

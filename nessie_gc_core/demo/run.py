@@ -90,11 +90,13 @@ def _lake(folder: Path | None, screen: Screen) -> Iterator[tuple[Lake, str]]:
         home.mkdir(parents=True, exist_ok=True)
         warehouse = home.resolve() / "warehouse"
         if warehouse.exists():
-            raise ConfigurationError(f"{warehouse} exists already; name another folder for the demo's lake")
+            raise ConfigurationError(f"{warehouse} already exists; choose another folder for the demo's lake")
         nessie = NessieServer(log=home / "nessie.log")
-        with screen.step(f"Nessie {NESSIE_VERSION} starts (the first time, 245 MB are fetched)", done="Nessie answers"):
+        with screen.step(
+            f"Nessie {NESSIE_VERSION} is starting (the first run downloads 245 MB)", done="Nessie answers"
+        ):
             stack.enter_context(nessie)
-        with screen.step("Spark starts (the first time, Iceberg is fetched)", done="Spark with Iceberg answers"):
+        with screen.step("Spark is starting (the first run downloads Iceberg)", done="Spark with Iceberg answers"):
             spark = iceberg_session(log=home / "spark.log")
             stack.callback(spark.stop)
             use_catalog(spark, nessie.uri, warehouse)
@@ -108,20 +110,20 @@ def _lake(folder: Path | None, screen: Screen) -> Iterator[tuple[Lake, str]]:
 
 def _collect_and_compare(lake: Lake, uri: str, engine: str, program: Sequence[str], screen: Screen) -> DemoResult:
     screen.heading("The collection")
-    with screen.step("every live state is read"):
+    with screen.step("reading every live state"):
         before = read_states(lake, commits=LIVE_COMMITS)
     stored = _stored(lake)
     with screen.step(f"nessie-gc {' '.join(arguments('URI', engine=engine))}"):
         first = collect(uri, engine=engine, folder=lake.warehouse.parent, program=program)
     screen.report(first)
     folders = tuple(_folder_counts(stored, _stored(lake), before))
-    screen.heading("What was stored, and what still is (without checksum sidecars)")
+    screen.heading("Files before and after (without checksum sidecars)")
     screen.folders(folders)
     screen.heading("The proof")
-    with screen.step("the same command once more"):
+    with screen.step("running the same command again"):
         second = collect(uri, engine=engine, folder=lake.warehouse.parent, program=program)
     screen.line(f"  deleted: {second.count('deleted')} files")
-    with screen.step("every live state is read again"):
+    with screen.step("reading every live state again"):
         after = read_states(lake, commits=LIVE_COMMITS)
     return DemoResult(
         states=len(before), first=first, second=second, folders=folders, differences=tuple(differences(before, after))
@@ -164,8 +166,8 @@ def _conclude(result: DemoResult, screen: Screen) -> None:
     else:
         screen.verdict(
             good=True,
-            text=f"{result.first.count('deleted')} files are gone; all {result.states} live states of all branches "
-            "and tags read the same rows as before.",
+            text=f"{result.first.count('deleted')} files were deleted; all {result.states} live states of all "
+            "branches and tags return the same rows as before.",
         )
 
 

@@ -1,4 +1,4 @@
-"""What the demo prints: ticked-off steps and two tables; plain text where it is no terminal."""
+"""What the demo prints: ticked-off steps and two tables; plain text where it is not a terminal."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 
 
 def check_requirements() -> None:
-    """Looks for everything that has to be installed, before anything starts or is fetched.
+    """Looks for everything that must be installed, before anything starts or is fetched.
 
     Raises:
         ConfigurationError: something is missing; the message says what to install.
@@ -70,7 +70,7 @@ def iceberg_session(*, log: Path, settings: Mapping[str, str] | None = None) -> 
         try:
             gateway = launch_gateway(conf, popen_kwargs=streams)  # type: ignore[no-untyped-call]  # pyspark's own
         except PySparkException as error:
-            raise ConfigurationError(f"Spark does not start; see {log}: {_last_line(log)}") from error
+            raise ConfigurationError(f"Spark did not start; see {log}: {_last_line(log)}") from error
     SparkContext(conf=conf, gateway=gateway)
     return SparkSession.builder.getOrCreate()
 
@@ -125,4 +125,4 @@ def _settings(log: Path) -> dict[str, str]:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1] if lines else "nothing was logged"
+    return lines[-1] if lines else "the log is empty"

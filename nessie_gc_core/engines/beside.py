@@ -23,7 +23,7 @@ _SECONDS = 0.5
 
 @contextmanager
 def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Beside[T]]:
-    """Runs a function in a thread of its own while the block runs.
+    """Runs a function in its own thread while the block runs.
 
     Args:
         function: called once, with the context variables of the caller.
@@ -50,6 +50,6 @@ def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Be
             end()
             thread.join(_SECONDS)
         if (other := future.exception()) not in (None, error):
-            log.info("what ran at the same time ended too: %s", one_line(other))
+            log.info("a task that ran at the same time failed too: %s", one_line(other))
         raise
     thread.join()

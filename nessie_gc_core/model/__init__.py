@@ -1,4 +1,4 @@
-"""The data that all parts speak of; everything here is plain, frozen and without behaviour of its own."""
+"""The shared data classes: plain and frozen, without behaviour."""
 
 from nessie_gc_core.model.compaction import (
     FileRewrite,

@@ -19,7 +19,7 @@ class RunStatus(StrEnum):
     STARTED = "STARTED"
     """It has a number; rows of assets may be there."""
     COMPLETE = "COMPLETE"
-    """All its assets are in the table. Runs without this row do not count."""
+    """All its assets are in the table. Runs without this status do not count."""
 
 
 ASSET_RUNS = pa.schema(
@@ -62,7 +62,7 @@ class AssetRun:
     engine: str
     """The engine that it ran on."""
     settings: Mapping[str, str | Sequence[str] | None] = field(default_factory=dict)
-    """The policies and limits that it was made with, by the names of the parameters, as text."""
+    """The policies and limits of the run, by the names of the parameters, as text."""
     assets: int = 0
     """How many assets it saw."""
     size_bytes: int = 0
@@ -90,7 +90,7 @@ class AssetRun:
 def complete_runs(rows: pa.Table) -> list[AssetRun]:
     """The complete runs of a table (:data:`ASSET_RUNS`), in the order of their numbers.
 
-    One that was added several times, under several numbers, is one run: the first of them.
+    A run that was added several times, under several numbers, counts once, as the first of them.
     """
     found = (row for row in rows.to_pylist() if row["status"] == RunStatus.COMPLETE.value)
     runs = (

@@ -38,7 +38,7 @@ class AssetType(StrEnum):
 
 
 def snapshot_text(snapshot_id: int | None) -> str:
-    """A snapshot as a row names it; empty where a state has none."""
+    """A snapshot id as text; empty if a state has none."""
     return "" if snapshot_id is None or snapshot_id < 0 else str(snapshot_id)
 
 
@@ -55,13 +55,13 @@ class AssetReason(StrEnum):
     """Why nothing needs an asset."""
 
     NO_REFERENCE = "no reference"
-    """A reference that is gone held it, as far as earlier live sets know."""
+    """A reference that no longer exists held it, according to earlier live sets."""
     EXPIRED_COMMIT = "expired commit"
-    """Only commits hold it that the cut-off policies gave up."""
+    """Only commits beyond the cut-off policies hold it."""
     NEVER_COMMITTED = "never committed"
     """No commit that is known has ever held it."""
     DROPPED_TABLE = "dropped table"
-    """It lies where a table was that no live commit has any more."""
+    """It is in the location of a table that no live commit has any more."""
 
 
 _UTC = pa.timestamp("us", tz="UTC")
@@ -97,11 +97,11 @@ ASSETS = pa.schema(
 )
 """Sightings of unreferenced assets.
 
-``tableName`` is the dotted key of the content whose location holds the asset, ``snapshotId`` the last snapshot that
-is known to have held it (both empty where nobody knows), ``timestamp`` the time at which the run listed the
-references, ``asset`` the identity of the file (:func:`asset_id`), ``path`` its raw path, which begins with
-``location`` (the prefix as it was listed), ``name`` its last element. ``run`` is the identity of the run, ``runid`` its
-number: the greatest that there was, plus one. ``modified`` is null where the store gives no time.
+``tableName`` is the dotted key of the content whose location holds the asset, ``snapshotId`` the last snapshot that is
+known to have held it (both empty if unknown), ``timestamp`` the time at which the run listed the references, ``asset``
+the identity of the file (:func:`asset_id`), ``path`` its raw path, which begins with ``location`` (the prefix as it was
+listed), ``name`` its last element. ``run`` is the identity of the run, ``runid`` its number: the greatest that there
+was, plus one. ``modified`` is null where the store gives no time.
 """
 
 ORIGINAL_COLUMNS = tuple(ASSETS.names[:8])
@@ -122,7 +122,7 @@ HANDLED_ASSETS = pa.schema(
         pa.field("runid", pa.int64()),
     ]
 )
-"""What a deletion did with the assets that were agreed upon, one row each.
+"""The outcome of each asset of a deletion, one row each.
 
 ``deletion`` is the identity of the deletion and ``timestamp`` when it began; ``outcome`` one of deleted, already_gone,
 failed, spared, too_young and would_delete; ``runid`` the number of the latest run that had seen the asset.
@@ -130,7 +130,7 @@ failed, spared, too_young and would_delete; ``runid`` the number of the latest r
 
 
 def asset_id(raw: str, rules: LocationRules) -> bytes:
-    """What tells an asset from any other in whatever run: the first half of the SHA-256 of its path.
+    """The identity of an asset in all runs: the first half of the SHA-256 of its path.
 
     Args:
         raw: its raw path.

@@ -12,7 +12,7 @@ from nessie_gc_core.model.relations import CONTENT_VERSIONS, UNKNOWN_TIME
 from nessie_gc_core.model.repository import ContentVersion
 
 BATCH_ROWS = 8192
-"""Rows of a batch that a function yields, at most."""
+"""Maximum number of rows in a batch that a function yields."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -53,7 +53,7 @@ def _pack(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def in_schema(batch: pa.RecordBatch, schema: pa.Schema, given: Mapping[str, pa.Array] | None = None) -> pa.RecordBatch:
-    """The columns of a schema, those that are given in place of the batch's own; none of its rows is looked at."""
+    """The columns of a schema, with given columns instead of the batch's own; no rows are read."""
     columns = {name: batch.column(name) for name in schema.names if given is None or name not in given}
     columns.update(given or {})
     found = ((columns[field.name], field.type) for field in schema)

@@ -1,4 +1,4 @@
-"""What has to be closed."""
+"""What must be closed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Something that holds other things open; leaving it as a context closes it."""
+    """A context manager that closes its resources on exit."""
 
     @abstractmethod
     def close(self) -> None:
-        """Releases what it holds; may be called twice."""
+        """Releases its resources; may be called twice."""
 
     def __enter__(self) -> Self:
         return self

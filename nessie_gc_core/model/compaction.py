@@ -1,4 +1,4 @@
-"""What is rewritten of the data files and delete files of a table, and what became of it."""
+"""What is rewritten of the data files and delete files of a table, and its outcome."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Strategy(StrEnum):
     """How rows are arranged in new files."""
 
     BINPACK = "binpack"
-    """As they come: files are put together until they have the target size."""
+    """In their existing order: files are combined up to the target size."""
     SORT = "sort"
-    """By a sort order: one that is given, or the table's own."""
+    """By a sort order: the given one, or the table's own."""
     ZORDER = "zorder"
     """By several columns at once, along a Z-order curve."""
 
 
 class Partition(NamedTuple):
-    """One partition: files with one spec and one tuple of values are of the same."""
+    """One partition: all files with the same spec and the same values."""
 
     spec_id: int
     """The partition spec."""
@@ -58,59 +58,59 @@ class FileRewrite:
     zorder_columns: Sequence[str] = ()
     """Of the strategy ``zorder``."""
     partial_progress: bool = False
-    """Whether several commits are made, each with a part of the files."""
+    """Whether to make several commits, each with a part of the files."""
     summary: Mapping[str, str] = field(default_factory=dict)
-    """What the summary of each new snapshot says beside Iceberg's own words."""
+    """Additional entries for the summary of each new snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSet:
-    """Some partitions of one state of a table, which are rewritten together."""
+    """Partitions of one state of a table that are rewritten together."""
 
     partitions: Set[Partition]
     """Which."""
     is_all: bool
     """Whether no other partition has files."""
     with_deletes: bool
-    """Whether data files of any size are rewritten to which deletes apply, and delete files merged."""
+    """Whether to rewrite data files of any size to which deletes apply, and to merge delete files."""
     largest_bytes: int
-    """Size of the largest of their data files in bytes: none is rewritten for being large."""
+    """Size of their largest data file in bytes, so that no file is rewritten for being too large."""
 
 
 class RewriteFailure(StrEnum):
     """What is known of a commit that was not made upon others that were."""
 
     CONFLICT = "conflict"
-    """Others changed the table; the rest may be planned again."""
+    """The table changed; the rest may be planned again."""
     UNKNOWN = "unknown"
-    """Nobody can tell whether it was made; nothing is committed upon it (S19)."""
+    """It is unknown whether it was made; nothing is committed on top of it (S19)."""
     REFUSED = "refused"
     """It was refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenFiles:
-    """What commits did, by the summaries of their snapshots."""
+    """The effect of commits, by the summaries of their snapshots."""
 
     after: CurrentTable
     """The state after the last of them."""
     snapshot_ids: Sequence[int] = ()
-    """The snapshots that they made, in their order; none where there was nothing to do."""
+    """The new snapshots, in order; empty if there was nothing to do."""
     removed_data_files: int = 0
     """Data files that were replaced."""
     added_data_files: int = 0
     """Data files that replaced them."""
     removed_delete_files: int = 0
-    """Delete files and deletion vectors that were taken out."""
+    """Delete files and deletion vectors that were removed."""
     added_delete_files: int = 0
     """Delete files that they were merged into."""
     removed_bytes: int = 0
-    """Size of all files that were taken out, in bytes."""
+    """Size of all files that were removed, in bytes."""
     added_bytes: int = 0
     """Size of all new files in bytes."""
     failed: str | None = None
     """Why not everything was committed."""
     failure: RewriteFailure | None = None
-    """What is known of the commit that failed; ``None``: none did."""
+    """What is known about the failed commit; ``None``: none failed."""
     kept: str | None = None
-    """Why delete files stay that seem to apply to nothing; ``None``: none does."""
+    """Why dangling delete files stay; ``None``: none stay."""

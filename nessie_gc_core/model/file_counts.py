@@ -1,4 +1,4 @@
-"""What the summary of a snapshot says of its files; it is read with the metadata file, and no manifest is opened."""
+"""File counts from the summary of a snapshot, which is in the metadata file: no manifest is opened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileCounts:
-    """Live files of one snapshot; what its writer did not say, or said as nonsense, is ``None``."""
+    """Live files of one snapshot; ``None`` for counts that are missing or invalid."""
 
     data_files: int | None = None
     """Data files (``total-data-files``)."""
@@ -42,15 +42,15 @@ class FileCounts:
 
 
 def counted(summary: Mapping[str, object], name: str) -> int | None:
-    """A number of a summary; ``None`` where its writer did not say it, or said nonsense."""
+    """A number of a summary; ``None`` if it is missing or invalid."""
     text = str(summary.get(name, ""))
     return int(text) if text.isdecimal() else None
 
 
 def removed_bytes(summary: Mapping[str, object]) -> int | None:
-    """Size of the files that a snapshot took out, in bytes; ``None``: its writer does not say.
+    """Size of the files that a snapshot removed, in bytes; ``None`` if unknown.
 
-    Writers that count (``total-files-size``) leave ``removed-files-size`` out where nothing was taken out.
+    Writers that count (``total-files-size``) omit ``removed-files-size`` if nothing was removed.
     """
     nothing = 0 if counted(summary, "total-files-size") is not None else None
     return counted(summary, "removed-files-size") if "removed-files-size" in summary else nothing

@@ -1,4 +1,4 @@
-"""Files, as metadata names them, as a store lists them, and what became of them."""
+"""Files: as metadata names them, as a store lists them, and the outcomes of deletions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class FileKind(StrEnum):
-    """What a reachable file is to its content. Plugins may use other words; these are Iceberg's."""
+    """The role of a reachable file in its content. Plugins may use other words; these are Iceberg's."""
 
     METADATA = "METADATA"
     """The metadata file of a table or view."""
@@ -38,32 +38,32 @@ class ReachableFile:
     """A file that a live content version needs."""
 
     path: str
-    """Absolute and raw: exactly the text that the metadata holds."""
+    """Absolute and raw: exactly as in the metadata."""
     kind: str
     """One of :class:`FileKind`, or a word of the plugin's own."""
     location: str | None = None
     """Raw base location of the content, set on the files that ``ContentToFiles.files`` yields."""
     length: int | None = None
-    """Least size in bytes, where the parent of an expandable file says it; a shorter file is cut off."""
+    """Minimum size in bytes, if the parent of an expandable file tells it; a shorter file is truncated."""
     shared: bool = False
-    """Whether ``location`` is no base location but another place the content writes to, as ``write.data.path``.
+    """Whether ``location`` is not a base location but another place the content writes to, as ``write.data.path``.
 
-    Such places may be others' as well: they are swept only if the configuration allows them by name (S13).
+    Others may use such places too: they are swept only if the configuration allows them by name (S13).
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReference:
-    """A stored file: the location that was asked for, and the raw path below it."""
+    """A stored file: the given location, and the raw path below it."""
 
     location: str
-    """Raw location, as it was asked for; ends in a slash."""
+    """Raw location, as given; ends in a slash."""
     path: str
-    """Raw key below the location: no decoding, no normalising (S4)."""
+    """Raw key below the location, neither decoded nor normalized (S4)."""
     size: int | None = None
-    """Size in bytes; ``None`` where the store does not say."""
+    """Size in bytes; ``None`` if unknown."""
     modified: datetime | None = None
-    """Last modification, UTC, by the store's clock; ``None`` where unknown (such a file is kept, S8)."""
+    """Last modification, UTC, by the store's clock; ``None`` if unknown (such a file is kept, S8)."""
 
 
 class DeleteStatus(StrEnum):
@@ -79,7 +79,7 @@ class DeleteStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOutcome:
-    """The outcome for one file; a deleter gives exactly one per file it was given."""
+    """The outcome for one file; a deleter returns exactly one for each file."""
 
     path: str
     """The :attr:`FileReference.path` it was given."""
@@ -91,18 +91,18 @@ class DeleteOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredNames:
-    """Names below the base location of contents of one type.
+    """File names below the base location of contents of one type.
 
-    What looks like a content is read before anything is concluded: its metadata has to name its base location itself.
+    Anything that looks like a content is read first: its metadata must name the same base location.
     """
 
     metadata: str
     """Regular expression for the paths of its metadata files."""
     of_others: str = "(?!)"
-    """Regular expression for the paths of files by which somebody else shows that the folder is theirs, too."""
+    """Regular expression for the paths of files that show that someone else also uses the folder."""
 
     def __post_init__(self) -> None:
-        """Refuses what is no regular expression.
+        """Refuses what is not a regular expression.
 
         Raises:
             re.error: it says why.
@@ -111,6 +111,6 @@ class StoredNames:
             re.compile(expression)
 
     def base_location(self, path: str) -> str | None:
-        """What comes before the name of a metadata file; ``None`` where the path is none."""
+        """The part before the name of a metadata file; ``None`` if the path is not a metadata file."""
         found = re.fullmatch(f"(?P<base_location>(?:.*/)?)(?:{self.metadata})", path)
         return None if found is None else found["base_location"]

@@ -1,4 +1,4 @@
-"""Which hosts a request may go to: those of the configuration and of the clouds, never one that data names (S28).
+"""Which hosts requests may go to: those of the configuration and of the clouds, never one that only data names (S28).
 
 Locations come from metadata that any committer can write. A client of a store sends credentials to the host that a
 location names, so the host is checked before a client is made, and before a FileIO sees the path.
@@ -36,7 +36,7 @@ _ACCOUNT_NAMES = ("adls.account-name", "adls.auth.shared-key.account.name")
 
 
 def host_refusal(raw: str, properties: Mapping[str, str]) -> str | None:
-    """Why no request may be sent to where a raw path points, as one line; ``None``: it may.
+    """Why no request may be sent to the host of a raw path, in one line; ``None``: it may.
 
     Args:
         raw: A path or location as metadata has it.
@@ -48,13 +48,13 @@ def host_refusal(raw: str, properties: Mapping[str, str]) -> str | None:
     scheme, rest = match[1].lower(), raw[match.end() :]
     authority = rest[2:].partition("/")[0] if rest.startswith("//") else ""
     if scheme in _BUCKET_SCHEMES:
-        return None if _is_name(_BUCKET, authority) else f"{authority!r} is not the name of a bucket"
+        return None if _is_name(_BUCKET, authority) else f"{authority!r} is not a valid bucket name"
     if scheme in _OCI_SCHEMES:
-        return None if _is_name(_OCI_BUCKET, authority) else f"{authority!r} is not the name of a bucket"
+        return None if _is_name(_OCI_BUCKET, authority) else f"{authority!r} is not a valid bucket name"
     if scheme in _AZURE_SCHEMES:
         return _azure_refusal(authority, properties)
     if any(character in raw for character in "\t\r\n"):  # URL parsers drop these, and then see another host
-        return "it has a line break or a tab in it"
+        return "it contains a line break or a tab"
     if not authority or authority.lower() in {*_named_hosts(properties), *_hosts_of_arguments(scheme, properties)}:
         return None
     return _not_named(authority)
@@ -68,7 +68,7 @@ def is_azure(host: str) -> bool:
 def _azure_refusal(authority: str, properties: Mapping[str, str]) -> str | None:
     container, at, host = authority.partition("@")
     if not _is_name(_CONTAINER, container):
-        return f"{container!r} is not the name of a container"
+        return f"{container!r} is not a valid container name"
     host = host.lower()
     if not at or host in set(_named_hosts(properties)):
         return None
@@ -85,7 +85,7 @@ def _token_refusal(account: str, properties: Mapping[str, str]) -> str | None:
         return None
     if _has_endpoint(properties) or set(_account_names(properties)):
         return None
-    return f"{_SAS} does not say for which account it is: set adls.account-name, or {_SAS}.<account> instead"
+    return f"{_SAS} does not name an account: set adls.account-name, or use {_SAS}.<account> instead"
 
 
 def _is_name(pattern: re.Pattern[str], text: str) -> bool:
@@ -94,8 +94,8 @@ def _is_name(pattern: re.Pattern[str], text: str) -> bool:
 
 def _not_named(host: str) -> str:
     return (
-        f"{host!r} is a host that neither the cloud nor the configuration names, so no credentials go there; "
-        f"if it is yours, add it to the property {TRUSTED_HOSTS}"
+        f"{host!r} is neither a host of the cloud nor in the configuration, so no credentials are sent there; to "
+        f"trust it, add it to the property {TRUSTED_HOSTS}"
     )
 
 
@@ -137,7 +137,7 @@ def _hosts_of(connection: Mapping[str, str]) -> Iterator[str]:
 
 
 def _has_endpoint(properties: Mapping[str, str]) -> bool:
-    """Whether requests go to a host of the configuration, whatever a location says."""
+    """Whether requests always go to a configured host, whatever a location names."""
     return bool(properties.get("adls.account-host") or properties.get(_CONNECTION))
 
 

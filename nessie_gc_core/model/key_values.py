@@ -1,4 +1,4 @@
-"""Reads ``key=value`` text, several with commas between, as the original's options take it."""
+"""Reads ``key=value`` pairs, separated by commas, like the options of the Java tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What limits a deletion, whatever is unreferenced: allowed locations, the age of files, and caps (S8, S13)."""
+"""Limits of deletions: allowed locations, the age of files, and caps (S8, S13)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.locations import depth
 
 MIN_AGE_FLOOR = timedelta(hours=1)
-"""A shorter least age needs an explicit word (S8)."""
+"""A shorter minimum age must be requested explicitly (S8)."""
 DEFAULT_MIN_AGE = timedelta(days=1)
-"""Least age where nothing is said (S8)."""
+"""Least age by default (S8)."""
 DEFAULT_DEPTH = 2
-"""Least number of path elements below a bucket, where no allow-list is configured."""
+"""Minimum number of path elements below a bucket, if no allow-list is configured."""
 DEFAULT_FILE_DEPTH = 3
 """The same below the root of a local file system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedLocations:
-    """What the configuration allows to be swept (S13)."""
+    """The locations that the configuration allows to be swept (S13)."""
 
     prefixes: tuple[str, ...] = ()
     """Warehouses by their exact form (``LocationRules.exact``), local ones without links; empty: any location that is
@@ -46,35 +46,35 @@ class AllowedLocations:
         if least is None:
             least = 0 if self.prefixes else DEFAULT_FILE_DEPTH if exact.startswith("file:") else DEFAULT_DEPTH
         if depth(exact) < least:
-            return f"is less than {least} levels deep; allow it with `allow` if it is to be swept"
+            return f"is less than {least} levels deep; name it in `allow` to sweep it"
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeLimit:
-    """A file is kept when it was modified after the limit."""
+    """A file that was modified after the limit is kept."""
 
     min_age: timedelta = DEFAULT_MIN_AGE
-    """Files that are younger than this are kept; it counts back from when the references were listed."""
+    """Files younger than this, when the references were listed, are kept."""
     max_file_modification: datetime | None = None
-    """Files that were modified later than this (UTC) are kept; ``None``: only the age counts."""
+    """Files modified later than this (UTC) are kept; ``None``: only the age counts."""
 
     def check(self, *, floor: bool) -> None:
         """Refuses a least age below the floor.
 
         Raises:
-            ConfigurationError: it is too short, and nobody said that this is meant.
+            ConfigurationError: it is too short, and this was not requested explicitly.
         """
         if self.min_age < timedelta(0):
             raise ConfigurationError(f"`min_age` must not be negative, not {self.min_age}")
         if floor and self.min_age < MIN_AGE_FLOOR:
             raise ConfigurationError(
-                f"`min_age` {self.min_age} is below one hour: files of commits under way could be deleted; "
-                "add `no_age_floor` if nobody writes to this lake"
+                f"`min_age` {self.min_age} is below one hour: files of running commits could be deleted; use "
+                "`no_age_floor` if nobody writes to this lake"
             )
 
     def newest_deletable(self, references_listed: datetime, store_now: datetime, *others_now: datetime) -> datetime:
-        """The latest modification time, by a store's clock, at which a file may go.
+        """The latest modification time, by a store's clock, of files that may be deleted.
 
         Args:
             references_listed: when the mark listed the references, by its clock or an earlier one.
@@ -102,10 +102,10 @@ class DeletionCaps:
     max_files_per_unit: int | None = None
     """Files of a sweep unit."""
     max_percent_per_unit: float | None = None
-    """Per cent of the files that are stored in a unit."""
+    """Percentage of the stored files of a unit."""
 
     def exceeded(self, doomed: Mapping[str, int], stored: Mapping[str, int]) -> dict[str, str]:
-        """Units whose files must all stay, with the reason; every unit where the run as a whole is over its cap."""
+        """Units whose files must all stay, with the reason; every unit if the whole run exceeds its cap."""
         total = sum(doomed.values())
         if self.max_files is not None and total > self.max_files:
             said = f"the run would delete {total} files, more than `max_deletes` {self.max_files}"
@@ -114,8 +114,8 @@ class DeletionCaps:
 
     def _over(self, files: int, stored: int) -> str | None:
         if self.max_files_per_unit is not None and files > self.max_files_per_unit:
-            return f"{files} files of this location would go, more than `max_deletes_per_location` allows"
+            return f"{files} files of this location would be deleted, more than `max_deletes_per_location` allows"
         percent = 100.0 * files / stored if stored else 0.0
         if self.max_percent_per_unit is not None and percent > self.max_percent_per_unit:
-            return f"{percent:.1f} per cent of this location would go, more than `max_delete_percent` allows"
+            return f"{percent:.1f} percent of this location would be deleted, more than `max_delete_percent` allows"
         return None

@@ -16,8 +16,8 @@ class LiveSetStatus(StrEnum):
     """Status machine of a live set.
 
     IDENTIFY_IN_PROGRESS -> IDENTIFY_SUCCESS | IDENTIFY_FAILED; IDENTIFY_SUCCESS -> EXPIRY_IN_PROGRESS;
-    EXPIRY_IN_PROGRESS -> EXPIRY_SUCCESS | EXPIRY_FAILED; a resumed sweep goes from EXPIRY_IN_PROGRESS or
-    EXPIRY_FAILED to EXPIRY_IN_PROGRESS. The original never left a failed or killed sweep; ours can be resumed (S15).
+    EXPIRY_IN_PROGRESS -> EXPIRY_SUCCESS | EXPIRY_FAILED; a resumed sweep goes from EXPIRY_IN_PROGRESS or EXPIRY_FAILED
+    to EXPIRY_IN_PROGRESS. Unlike in the Java tool, a failed or killed sweep can be resumed (S15).
     """
 
     IDENTIFY_IN_PROGRESS = "IDENTIFY_IN_PROGRESS"
@@ -35,7 +35,7 @@ class LiveSetStatus(StrEnum):
 
 
 def next_step(live_set_id: uuid.UUID, status: LiveSetStatus) -> str:
-    """What to do with a live set of this status, as part of an error; calls stand as `` `mark()` ``."""
+    """What to do with a live set of this status, as part of an error; calls are written as `` `mark()` ``."""
     resume = f"`sweep(resume=True, live_set_id={live_set_id})`"
     steps = {
         LiveSetStatus.IDENTIFY_IN_PROGRESS: "wait for its mark to end; if its process is gone, run `mark()` "
@@ -66,7 +66,7 @@ class ReferenceHead:
     name: str
     """Name of the branch or tag."""
     commit_id: str | None
-    """The head; ``None`` where the reference has no commit yet."""
+    """The head; ``None`` if the reference has no commit yet."""
     policy: str
     """Text of the cut-off policy that applied (parsable by ``CutoffPolicy.parse``)."""
 
@@ -95,20 +95,20 @@ class LiveSet:
     expiry_completed: datetime | None = None
     """When its sweep ended, UTC."""
     error_message: str | None = None
-    """Why it failed, whole (nothing is truncated, S17)."""
+    """Why it failed; never truncated (S17)."""
     policies: tuple[str, ...] = ()
     """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them."""
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
-    """The references and their heads at mark time; the re-check walks what moved since (S9)."""
+    """The references and their heads at mark time; the re-check walks those that have moved since (S9)."""
 
     @property
     def is_of_expiry(self) -> bool:
-        """Whether it shows tables as they will be when snapshots have expired; only an expiry sweeps it."""
+        """Whether it shows tables as they will be after snapshots expire; only an expiry sweeps it."""
         return any((head.commit_id or "").endswith(EXPECTED) for head in self.heads)
 
 
 def wrong_status(live_set: LiveSet, expected: Iterable[LiveSetStatus]) -> str:
-    """The error about a live set whose status is not the expected one, with what to do."""
+    """The error for a live set with an unexpected status, with what to do."""
     names = " or ".join(sorted(expected))
     return f"live set {live_set.id} is {live_set.status}, expected {names}: {next_step(live_set.id, live_set.status)}"
 
@@ -122,16 +122,16 @@ class FileDeletion:
     path: str
     """Raw key below the location."""
     size: int | None
-    """Size in bytes when the sweep listed it; ``None`` where the store does not say."""
+    """Size in bytes when the sweep listed it; ``None`` if the store does not say."""
     modified: datetime | None
-    """Last modification, UTC, by the store's clock; ``None`` where unknown."""
+    """Last modification, UTC, by the store's clock; ``None`` if unknown."""
 
 
 class SweepStepState(StrEnum):
     """A step is announced before its first deletion and closed after its last (S15)."""
 
     STARTED = "STARTED"
-    """It is announced; some of its files may be gone."""
+    """It is announced; some of its files may be deleted."""
     DONE = "DONE"
     """Each of its files has an outcome."""
 
@@ -156,7 +156,7 @@ class SweepStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenContent:
-    """Register entry: a content at a location, kept longer than any live set."""
+    """Register entry: a content at a location; outlives live sets."""
 
     content_id: str
     """Stable id of the content."""
@@ -172,10 +172,10 @@ class SeenContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseHolder:
-    """Who collects a repository right now; both times are those of the store's clock."""
+    """Who currently collects a repository; both times are by the store's clock."""
 
     owner: str
-    """What tells one holder from another, in whatever process."""
+    """Identifies the holder, across all processes."""
     host: str
     """Name of the machine."""
     process: int
@@ -183,7 +183,7 @@ class LeaseHolder:
     since: datetime
     """When it began, UTC; renewing changes nothing here."""
     until: datetime
-    """When the lease runs out, UTC, unless it is renewed."""
+    """When the lease expires, UTC, unless it is renewed."""
 
     def __str__(self) -> str:
         since, until = (time.isoformat(timespec="seconds") for time in (self.since, self.until))

@@ -1,4 +1,4 @@
-"""Canonical locations: when two raw paths may name the same place (S2, S3, S4, S24).
+"""Canonical locations: decide whether two raw paths may name the same place (S2, S3, S4, S24).
 
 A canonical path is ``scheme://authority/key``. Aliases of a scheme become one scheme; the key is never decoded.
 Where two spellings may or may not be the same place (an Azure account or a server that is left out, doubled
@@ -17,7 +17,7 @@ from nessie_gc_core.errors import UnknownLocationError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABSOLUTE = re.compile(r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]*:/|(?<![^\s=,;|'\"\[({])/")
-"""Where an absolute path begins: at a scheme, or at a slash with nothing of a path before it."""
+"""The beginning of an absolute path: a scheme, or a slash without path characters before it."""
 _END = re.compile(r"[\s,;|'\"\])}]")
 SCHEME_ALIASES: Mapping[str, str] = {
     "file": "file",
@@ -54,12 +54,12 @@ class LocationRules:
     """For instance an S3 access point to its bucket."""
 
     declared_schemes: Mapping[str, str] = field(default_factory=dict)
-    """Schemes that only the configuration knows, and what connectors know them as."""
+    """Schemes that only the configuration defines, with the schemes that connectors know."""
     path_aliases: Mapping[str, str] = field(default_factory=dict)
     """Canonical prefix, with its slash, to the canonical prefix that is the same place (a link, a mount)."""
 
     def to_open(self, raw: str) -> str:
-        """The raw path as connectors can open it: a declared scheme is written as what it is the same as."""
+        """The raw path as connectors can open it, with a declared scheme replaced by the one it stands for."""
         match = _SCHEME.match(raw)
         declared = self.declared_schemes.get(match[1].lower()) if match is not None else None
         return raw if match is None or declared is None else f"{declared}{raw[match.end() - 1 :]}"
@@ -76,7 +76,7 @@ class LocationRules:
         return start + (key if scheme in HADOOP_FILE_SYSTEMS else _object_key(key))
 
     def place(self, raw: str) -> str:
-        """The canonical form of what a raw path is the same as by the aliases of paths.
+        """The canonical form of a raw path, with path aliases resolved.
 
         Raises:
             UnknownLocationError: as for :meth:`canonical`.
@@ -112,7 +112,7 @@ class LocationRules:
                 yield self.path_aliases[prefix] + canonical[len(prefix) :]
 
     def climbed(self, raw: str) -> str | None:
-        """The canonical form with every ``..`` taken as a step up, as clients do; ``None`` where there is none.
+        """The canonical form with every ``..`` taken as a step up, as clients do; ``None`` if there is none.
 
         Raises:
             UnknownLocationError: as for :meth:`canonical`.
@@ -136,12 +136,12 @@ class LocationRules:
         match = _SCHEME.match(raw)
         if match is None:
             if not raw.startswith("/"):
-                raise UnknownLocationError(f"{raw!r} is neither absolute nor has it a scheme")
+                raise UnknownLocationError(f"{raw!r} is not absolute and has no scheme")
             return "file", "file:///", _file_key(raw, raw)
         scheme = self.scheme_aliases.get(match[1].lower())
         if scheme is None:
             raise UnknownLocationError(
-                f"the scheme of {raw!r} is not known; say what it is with `scheme_alias` {match[1]}=SCHEME"
+                f"the scheme of {raw!r} is unknown; declare it with `scheme_alias` {match[1]}=SCHEME"
             )
         rest = raw[match.end() :]
         if scheme == "file":
@@ -175,7 +175,7 @@ class LocationRules:
         return with_slash(self.place(raw))
 
     def place_prefix_or_none(self, raw: str) -> str | None:
-        """The same; ``None`` where the location cannot be compared."""
+        """The same; ``None`` if the location cannot be compared."""
         try:
             return self.place_prefix(raw)
         except UnknownLocationError:
@@ -280,5 +280,5 @@ def _file_key(path: str, raw: str) -> str:
         return path[1:]
     elements = [element for element in path.split("/") if element not in ("", ".")]
     if ".." in elements:
-        raise UnknownLocationError(f"{raw!r} has '..' in it")
+        raise UnknownLocationError(f"{raw!r} contains '..'")
     return _joined(elements, path)

@@ -1,4 +1,4 @@
-"""Lost files, as a table of a catalog holds them: what live states need and nothing stores."""
+"""The table of lost files: files that live states need, but that are missing."""
 
 from __future__ import annotations
 

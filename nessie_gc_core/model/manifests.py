@@ -1,4 +1,4 @@
-"""Manifests of one snapshot of an Iceberg table, as its manifest list describes them, and the files that they name."""
+"""The manifests of one snapshot of an Iceberg table, from its manifest list, and the files that they list."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class PartitionRange:
     """The values of one partition field in one manifest."""
 
     lower: PartitionValue | None = None
-    """The least of them; ``None``: there is none but null and NaN, or it is not known."""
+    """The lowest value; ``None`` if there are only null and NaN, or it is unknown."""
     upper: PartitionValue | None = None
-    """The greatest of them; ``None`` as for ``lower``."""
+    """The highest value; ``None`` as for ``lower``."""
     contains_null: bool = True
     """Whether null may be among them."""
     contains_nan: bool = True
@@ -56,7 +56,7 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """One manifest of a snapshot; what its manifest list does not say is ``None``."""
+    """One manifest of a snapshot; values that its manifest list lacks are ``None``."""
 
     path: str
     """Raw location."""
@@ -69,7 +69,7 @@ class Manifest:
     sequence_number: int = 0
     """That of the commit that added it; 0 in format version 1."""
     min_sequence_number: int = 0
-    """The least of all its live files; 0 in format version 1."""
+    """The lowest of all its live files; 0 in format version 1."""
     snapshot_id: int | None = None
     """The snapshot that added it."""
     added_files: int | None = None
@@ -77,13 +77,13 @@ class Manifest:
     existing_files: int | None = None
     """Files that were there before."""
     deleted_files: int | None = None
-    """Entries of files that this snapshot took out; they are no longer live."""
+    """Entries of files that this snapshot removed; they are no longer live."""
     partitions: Sequence[PartitionRange] | None = None
     """The range of each field of the spec, in its order; empty where it is unpartitioned."""
 
     @property
     def files(self) -> int | None:
-        """How many live files it names; ``None``: not known."""
+        """How many live files it lists; ``None`` if unknown."""
         if self.added_files is None or self.existing_files is None:
             return None
         return self.added_files + self.existing_files
@@ -116,9 +116,9 @@ class FileEntry:
     """Data sequence number: equality deletes apply to data files with a smaller one, position deletes to those with
     one that is not greater. 0 in format version 1."""
     snapshot_id: int | None = None
-    """The snapshot that added it; ``None``: not known."""
+    """The snapshot that added it; ``None`` if unknown."""
     referenced_data_file: str | None = None
-    """The only data file to which deletes apply; ``None``: the file does not say."""
+    """The only data file to which deletes apply; ``None`` if unknown."""
     content_offset: int | None = None
     """Where a deletion vector begins in its Puffin file, in bytes."""
     content_size: int | None = None

@@ -1,4 +1,4 @@
-"""The mounts of this machine: which paths without a link are one place all the same (S24).
+"""The mounts of this machine, by which different paths without links may be the same place (S24).
 
 Linux tells it in ``/proc/self/mountinfo`` (proc(5)); other systems have no second path to a folder but links.
 """

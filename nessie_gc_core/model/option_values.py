@@ -1,8 +1,8 @@
-"""How the value of an option becomes what its declared type says, or an error that says what is expected.
+"""Converts the value of an option to its declared type, or raises an error that says what is expected.
 
-pydantic reads: text in its mode for text, every other value in its strict mode, in which a bool is no number. Ours are
-the words of the errors, which never show a secret, and what pydantic reads in another way than a careful reader would:
-a duration (it takes a month for 30 days) and an instant (it takes numbers, and times without an offset).
+pydantic reads: text in its mode for text, every other value in its strict mode, in which a bool is not a number. Ours
+are the words of the errors, which never show a secret, and what pydantic reads in another way than a careful reader
+would: a duration (it takes a month for 30 days) and an instant (it takes numbers, and times without an offset).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nessie_gc_core.model.key_values import KEY, parse_key_values
 from nessie_gc_core.model.policies import parse_duration, parse_instant
 
 OptionValue = str | int | float | bool | None | Sequence[str] | Mapping[str, str]
-"""What an option may hold in a :class:`ConnectorSpec`: plain values that survive JSON and pickling."""
+"""Values of options in a :class:`ConnectorSpec`: plain values that survive JSON and pickling."""
 
 Bound = int | float | timedelta | datetime
 """The least or the greatest value of an option."""
@@ -37,13 +37,13 @@ class OptionType:
     """What it takes, for errors: "a whole number, at least 1"."""
     is_optional: bool
     read: Callable[[object], object]
-    """Gives the typed value, or raises a ValueError or OverflowError."""
+    """Returns the typed value, or raises a ValueError or OverflowError."""
 
     def convert(self, name: str, value: object, *, shown: bool) -> object:
         """The value of the option ``name`` as the declared type has it.
 
         Raises:
-            ConfigurationError: it does not fit; the message names the option, and shows the value only where
+            ConfigurationError: it is invalid; the message names the option, and shows the value only if
                 ``shown``. It has neither cause nor context, which would hold the value.
         """
         if value is None and self.is_optional:
@@ -72,7 +72,7 @@ def option_type(
         minimum: the least value.
         maximum: the greatest value.
         key: what a key of pairs looks like, as a regular expression.
-        whole: whether a text is one text of a list, commas and all.
+        whole: whether a string is one item of a list, including its commas.
 
     Raises:
         ConfigurationError: no option can have this type, or these bounds.
@@ -104,7 +104,7 @@ def _form(declared: object, key: str, *, whole: bool) -> _Form | None:
     if origin in (Mapping, dict) and arguments == (str, str):
         return _Form("pairs of the form KEY=VALUE", dict[str, str], partial(_pairs, key))
     if origin in (Sequence, tuple, list) and arguments in ((str,), (str, ...)):
-        return _Form("a list of texts", tuple[str, ...], partial(_texts, whole=whole))
+        return _Form("a list of strings", tuple[str, ...], partial(_texts, whole=whole))
     if isinstance(declared, type) and issubclass(declared, Enum):
         words = ", ".join(str(member.value) for member in declared)
         members = {str(member.value).casefold(): member for member in declared}
@@ -132,7 +132,7 @@ def _bound(declared: object, read: Callable[[object], object], bound: Bound | No
             return read(bound)
     except (ValueError, OverflowError):
         pass
-    raise ConfigurationError(f"{bound!r} is no bound for the type {declared!r}")
+    raise ConfigurationError(f"{bound!r} is not a bound for the type {declared!r}")
 
 
 def _without_none(hint: object) -> tuple[object, bool]:
@@ -197,6 +197,6 @@ def _shown(bound: object) -> str:
 
 def _text_of(value: object, *, shown: bool) -> str:
     try:
-        return repr(value) if shown else "what was given"
+        return repr(value) if shown else "the given value"
     except ValueError:  # a number of more digits than Python writes
-        return "what was given"
+        return "the given value"

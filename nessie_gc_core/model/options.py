@@ -1,4 +1,4 @@
-"""Typed options of connectors, and the specification of a connector that can travel to executors."""
+"""Typed options of connectors, and the connector specification that is sent to executors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def option(
     shown: bool = True,
     positional: bool = False,
 ) -> _T:
-    """Declares an option with its default and the line that the reference shows for it.
+    """Declares an option with its default and its help text.
 
     Args:
         default: its value where none is given.
@@ -46,12 +46,12 @@ def option(
         flag: its short form on a command line, such as ``-c``.
         metavar: what a command line's help calls its value, such as ``POLICY``.
         section: the heading under which a command line's help lists it.
-        minimum: the least value; for a ``timedelta``, a number is seconds.
+        minimum: the lowest value; for a ``timedelta``, a number of seconds.
         maximum: the greatest value.
-        key: what a key of pairs looks like, as a regular expression, where it is no plain name.
-        whole: whether a text is one text of a list, commas and all.
-        shown: whether its value may be shown; a value that is not shown may hold a secret.
-        positional: whether a command line takes its values as arguments; at least one is required.
+        key: what a key of pairs looks like, as a regular expression, where it is not a plain name.
+        whole: whether a string is one item of a list, including its commas.
+        shown: whether its value may be shown; set to false for secrets.
+        positional: whether its values are arguments of the command; at least one is required.
     """
     metadata = {"help": help, "secret": not shown, "flag": flag, "metavar": metavar, "section": section}
     more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole, "positional": positional}
@@ -75,13 +75,15 @@ def secret_mapping(
 
 
 def check_identity(name: str) -> None:
-    """Refuses a configured name of a repository that would not be told apart, or not be shown as it is.
+    """Rejects a configured repository name that is ambiguous or cannot be shown.
 
     Raises:
         ConfigurationError: it is empty, or has spaces at its ends or characters that cannot be shown.
     """
     if not name or name != name.strip() or not name.isprintable():
-        raise ConfigurationError("option 'identity' must be a name of printable characters without spaces around it")
+        raise ConfigurationError(
+            "option 'identity' must be a name of printable characters, without spaces at either end"
+        )
 
 
 def _field(default: object, metadata: Mapping[str, object]) -> object:
@@ -99,7 +101,7 @@ def options(cls: type[_T]) -> type[_T]:
 
 @options
 class ConnectorOptions:
-    """Base of every connector's ``Options``; unknown keys are refused.
+    """Base class of every connector's ``Options``; unknown keys are rejected.
 
     An option is a ``str``, ``bool``, ``int``, ``float``, ``timedelta`` (given in seconds or as an ISO duration),
     ``datetime`` (given as an ISO instant with an offset), an ``Enum`` (given by value), a ``Sequence[str]`` or a
@@ -112,16 +114,16 @@ class ConnectorOptions:
         """Builds typed options from text or plain values.
 
         Raises:
-            ConfigurationError: a key is unknown, or a value does not fit its type.
+            ConfigurationError: a key is unknown, or a value does not have the declared type.
         """
         return cls(**cls.typed(values))
 
     @classmethod
     def typed(cls, values: Mapping[str, OptionValue]) -> dict[str, typing.Any]:
-        """Some of the options by name, each of its type; whether they go together is not asked.
+        """Some of the options by name, each converted to its type; combinations are not checked.
 
         Raises:
-            ConfigurationError: a key is unknown, or a value does not fit its type.
+            ConfigurationError: a key is unknown, or a value does not have the declared type.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - set(fields))
@@ -139,7 +141,7 @@ class ConnectorOptions:
 
     @classmethod
     def check_types(cls) -> None:
-        """Refuses declarations that no value can be checked against.
+        """Rejects invalid declarations.
 
         Raises:
             ConfigurationError: an option has a type or bounds that options cannot have; the message names it.
@@ -167,11 +169,11 @@ def _type_of(field: dataclasses.Field[typing.Any], hint: object) -> OptionType:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorSpec:
-    """Names a connector and its options without opening it; this is what travels to executors."""
+    """A connector's name and options, without opening it; this is sent to executors."""
 
     kind: str
-    """Which contract: one of the kinds of :mod:`nessie_gc_core.hookspecs`."""
+    """The contract: one of the kinds of :mod:`nessie_gc_core.hookspecs`."""
     name: str
     """The connector's ``name``, as its plugin registered it."""
     options: Mapping[str, OptionValue] = dataclasses.field(default_factory=dict, repr=False)
-    """Plain option values; kept out of the repr because some are secret."""
+    """Plain option values; not in the repr, because some are secret."""

@@ -21,7 +21,7 @@ _ACCEPTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How far a walk still goes: the union of up to three parts, each ending on its own.
+    """How far a walk still goes: the union of up to three parts, which end independently.
 
     A part that ends never comes back: a walk stops at the first commit that is not live, however
     young an older commit may be.
@@ -30,9 +30,9 @@ class Reach:
     everything: bool = False
     """Whether all commits are live."""
     since: datetime | None = None
-    """Commits at or after this instant (UTC) are live; ``None``: none are for their age."""
+    """Commits at or after this instant (UTC) are live; ``None``: none are live by age."""
     commits: int = 0
-    """This many commits, the next one included, are live."""
+    """This many commits, including the next one, are live."""
 
     @property
     def is_empty(self) -> bool:
@@ -40,7 +40,7 @@ class Reach:
         return not self.everything and self.since is None and self.commits <= 0
 
     def covers(self, other: Reach) -> bool:
-        """Whether whatever ``other`` reaches from a commit, this reaches from the same commit."""
+        """Whether this reaches everything from a commit that ``other`` reaches from it."""
         if self.everything:
             return True
         since_covered = other.since is None or (self.since is not None and self.since <= other.since)
@@ -67,23 +67,23 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutoffPolicy:
-    """Which commits of a reference are live; the HEAD is, whatever the policy."""
+    """Which commits of a reference are live; the head always is."""
 
     text: str
-    """Canonical text; :meth:`parse` gives an equal policy back."""
+    """Canonical text, from which :meth:`parse` returns an equal policy."""
     reach: Reach
     """How far a walk from the HEAD goes."""
 
     @classmethod
     def parse(cls, text: str, *, reference_time: datetime) -> Self:
-        """Reads a policy, in the original's order: NONE, commits, ISO duration, instant.
+        """Reads a policy, trying in the order of the Java tool: NONE, commits, ISO duration, instant.
 
         Args:
             text: the policy; case does not matter.
             reference_time: the instant from which a duration counts back; aware.
 
         Raises:
-            ConfigurationError: the text is none of the accepted forms.
+            ConfigurationError: the text has none of the accepted forms.
         """
         upper = text.strip().upper()
         if upper == "NONE":
@@ -92,7 +92,7 @@ class CutoffPolicy:
             return cls(text=str(int(upper)), reach=Reach(commits=max(int(upper), 1)))
         instant = _before(upper, reference_time) or _instant(upper)
         if instant is None:
-            raise ConfigurationError(f"cut-off policy {text!r} is not known; give {_ACCEPTED}")
+            raise ConfigurationError(f"unknown cut-off policy {text!r}; give {_ACCEPTED}")
         return cls(text=instant.isoformat(timespec="microseconds"), reach=Reach(since=instant))
 
 
@@ -100,11 +100,11 @@ def parse_instant(text: str) -> datetime:
     """Reads an ISO instant with an offset or ``Z``, as UTC.
 
     Raises:
-        ConfigurationError: it is no instant, or it has no offset.
+        ConfigurationError: it is not an instant, or it has no offset.
     """
     instant = _instant(text.strip().upper())
     if instant is None:
-        raise ConfigurationError(f"{text!r} is no instant; give one with an offset, such as 2026-01-31T00:00:00Z")
+        raise ConfigurationError(f"{text!r} is not an instant; give one with an offset, such as 2026-01-31T00:00:00Z")
     return instant
 
 
@@ -132,7 +132,7 @@ def parse_duration(text: str) -> timedelta:
     """
     duration = _duration(text.strip().upper())
     if duration is None:
-        raise ConfigurationError(f"{text!r} is no duration; give an ISO duration such as P1D, PT6H or PT0S")
+        raise ConfigurationError(f"{text!r} is not a duration; give an ISO duration such as P1D, PT6H or PT0S")
     return duration
 
 
@@ -153,7 +153,7 @@ def _before(upper: str, reference_time: datetime) -> datetime | None:
     try:
         return (reference_time - duration).astimezone(UTC)
     except OverflowError as error:
-        raise ConfigurationError(f"cut-off policy {upper!r} reaches outside the calendar") from error
+        raise ConfigurationError(f"cut-off policy {upper!r} reaches beyond the calendar") from error
 
 
 def _instant(upper: str) -> datetime | None:
@@ -177,9 +177,9 @@ class ReferencePolicies:
 
     @classmethod
     def parse(cls, default: str, cutoffs: Sequence[str] = (), *, reference_time: datetime) -> Self:
-        """Reads the default policy and ``regex=policy`` entries, each possibly several with commas between.
+        """Reads the default policy and ``regex=policy`` entries, each of which may hold several, separated by commas.
 
-        The same pattern twice keeps the first place with the last value, as in the original.
+        A repeated pattern keeps its first place and its last value, as in the Java tool.
 
         Raises:
             ConfigurationError: an entry has no ``=``, a bad pattern or a bad policy; the message names it.
@@ -196,7 +196,7 @@ class ReferencePolicies:
         )
 
     def to_texts(self) -> tuple[str, ...]:
-        """The default and every ``pattern=policy``, durations as the instants they came to."""
+        """The default and every ``pattern=policy``, with durations resolved to instants."""
         return (self.default.text, *(f"{pattern.pattern}={policy.text}" for pattern, policy in self.patterns))
 
     @classmethod
@@ -219,4 +219,4 @@ def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ConfigurationError(f"reference pattern {pattern!r} is no regular expression: {error}") from error
+        raise ConfigurationError(f"reference pattern {pattern!r} is not a valid regular expression: {error}") from error

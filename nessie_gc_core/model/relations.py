@@ -120,8 +120,8 @@ STORED_FILES = pa.schema(
 )
 """Listed files, a file and its sidecar as two rows yet; ``owner`` is the key of the file whose sidecar a row is.
 
-A row with ``left_alone`` 1 (else 0) stands for a name that is no file of ours, such as a link to a folder.
-A row with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty.
+A row with ``left_alone`` 1 (else 0) stands for a name that is not a file of ours, such as a link to a folder. A row
+with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty.
 """
 
 VERDICTS = pa.schema(
@@ -151,7 +151,7 @@ OUTCOMES = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-"""One row per unreferenced file (and per sidecar, counted apart) with what became of it.
+"""One row per unreferenced file (and per sidecar, counted apart) with its outcome.
 
 ``outcome`` is one of deleted, already_gone, failed, spared, too_young, deferred, would_delete.
 """

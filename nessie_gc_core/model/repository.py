@@ -35,7 +35,7 @@ class Reference:
     kind: ReferenceKind
     """Whether it is a branch or a tag."""
     commit_id: str | None
-    """The head; ``None`` where the reference has no commit yet."""
+    """The head; ``None`` if the reference has no commit yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class ContentVersion:
     commit_id: str
     """The commit at which it was seen; for people, never for decisions."""
     commit_time: datetime | None = None
-    """Time (UTC) of the commit that put it; ``None`` where it was only seen in a listing of contents."""
+    """Time (UTC) of the commit that put it; ``None`` if it was only seen in a listing of contents."""
     location: str | None = None
     """Storage location, where the repository knows it (used for types that no plugin reads)."""
 
@@ -106,4 +106,4 @@ class LogEntry:
     commit_time: datetime
     """When it was committed (not authored), UTC."""
     operations: tuple[Operation, ...] | None
-    """``None`` where the repository has none for this commit; the commit still counts."""
+    """``None`` if the repository has none for this commit; the commit still counts."""

@@ -19,11 +19,11 @@ def parse_size(text: str, name: str) -> int:
         name: of the option, for errors.
 
     Raises:
-        ConfigurationError: it is no size, or has no unit: a bare number could be meant in bytes or in megabytes.
+        ConfigurationError: it is not a size, or has no unit: a bare number could be meant in bytes or in megabytes.
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise ConfigurationError(f"`{name}` {text!r} is no size; give a number with a unit, such as 8MB")
+        raise ConfigurationError(f"`{name}` {text!r} is not a size; give a number with a unit, such as 8MB")
     if text.strip()[-1:].isdigit():
         raise ConfigurationError(f"`{name}` {text!r} has no unit; write {text.strip()}MB or {text.strip()}B")
     return int(Decimal(found["number"]) * 1024 ** _POWERS.get(found["unit"].lower(), 0))

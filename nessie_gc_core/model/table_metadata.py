@@ -38,7 +38,7 @@ class Snapshot:
     schema_id: int | None = None
     """The schema of the table at that time."""
     service: str | None = None
-    """The service of Nessie GC that made it, by its summary; ``None``: somebody else did."""
+    """The service of Nessie GC that made it, by its summary; ``None``: someone else did."""
     removed_bytes: int | None = None
     """Size of the files that it took out in bytes, by its summary; ``None``: not known."""
 
@@ -100,7 +100,7 @@ class TableMetadata:
     refs: Mapping[str, SnapshotRef] = field(default_factory=dict)
     """Branches and tags by their names; ``main`` among them where the table has a current snapshot."""
     summary: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What its writer says of the current snapshot, such as ``total-data-files``; empty where there is none."""
+    """What its writer says of the current snapshot, such as ``total-data-files``; empty if there is none."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The table's properties."""
     metadata_log: Sequence[str] = field(default=(), repr=False)
@@ -155,7 +155,7 @@ class TableMetadata:
             metadata_bytes: size of the file, where it is known.
 
         Raises:
-            UnreadableFileError: it makes no sense.
+            UnreadableFileError: it is invalid.
         """
         try:
             refs = _refs(fields, snapshot_id)
@@ -185,7 +185,7 @@ class TableMetadata:
                 metadata_bytes=metadata_bytes,
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            reason = f"it is no metadata of an Iceberg table ({type(error).__name__}: {error})"
+            reason = f"it is not the metadata of an Iceberg table ({type(error).__name__}: {error})"
             raise UnreadableFileError(metadata_location, reason) from error
 
 
@@ -265,7 +265,7 @@ def _refs(fields: Mapping[str, Any], snapshot_id: int | None) -> dict[str, Snaps
     if current is not None and int(current) != -1:
         main = refs.setdefault(MAIN, SnapshotRef(snapshot_id=int(current), type=RefType.BRANCH))
         if main.snapshot_id != int(current):
-            raise ValueError(f"its current snapshot is {current}, and main is at {main.snapshot_id}")
+            raise ValueError(f"its current snapshot is {current}, but main is at {main.snapshot_id}")
     if snapshot_id is not None:
         main = refs.get(MAIN, SnapshotRef(snapshot_id=snapshot_id, type=RefType.BRANCH))
         refs[MAIN] = replace(main, snapshot_id=snapshot_id)
@@ -293,7 +293,7 @@ def _ref(fields: Mapping[str, Any]) -> SnapshotRef:
 def _positive(value: Any) -> int | None:
     """A number that the specification has above 0; anything else is nonsense, and no shorter retention."""
     if value is not None and int(value) <= 0:
-        raise ValueError(f"{value!r} where a positive number belongs")
+        raise ValueError(f"expected a positive number, found {value!r}")
     return None if value is None else int(value)
 
 

@@ -28,7 +28,7 @@ class TablePatterns:
         """Takes the values of the options ``include`` and ``exclude``.
 
         Raises:
-            ConfigurationError: one of them is no regular expression.
+            ConfigurationError: one of them is not a regular expression.
         """
         return cls(include=compiled("include", include), exclude=compiled("exclude", exclude))
 
@@ -59,12 +59,14 @@ def compiled(option: str, patterns: Sequence[str]) -> tuple[re.Pattern[str], ...
     """The patterns of an option.
 
     Raises:
-        ConfigurationError: one of them is no regular expression.
+        ConfigurationError: one of them is not a regular expression.
     """
     try:
         return tuple(re.compile(pattern) for pattern in patterns)
     except re.error as error:
-        raise ConfigurationError(f"option {option!r}: {error.pattern!r} is no regular expression: {error}") from error
+        raise ConfigurationError(
+            f"option {option!r}: {error.pattern!r} is not a valid regular expression: {error}"
+        ) from error
 
 
 def any_matches(patterns: Sequence[re.Pattern[str]], name: str) -> bool:

@@ -41,7 +41,7 @@ _AMORO_SWITCHES = (
 
 
 def product_of(location: str, properties: Mapping[str, object]) -> str | None:
-    """The product that maintains a table itself, by what it writes; ``None`` where nothing says so.
+    """The product that maintains a table itself, by what it writes; ``None`` if nothing says so.
 
     Sources: the user guide of Amazon S3 on tables in table buckets (warehouse locations ``s3://…--table-s3``); Delta's
     ``IcebergConverter`` (properties ``delta-version`` and ``delta-timestamp`` of metadata that UniForm writes);

@@ -25,7 +25,7 @@ class CurrentTable:
     metadata_location: str
     """Raw location of its metadata file."""
     snapshot_id: int | None
-    """Its current snapshot; ``None`` where nothing was ever written."""
+    """Its current snapshot; ``None`` if nothing was ever written."""
     format_version: int
     """Version of Iceberg's table format."""
 
@@ -39,6 +39,6 @@ class TableState:
     properties: Mapping[str, str]
     """Its properties."""
     snapshot_id: int | None
-    """Its current snapshot; ``None`` where nothing was ever written."""
+    """Its current snapshot; ``None`` if nothing was ever written."""
     location: str
     """Its raw base location."""

@@ -54,3 +54,10 @@ def _json_escape(match: re.Match[str]) -> str:
 def one_line(error: BaseException) -> str:
     """An error as one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def plural(count: int | None, noun: str) -> str:
+    """A count with its noun, such as ``1 file`` or ``2,000 files``; ``None``: the count is not known."""
+    if count is None:
+        return f"an unknown number of {noun}s"
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 Clock = Callable[[], datetime]
-"""Gives the time now, UTC."""
+"""Returns the time now, UTC."""
 Elapsed = Callable[[], float]
-"""Gives seconds since some moment in the past, by a clock that nobody sets."""
+"""Returns seconds since some moment in the past, by a clock that nobody sets."""
 
 
 def utc_now() -> datetime:

@@ -9,10 +9,7 @@ _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:/]*)(?::(?P<port>\d*))?(?P<path
 _DEFAULT_PORTS = {"http": "80", "https": "443", "postgresql": "5432", "mysql": "3306", "mariadb": "3306"}
 _LOOPBACK = re.compile(r"localhost\.?|127(?:\.\d{1,3}){3}|\[(?:::1|(?:0{1,4}:){7}0{0,3}1)\]")
 _PORT = re.compile(r"\d*[/?]")
-TWO_READINGS = (
-    "what is the password can be read in two ways; write '@', '/', '?' and ':' in user and password as "
-    "%40, %2F, %3F and %3A"
-)
+TWO_READINGS = "the password is ambiguous; write '@', '/', '?' and ':' in user and password as %40, %2F, %3F and %3A"
 """Why a URL is refused; an error adds where, and never the URL."""
 
 

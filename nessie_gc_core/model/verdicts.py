@@ -17,12 +17,12 @@ class Verdict(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of an unreferenced file; their sum is the number of unreferenced files."""
+    """The outcome of an unreferenced file; their sum is the number of unreferenced files."""
 
     DELETED = "deleted"
     """It is gone."""
     ALREADY_GONE = "already_gone"
-    """Somebody else had deleted it in between."""
+    """Someone else had deleted it in between."""
     FAILED = "failed"
     """It could not be deleted."""
     SPARED = "spared"
@@ -47,4 +47,4 @@ class DeleteMode(StrEnum):
 
 
 GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
-"""The outcomes of files that are not there any more."""
+"""The outcomes of files that no longer exist."""

@@ -32,12 +32,12 @@ def check_hooks(manager: pluggy.PluginManager, plugin: object, name: str) -> Non
         optional = all(impl.optionalhook for impl in caller.get_hookimpls() if impl.plugin is plugin)
         if not caller.has_spec() and not optional:
             near = _near(caller.name, known)
-            raise PluginError(f"plugin {name!r} implements {caller.name!r}, which is no hook{near}")
+            raise PluginError(f"plugin {name!r} implements {caller.name!r}, which is not a hook{near}")
     for function in _like_hooks(plugin):
         if function in known:
-            raise PluginError(f"plugin {name!r} has a function {function!r} without @hookimpl, so nobody calls it")
+            raise PluginError(f"plugin {name!r} has a function {function!r} without @hookimpl, so it is never called")
         raise PluginError(
-            f"plugin {name!r} has a function {function!r}, which is named like a hook and is none"
+            f"plugin {name!r} has a function {function!r}, which is named like a hook but is not one"
             f"{_near(function, known)}"
         )
 
@@ -63,7 +63,7 @@ def check_connector(contract: type[Connector], connector: object, plugin: str) -
         PluginError: it is none; the message says what is missing.
     """
     if not (isinstance(connector, type) and issubclass(connector, contract)):
-        raise PluginError(f"plugin {plugin!r} registers {connector!r}, which is no {contract.__name__}")
+        raise PluginError(f"plugin {plugin!r} registers {connector!r}, which is not a {contract.__name__}")
     problem = _problem(connector)
     if problem is not None:
         raise PluginError(f"plugin {plugin!r} registers {connector.__name__}, {problem}")
@@ -73,7 +73,7 @@ def check_connector(contract: type[Connector], connector: object, plugin: str) -
 def _problem(connector: type[Connector]) -> str | None:
     name: object = getattr(connector, "name", None)
     if not isinstance(name, str) or not name.strip():
-        return "whose 'name' is not a text that configuration could use"
+        return "whose 'name' is not usable in a configuration"
     if inspect.isabstract(connector):
         return f"which does not implement {', '.join(sorted(connector.__abstractmethods__))}"
     return _problem_of_claims(connector) or _problem_of_options(connector)
@@ -87,7 +87,7 @@ def check_service(service: object, plugin: str) -> AnyService:
         PluginError: it is none; the message says what is missing.
     """
     if not (isinstance(service, type) and issubclass(service, Service)):
-        raise PluginError(f"plugin {plugin!r} registers {service!r}, which is no Service")
+        raise PluginError(f"plugin {plugin!r} registers {service!r}, which is not a Service")
     problem = _problem_of_service(service)
     if problem is not None:
         raise PluginError(f"plugin {plugin!r} registers {service.__name__}, {problem}")
@@ -97,7 +97,7 @@ def check_service(service: object, plugin: str) -> AnyService:
 def _problem_of_service(service: AnyService) -> str | None:
     name: object = getattr(service, "name", None)
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
-        return "whose 'name' is no name of a command: small letters, digits and dashes"
+        return "whose 'name' is not a valid command name: lower-case letters, digits and dashes"
     if inspect.isabstract(service):
         return f"which does not implement {', '.join(sorted(service.__abstractmethods__))}"
     return _problem_of_declaration(getattr(service, "Parameters", None), "Parameters")
@@ -109,18 +109,18 @@ def _problem_of_claims(connector: type[Connector]) -> str | None:
         claims, what = getattr(connector, "content_types", None), "content_types"
         kinds: object = getattr(connector, "expandable_kinds", None)
         if not isinstance(kinds, (tuple, list)) or not all(isinstance(kind, str) and kind for kind in kinds):
-            return "whose 'expandable_kinds' is not a tuple of kinds of files"
+            return "whose 'expandable_kinds' is not a tuple of FileKind"
         if not _are_stored_names(connector.stored_names, claims):
             return "whose 'stored_names' is not a mapping of some of its content types to StoredNames"
     elif issubclass(connector, (FileLister, FileDeleter)):
         claims, what = getattr(connector, "schemes", None), "schemes"
         fallback: object = connector.fallback_schemes
         if not _is_set_of_texts(fallback):
-            return "whose 'fallback_schemes' is not a set of texts"
+            return "whose 'fallback_schemes' is not a set of strings"
     else:
         return None
     if not _is_set_of_texts(claims) or not claims:
-        return f"whose {what!r} is not a set of texts with at least one in it"
+        return f"whose {what!r} is not a non-empty set of strings"
     return None
 
 
@@ -140,7 +140,7 @@ def _problem_of_options(connector: type[Connector]) -> str | None:
 
 def _problem_of_declaration(declared: object, name: str) -> str | None:
     if not (isinstance(declared, type) and issubclass(declared, ConnectorOptions)):
-        return f"whose {name!r} is no subclass of ConnectorOptions"
+        return f"whose {name!r} is not a subclass of ConnectorOptions"
     if "__dataclass_fields__" not in vars(declared) and vars(declared).get("__annotations__"):
         return f"whose {declared.__name__} lacks the decorator @options"
     try:

@@ -96,7 +96,7 @@ class PluginRegistry:
         One whose registration fails brings no connector, and is still asked for its veto.
 
         Raises:
-            PluginError: a hook is misspelt, or gave something that is no complete connector class.
+            PluginError: a hook is misspelt, or gave something that is not a complete connector class.
         """
         try:
             self._manager.register(module, name=name)
@@ -178,7 +178,7 @@ class PluginRegistry:
         Args:
             names: entry points or distributions.
             setting: where they come from.
-            working: whether they have to work, too.
+            working: whether they must work, too.
 
         Raises:
             PluginError: one is not installed, or is broken; the message says what to do.
@@ -188,7 +188,7 @@ class PluginRegistry:
             if not found:
                 known = sorted({word for plugin in self.plugins for word in (plugin.name, plugin.distribution) if word})
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "'nessie-gc plugins' lists what is"
+                hint = f"did you mean {near[0]!r}?" if near else "'nessie-gc plugins' lists the installed ones"
                 raise PluginError(f"`{setting}` {name}: no plugin of this name is installed; {hint}")
             broken = next((plugin for plugin in found if plugin.error is not None), None)
             if working and broken is not None:
@@ -210,7 +210,7 @@ class PluginRegistry:
         return cast("type[C]", self._only(claims, f"the {KINDS[contract][0]} {name!r}").connector)
 
     def open(self, contract: type[C], spec: ConnectorSpec) -> C:
-        """Makes the connector that a spec names.
+        """Creates the connector that a spec names.
 
         Raises:
             PluginError: there is no such connector, or two plugins claim its name.
@@ -292,7 +292,7 @@ class PluginRegistry:
             try:
                 answer = implementation.function(location=location, files=files) or {}
                 if not isinstance(answer, Mapping):
-                    raise TypeError(f"it gave a {type(answer).__name__} where a mapping of paths to reasons belongs")
+                    raise TypeError(f"it returned a {type(answer).__name__} instead of a mapping of paths to reasons")
                 said = {path: str(reason or f"vetoed by plugin {plugin!r}") for path, reason in answer.items()}
             except Exception as error:  # noqa: BLE001 - a veto that fails keeps the files
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]

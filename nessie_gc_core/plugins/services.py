@@ -44,7 +44,7 @@ class InstalledServices:
         if found is None and name in KNOWN_SERVICES:
             raise PluginError(f"the service {name!r} is not installed: pip install {KNOWN_SERVICES[name]}")
         if found is None:
-            raise PluginError(f"there is no service {name!r}; installed are: {', '.join(sorted(self.by_name()))}")
+            raise PluginError(f"unknown service {name!r}; installed are: {', '.join(sorted(self.by_name()))}")
         if rivals := self._rivals(found):
             raise PluginError(f"the service {name!r} is claimed by the plugins {' and '.join(rivals)}; uninstall one")
         return found

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-INSTALL_ON_WORKERS = "install on every worker what the driver has"
+INSTALL_ON_WORKERS = "install the driver's packages on every worker"
 """How every reason ends for which a worker keeps files because of its plugins."""
 
 
@@ -20,7 +20,7 @@ class PluginInfo:
     """Empty where a program registered it."""
     version: str
     error: str | None = None
-    """Why it could not be loaded; ``None`` where it works."""
+    """Why it could not be loaded; ``None`` if it works."""
     has_veto: bool = False
     """Whether it is asked before files are deleted."""
     connectors: tuple[str, ...] = ()

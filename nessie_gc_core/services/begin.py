@@ -1,4 +1,4 @@
-"""The beginning of every deletion: what has to be so is checked, and the lease of every repository is taken."""
+"""The beginning of every deletion: what must be so is checked, and the lease of every repository is taken."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nessie_gc_core.services.watch import traffic_reported
 def work_on_live_set(
     run: Run, parameters: SweepParameters | DeferredDeletionParameters, check_status: Callable[[SweepRun], None]
 ) -> Iterator[SweepRun]:
-    """Gives the run at work on the live set that the parameters name and on those that were marked together with it.
+    """Returns the run at work on the live set that the parameters name and on those that were marked together with it.
 
     It says in the report when it is done.
 
@@ -31,18 +31,18 @@ def work_on_live_set(
         check_status: refuses live sets whose status does not fit; asked under the lease.
 
     Raises:
-        ConfigurationError: a parameter makes no sense, or the engine's workers cannot run.
+        ConfigurationError: a parameter is invalid, or the engine's workers cannot run.
         SafetyError: the live set is too old, from the future, or of another repository.
-        LiveSetStateError, LeaseHeldError: its status does not fit, or somebody else is at work.
+        LiveSetStateError, LeaseHeldError: its status does not fit, or another process is at work.
     """
     named = chosen_live_set(parameters)
     run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
     parameters.check(run.choice)
-    run.engine.check()
     found = list(members(run, run.store.get(find_live_set(run.store, named))))
     now = max(times_now(run))
     for member in found:
         check_age(member.live_set, now, parameters.max_live_set_age)
+    run.engine.check()
     run.report.begin(map(_named, found), run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
     leases = [member.live_set.repository for member in found]

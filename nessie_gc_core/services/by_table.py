@@ -24,7 +24,7 @@ def by_table(
 
     Args:
         plan: what was swept, and what was not and why.
-        report: what became of files.
+        report: the outcome of files.
         names: content ids and names.
         homes: content ids and raw locations.
         listed: files and bytes of each unit.
@@ -35,7 +35,7 @@ def by_table(
     for content_id, name in names:
         by_id.setdefault(content_id, set()).add(name)
     live = ((location, by_id.get(content_id, ())) for content_id, location in homes)
-    gone = ((each.location, [f"{each.name or 'a table that nobody knows'} (dropped)"]) for each in dropped)
+    gone = ((each.location, [f"{each.name or 'an unknown table'} (dropped)"]) for each in dropped)
     found: dict[str, set[str]] = {}
     for location, named in (*live, *gone):
         root = _root(plan, location, reasons)

@@ -72,11 +72,11 @@ def checked(name: str, check: Callable[[], str | Doubtful]) -> CheckResult:
 
 
 def check_plugins(registry: PluginRegistry) -> str:
-    """Whether all plugins could be loaded, and somebody reads Iceberg."""
+    """Whether all plugins could be loaded, and someone reads Iceberg."""
     broken = [f"{plugin.name} ({plugin.error})" for plugin in registry.broken]
     if broken:
         raise PluginError(
-            f"broken: {', '.join(broken)}; nothing is deleted until they are repaired, uninstalled, or left out with "
+            f"broken: {', '.join(broken)}; nothing is deleted until they are repaired, uninstalled, or disabled with "
             "`disable_plugin`"
         )
     unread = [type_ for type_ in (ICEBERG_TABLE, ICEBERG_VIEW) if registry.reader_of(type_) is None]
@@ -116,7 +116,7 @@ def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
             connectors.deleter(listed)
             first = first or _first(connectors.lister(listed).list_files(listed))
     if first is None:
-        return Doubtful("it is empty, so nothing will be swept there; is it spelled right?")
+        return Doubtful("it is empty, so nothing will be swept there; check the spelling")
     return f"it has files, such as {first.path}"
 
 

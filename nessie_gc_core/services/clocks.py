@@ -32,14 +32,14 @@ def times_now(run: Run) -> tuple[datetime, ...]:
         try:
             theirs = source.shared_time()
         except (NessieGcError, OSError) as error:
-            report.warn(f"the {name} does not tell the time: {one_line(error)}")
+            report.warn(f"cannot read the clock of the {name}: {one_line(error)}")
             continue
         if theirs is not None:
             times.append(theirs)
             difference = timedelta(seconds=round(abs(theirs - times[0]).total_seconds()))
             if difference > TOLERANCE:
                 report.warn(
-                    f"this machine's clock and that of the {name} differ by {difference}; correct the wrong one"
+                    f"the clocks of this machine and of the {name} differ by {difference}; correct the wrong one"
                 )
     return tuple(times)
 
@@ -75,5 +75,7 @@ def store_time(connectors: OpenConnectors, location: str, run: Run) -> datetime:
         try:
             return lister.store_time(location)
         except (NessieGcError, OSError) as error:
-            run.report.warn(f"the clock of {store_of(location)} is not known, so ours is used: {one_line(error)}")
+            run.report.warn(
+                f"the clock of {store_of(location)} cannot be read, so this machine's clock is used: {one_line(error)}"
+            )
     return run.clock()

@@ -48,7 +48,7 @@ def maintenance_of(run: Run, service: str, catalog: str, branch: str | None) -> 
     """
     run.choice.check_plugins()
     if run.engine.name != "spark":
-        raise ConfigurationError(f"{service} rewrites on Spark; use `engine` spark, not {run.engine.name}")
+        raise ConfigurationError(f"{service} needs Spark; use `engine` spark, not {run.engine.name}")
     return run.resources.tables(catalog, branch=branch).maintenance()
 
 
@@ -91,7 +91,7 @@ def looked_at(
     try:
         current = maintenance.current(name)
         if current is None:
-            return left(Left(outcome="gone", reason="it is no longer there"))
+            return left(Left(outcome="gone", reason="it no longer exists"))
         if current.snapshot_id is None:
             reason = "it has no snapshot"
             return left(Left(outcome="not worth it", reason=reason, format_version=current.format_version))
@@ -111,7 +111,7 @@ def table_of(reader: ContentToFiles, version: ContentVersion, branch: str | None
     assert isinstance(reader, SupportsTableMetadata)
     table = reader.table_metadata(version, reference=branch or "")
     if table is None:
-        raise UnreadableFileError(version.metadata_location or version.content_key, "it is no metadata of a table")
+        raise UnreadableFileError(version.metadata_location or version.content_key, "it is not the metadata of a table")
     return table
 
 
@@ -120,7 +120,7 @@ def left_to_others(table: TableMetadata, current: CurrentTable) -> Left | None:
     product = product_of(table.location, table.properties)
     if product is None:
         return None
-    return Left(outcome="left alone", reason=f"{product} maintains it", format_version=current.format_version)
+    return Left(outcome="left alone", reason=f"it is maintained by {product}", format_version=current.format_version)
 
 
 def version_of(current: CurrentTable) -> ContentVersion:

@@ -40,12 +40,13 @@ from nessie_gc_core.services.versioning import warn_of_versions
 
 @dataclass(frozen=True, slots=True)
 class DeferredDeletionService(Service[Run]):
-    """Delete what a sweep with deferred deletes recorded.
+    """Delete the files that a sweep with deferred deletes recorded.
 
-    References that are new or moved since the mark are checked first; what they reach stays, and stays recorded.
+    References that are new or have moved since the mark are checked first; files that they need stay, and stay
+    recorded.
 
-    How old the files are was judged by that sweep and is not asked again; everything else is: the age of the live
-    set, the allowed locations, vetoes, and what the references reach by now.
+    That sweep checked the age of the files, which is not checked again. Everything else is: the age of the live set,
+    the allowed locations, vetoes, and what the references need now.
     """
 
     name: ClassVar[str] = "deferred-deletes"
@@ -58,8 +59,8 @@ class DeferredDeletionService(Service[Run]):
 
         Raises:
             SafetyError: the live set is too old, or of another repository.
-            LiveSetStateError, LeaseHeldError: it was not swept to its end, or somebody else is sweeping.
-            NessieGcError: something that is needed to decide failed; what was deleted by then is recorded.
+            LiveSetStateError, LeaseHeldError: it was not swept completely, or another process is sweeping.
+            NessieGcError: something needed for the decision failed; what was deleted before is recorded.
         """
         with work_on_live_set(run, self.parameters, _check_deferred) as sweep_run:
             _DeferredDeletion(sweep_run).run()
@@ -76,8 +77,8 @@ def _check_deferred(run: SweepRun) -> None:
         check_swept(replace(live_set, id=run.live_set.id))  # one id names them all
         if live_set.is_of_expiry:
             raise LiveSetStateError(
-                f"live set {live_set.id} is of an expiry, and has no deferred deletions; the next `expire_snapshots` "
-                "looks after what it left"
+                f"live set {live_set.id} belongs to a snapshot expiry, and has no deferred deletions; the next "
+                "`expire_snapshots` finishes its work"
             )
 
 
@@ -118,7 +119,7 @@ class _DeferredDeletion:
         return plan_units(locations, rules, run.parameters.allowed(rules))
 
     def _freeze_unusable(self, plan: SweepPlan) -> dict[str, str]:
-        """Takes out units that nobody can delete from; gives each with the reason."""
+        """Removes units that nobody can delete from; gives each with the reason."""
         unusable: dict[str, str] = {}
         with OpenConnectors(self._run.choice) as connectors:
             for unit in list(plan.units):

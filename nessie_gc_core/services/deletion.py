@@ -26,7 +26,7 @@ DEAD = Verdict.UNREFERENCED.value
 
 
 class OutcomeRecords(ABC):
-    """How the live-set store remembers what is about to go, and what became of it."""
+    """How the live-set store remembers what is about to go, and its outcome."""
 
     @abstractmethod
     def begin(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
@@ -125,7 +125,7 @@ class Deletion:
         return OutcomeFile(run.parameters.outcomes_to, live_set_id=run.live_set.id, clock=run.clock, deletes=deletes)
 
     def _store(self, verdicts: Dataset) -> None:
-        """Stores all verdicts, dealt out, before the first step and whenever some change; steps choose among them."""
+        """Stores all verdicts, distributed, before the first step and whenever some change; steps choose among them."""
         if self._run.parameters.mode is not DeleteMode.DELETE:
             self._rows = verdicts.checkpoint()
         else:

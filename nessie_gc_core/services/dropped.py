@@ -56,7 +56,7 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
 
     Args:
         run: the run.
-        rule: how long they have to be gone, and where they are looked for.
+        rule: how long they must be gone, and where they are looked for.
         homes: raw base locations of what is live.
         all_are_read: whether some plugin reads every live content.
     """
@@ -68,7 +68,7 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
     if rule.under:
         known = [*homes, *(dropped.location for dropped in itertools.chain(*gone.values()))]
         found.update(_by_listing(run, rule, finders, known, all_are_read=all_are_read))
-    log.info("%d locations of dropped contents are looked at", len(found))
+    log.info("examining %d locations of dropped contents", len(found))
     return sorted(found, key=lambda dropped: (dropped.location, dropped.name))
 
 
@@ -89,7 +89,7 @@ def gone_for_long(run: SweepRun, rule: DroppedRule, register: Sequence[SeenConte
 
     Args:
         run: the run, of one repository.
-        rule: how long they have to be gone.
+        rule: how long they must be gone.
         register: entries of that repository.
     """
     return _Finder(run, rule).gone_for_long(register)
@@ -101,7 +101,7 @@ def _by_listing(
     """Tables below the warehouses of the rule that nobody knows, nor anything of the raw locations given."""
     try:
         if not all_are_read:
-            raise InDoubtError("no plugin reads some of the live contents, which may need anything")
+            raise InDoubtError("no plugin reads some of the live contents, which may need any file")
         for member in run.members:
             if member.unread is not None:
                 raise InDoubtError(f"{member.live_set.repository} cannot be read")
@@ -110,7 +110,7 @@ def _by_listing(
         places = (place for version in young for place in said_places(version))
         return ForgottenTables(run, rule, witness).find(itertools.chain(known, places, readable_homes(young, run)))
     except InDoubtError as error:
-        run.report.warn(f"no tables are looked for below {', '.join(rule.under)}: {error}")
+        run.report.warn(f"cannot look for tables below {', '.join(rule.under)}: {error}")
         return []
 
 
@@ -221,7 +221,7 @@ class _Finder:
         )
         past.read(commits)
         if commits.problems:
-            run.report.warn(f"the commits cannot tell which tables were dropped: {commits.problems[0]}")
+            run.report.warn(f"cannot tell from the commits which tables were dropped: {commits.problems[0]}")
             return
         self._commits_tell = past.unexplained is None or self._is_old(past.unexplained)
         for some in in_pieces(self._old(past.gone()), ASKED_AT_ONCE):
@@ -266,14 +266,14 @@ class _Finder:
         if witness is None:
             raise InDoubtError("no earlier mark is older than `dropped_after`")
         if not self._commits_tell:
-            raise InDoubtError("the commits cannot tell which tables were dropped lately")
+            raise InDoubtError("cannot tell from the commits which tables were dropped recently")
         return witness
 
     # ---- locations ------------------------------------------------------------------------------------
     def _usable(self, locations: Iterable[str], name: str, since: datetime) -> Iterator[Dropped]:
         """Those that can be compared and listed, and whose store agrees that the content is gone for long enough.
 
-        A place that is gone for ever is no reason to fail in every run.
+        A place that is gone for ever is not a reason to fail in every run.
         """
         for location in locations:
             if self._rules.place_prefix_or_none(location) is None or not self._is_listed(scheme_of(location)):
@@ -292,7 +292,9 @@ class _Finder:
         listed = self._run.registry.for_scheme(FileLister, scheme) is not None
         if not listed and scheme not in self._passed_over:
             self._passed_over.add(scheme)
-            self._run.report.warn(f"dropped tables on {scheme}:// are passed over: no installed plugin lists them")
+            self._run.report.warn(
+                f"dropped tables on {scheme}:// are skipped: no installed plugin lists such locations"
+            )
         return listed
 
 

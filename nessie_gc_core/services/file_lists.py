@@ -1,4 +1,4 @@
-"""A sweep that takes what is stored from lists of files: what such a list cannot say, and who has to look again."""
+"""A sweep that takes what is stored from lists of files: what such a list cannot say, and who must look again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.locations import LocationRules, scheme_of
 from nessie_gc_core.model.relations import REACHABLE_FILES
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.run import SweepRun
 
 
@@ -20,12 +21,12 @@ def stored_by_lists(run: SweepRun, names: Sequence[str], units: Sequence[SweepUn
 
     Raises:
         ConfigurationError: a lister cannot look at single files, which a list makes necessary.
-        ListingError: a list cannot be read to its end.
+        ListingError: a list cannot be read completely.
     """
     _check_listers(run, units)
     stored, elsewhere = stored_from_lists(run.engine, names, units, rules)
     if elsewhere:
-        run.report.warn(f"{elsewhere:,} rows of the file list lie in no swept location, and are ignored")
+        run.report.warn(f"ignored {plural(elsewhere, 'row')} of the file list outside the swept locations")
     return stored
 
 
@@ -54,12 +55,12 @@ def not_in_lists(run: SweepRun, missing: Mapping[str, int], listed: Mapping[str,
     files, nothing = sum(missing.values()), [unit for unit in missing if not listed.get(unit)]
     if files:
         run.report.warn(
-            f"{files:,} files that are needed are not in the file list; they may be younger than it, and are not "
-            "looked for"
+            f"{files:,} needed files are not in the file list; they may be newer than the list, and are not reported "
+            "as lost"
         )
     if nothing:
         run.report.warn(
-            f"the file list has no file of {len(nothing):,} locations that have some, such as {nothing[0]}; nothing is "
-            "deleted there"
+            f"the file list has no files for {len(nothing):,} locations that have some, such as {nothing[0]}; "
+            "nothing is deleted there"
         )
     return run.engine.empty(REACHABLE_FILES), [unit for unit in missing if listed.get(unit)]

@@ -1,4 +1,4 @@
-"""The typed parameters of whatever looks for garbage: where, how it is compared, and how old it has to be."""
+"""The typed parameters of whatever looks for garbage: where, how it is compared, and how old it must be."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class PlaceParameters(WalkParameters):
             raise ConfigurationError(f"`allow`: {error}") from error
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -106,7 +106,7 @@ def fpp_option() -> float:
 
 
 def min_age_option() -> timedelta:
-    """Declares how old a file has to be."""
+    """Declares how old a file must be."""
     return option(
         DEFAULT_MIN_AGE,
         section=GUARD,
@@ -204,7 +204,7 @@ class DroppedRule:
     under: tuple[str, ...] = ()
     """Raw warehouses that are listed for tables nobody knows."""
     age: AgeLimit
-    """How old a file has to be to go."""
+    """How old a file must be to go."""
 
 
 def dropped_under_option() -> Sequence[str]:
@@ -219,7 +219,7 @@ def dropped_under_option() -> Sequence[str]:
 
 
 def dropped_after_option() -> timedelta | None:
-    """Declares how long a content has to be gone until its location is swept."""
+    """Declares how long a content must be gone until its location is swept."""
     return option(
         None,
         section=SWEEP,

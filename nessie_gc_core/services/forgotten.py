@@ -5,9 +5,9 @@ first live set. Since when nobody needs it cannot be known; but where all of its
 was marked long ago, and neither that live set nor anything since knows its place, it has been gone for that long.
 
 The same holds for a table of a catalog that this live-set store has never seen, of which nothing here can know. So only
-somebody who knows the warehouse can say that it is searched. Where anything is in doubt, nothing is found.
+someone who knows the warehouse can say that it is searched. Where anything is in doubt, nothing is found.
 
-The metadata by which a table is found goes last, in a run of its own, so that what could not be deleted is found again.
+The metadata by which a table is found goes last, in its own run, so that what could not be deleted is found again.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ForgottenTables:
         """Those that are forgotten.
 
         Args:
-            known: raw locations of which somebody knows; what overlaps them is not forgotten.
+            known: raw locations of which someone knows; what overlaps them is not forgotten.
 
         Raises:
             InDoubtError: nothing can be said.
@@ -80,7 +80,7 @@ class ForgottenTables:
             if not apart.left:
                 break
         forgotten = self._ours({place: tables[place] for place in apart.left})
-        log.info("%d tables below the warehouses are known to nobody, of %d", len(forgotten), len(tables))
+        log.info("%d of %d tables below the warehouses are unknown to every catalog", len(forgotten), len(tables))
         return [
             Dropped(location=table.location, name="", metadata_location=table.metadata_location) for table in forgotten
         ]
@@ -95,7 +95,7 @@ class ForgottenTables:
         stored = list_units(run.engine, plan.units, run.choice, plan.rules)
         problems = StoredCounts(stored).problems
         for unit, problem in problems.items():
-            run.report.warn(f"no tables are looked for below {unit}: {problem}")
+            run.report.warn(f"cannot look for tables below {unit}: {problem}")
         return stored.where("unit", sorted(problems), negate=True)
 
     def _is_old(self, table: FoundTable) -> bool:
@@ -114,7 +114,7 @@ class ForgottenTables:
     def _ours(self, tables: Mapping[str, FoundTable]) -> list[FoundTable]:
         """Those of some tables, by place, whose metadata names the folder it lies in, and that nobody else keeps.
 
-        What is not ours protects what it lies in; what somebody else keeps, what lies in it as well.
+        What is not ours protects what it lies in; what someone else keeps, what lies in it as well.
         """
         versions = [_version(place, table) for place, table in tables.items()]
         homes = ((place, home) for place, home in Homes(versions, self._run) if self._place_or_none(home) == place)
@@ -127,7 +127,7 @@ class ForgottenTables:
         return [tables[place] for place in ours.left]
 
     def _kept_by_others(self, versions: Iterable[ContentVersion]) -> Iterator[str]:
-        """The places of those that somebody else keeps, as far as their metadata says; those of unreadable ones too."""
+        """The places of those that someone else keeps, as far as their metadata says; those of unreadable ones too."""
         with OpenConnectors(self._run.choice) as connectors:
 
             def ask(version: ContentVersion) -> Iterator[tuple[ContentVersion, str]]:
@@ -152,8 +152,8 @@ class ForgottenTables:
         for repository in self._run.store.repositories():
             if repository not in looked:
                 raise InDoubtError(
-                    f"{repository} has records in the same store, and was not marked since "
-                    f"{self._witness.created.isoformat()}; mark it, or move its records away"
+                    f"{repository} has records in the same store, but has not been marked since "
+                    f"{self._witness.created.isoformat()}; mark it, or move its records"
                 )
 
     def _in_live_sets(self) -> Iterator[str]:
@@ -202,7 +202,7 @@ class ForgottenTables:
                 return self._spellings.place(canonical)
         except UnknownLocationError as error:
             raise InDoubtError(str(error)) from error
-        raise InDoubtError(f"{raw!r} has '..' in it: stores and clients take that in different ways")
+        raise InDoubtError(f"{raw!r} contains '..', which stores and clients interpret in different ways")
 
 
 def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[str]:
@@ -214,14 +214,14 @@ def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[st
     types = sorted({version.content_type for version in versions})
     unread = [type_ for type_ in types if run.registry.reader_of(type_) is None]  # what cannot be held among them
     if unread:
-        raise InDoubtError(f"no plugin reads contents of the types {', '.join(unread)} that are, or were, there")
+        raise InDoubtError(f"no plugin reads contents of type {', '.join(unread)}, which are or were there")
     try:
         homes = Homes(versions, run)
     except ConfigurationError as error:  # the engine cannot use one of their readers
         raise InDoubtError(str(error)) from error
     unreadable = homes.unreadable
     if unreadable is not None:
-        raise InDoubtError(f"{unreadable} cannot be read, which says where a table is, or was")
+        raise InDoubtError(f"{unreadable} cannot be read, and shows where a table is or was")
     yield from (location for _, location in homes)
 
 

@@ -12,6 +12,7 @@ from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.parameters import GcParameters, SweepParameters, part_of
+from nessie_gc_core.services.preconditions import check_answers
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Directions, SweepService, Swept
@@ -38,13 +39,15 @@ class GcService(Service[Run]):
         return run.report
 
     def outcomes(self, run: Run) -> Dataset | None:
-        """Both phases; gives the outcomes (:data:`OUTCOMES`) of the last step, which is the only one of a dry run."""
+        """Both phases; returns the outcomes (:data:`OUTCOMES`) of the last step, which is the only one of a dry run."""
         return self.swept(run).outcomes
 
     def swept(self, run: Run) -> Swept:
-        """Both phases; gives what the sweep found on the way."""
+        """Both phases; returns what the sweep found on the way."""
         run.choice.check_plugins(deletes=self.parameters.mode is DeleteMode.DELETE)
         self.parameters.check(run.choice)
+        self.parameters.policies(run.clock())
+        check_answers(run)
         run.engine.check()
         MarkService(part_of(self.parameters, MarkParameters)).run(run)
         sweep = part_of(self.parameters, SweepParameters, live_set_id=run.report.live_set_id)

@@ -11,10 +11,9 @@ from nessie_gc_core.model.relations import PROBLEM
 from nessie_gc_core.services.run import SweepRun
 
 MISSING_METADATA = (
-    "metadata files are missing, and this live-set store knows no earlier run: a run that deletes metadata of older "
-    "versions leaves a tombstone for each in its store, and only a tombstone proves that nobody lost the file. If an "
-    "earlier run used another store, use that one (`jdbc_url`); otherwise restore the files, or give up the versions "
-    "that need them with a shorter cut-off policy"
+    "metadata files are missing, and this live-set store has no record of an earlier run that deleted them. If an "
+    "earlier run used another store, use that store (`jdbc_url`); otherwise restore the files, or give up the "
+    "versions that need them with a shorter cut-off policy"
 )
 """What a fresh store says where it cannot tell a deleted file from a lost one."""
 
@@ -36,7 +35,7 @@ def warn_of_missing_metadata(problems: Problems, version_files: Dataset, run: Sw
 def unmatched_patterns(policies: ReferencePolicies, names: Collection[str]) -> list[str]:
     """Warnings about patterns of cut-off policies that match no reference, such as a misspelt one."""
     return [
-        f"the pattern {pattern.pattern!r} of `cutoff` matches no reference, so its policy {policy.text} applies to none"
+        f"the pattern {pattern.pattern!r} of `cutoff` matches no reference, so its policy {policy.text} has no effect"
         for pattern, policy in policies.patterns
         if not any(pattern.fullmatch(name) for name in names)
     ]

@@ -17,7 +17,7 @@ from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 
 log = logging.getLogger(__name__)
 
-_RESUME = "take the sweep up with `resume`"
+_RESUME = "resume the sweep with `resume`"
 
 
 class Lease:
@@ -53,7 +53,7 @@ class Lease:
             SafetyError: the lease was not renewed, so another process may have begun.
         """
         if self._lost is None and not self.is_held:
-            self._lost = "it ran out, this process stood still for too long"
+            self._lost = "it expired because this process was paused for too long"
         if self._lost is not None:
             raise SafetyError(f"the lease on the repository was lost ({self._lost}); {self._then}")
 

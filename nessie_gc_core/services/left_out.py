@@ -56,7 +56,7 @@ def leave_out(
     homes: Iterable[tuple[str, str]],
     dropped: Iterable[Dropped] = (),
 ) -> None:
-    """Takes out every unit in which a table lies that the patterns leave out, and those of which nobody knows a name.
+    """Removes every unit in which a table lies that the patterns leave out, and those of which nobody knows a name.
 
     A table that has several names is left out if one of them is excluded, and meant if one of the others is included.
 
@@ -81,7 +81,7 @@ def leave_out(
         if patterns.matches_any(found):
             meant.add(place)
         else:
-            left[place] = f"{min(found)} is left out" if found else "nobody knows the name of what lies here"
+            left[place] = f"{min(found)} is left out" if found else "the name of the table here is unknown"
     plan.leave_out(left, meant)
     unmatched = patterns.unmatched(name for found in names.values() for name in found)
     for option, pattern in unmatched:

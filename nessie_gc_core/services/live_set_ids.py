@@ -63,15 +63,15 @@ def chosen_live_set(parameters: SweepParameters | DeferredDeletionParameters) ->
     """The live set that a service works on: its id, or the beginning of it.
 
     Raises:
-        ConfigurationError: none is named, or two are, or what is named is no id.
+        ConfigurationError: none is named, or two are, or what is named is not an id.
     """
     text, file = parameters.live_set_id, parameters.read_live_set_id_from
     if text is not None and file is not None:
-        raise ConfigurationError("`live_set_id` and `read_live_set_id_from` exclude each other")
+        raise ConfigurationError("`live_set_id` and `read_live_set_id_from` are mutually exclusive")
     if file is not None:
         return _read_id(Path(file))
     if text is None:
-        raise ConfigurationError("give the live set, with `live_set_id` or `read_live_set_id_from`")
+        raise ConfigurationError("the live set is missing; give `live_set_id` or `read_live_set_id_from`")
     return check_id(text, f"`live_set_id` {text[:60]!r}")
 
 
@@ -82,7 +82,7 @@ def _read_id(path: Path) -> str:
     except OSError as error:
         raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: it is not text in UTF-8") from error
+        raise ConfigurationError(f"cannot read `read_live_set_id_from` {path}: it is not UTF-8 text") from error
     return check_id(line, f"the first line of {path}, {line[:60]!r},")
 
 

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class MarkService(Service[Run]):
     """Find out what is live: walk all references and store a live set.
 
-    Its report names the live set, which a sweep takes.
+    The report names the live set, which 'sweep' needs.
     """
 
     name: ClassVar[str] = "mark"
@@ -78,7 +78,7 @@ class _Marking:
         """By identity the live sets of repositories that cannot be read."""
 
     def run(self) -> Collection[str]:
-        """Marks them, each in a live set of its own; gives the names of all references.
+        """Marks them, each in a live set of its own; returns the names of all references.
 
         Raises:
             NessieGcError: the only repository, or each of them, cannot be read, or nothing is known of one that cannot.
@@ -124,7 +124,8 @@ class _Marking:
         known, reason = newest(self._run, named.repository), one_line(error)
         self._run.report.unreadable[named.address] = reason
         self._run.report.warn(
-            f"{named.address} cannot be read, so all that it had up to {known.created:%Y-%m-%d %H:%M} UTC is left alone"
+            f"{named.address} cannot be read, so nothing that it had up to {known.created:%Y-%m-%d %H:%M} UTC is "
+            "deleted"
         )
         return replace(named, live_set_id=str(known.id), unread=reason)
 

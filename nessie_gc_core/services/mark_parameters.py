@@ -27,7 +27,7 @@ class WalkParameters(ConnectorOptions):
     )
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -94,6 +94,6 @@ class MarkParameters(WalkParameters):
         """The cut-off policies; durations count back from ``cutoff_ref_time``, or from now.
 
         Raises:
-            ConfigurationError: a policy or a pattern makes no sense.
+            ConfigurationError: a policy or a pattern is invalid.
         """
         return ReferencePolicies.parse(self.default_cutoff, self.cutoff, reference_time=self.cutoff_ref_time or now)

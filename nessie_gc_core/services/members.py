@@ -1,8 +1,8 @@
 """Several repositories in one run: which live sets belong together, and what is known of one that cannot be read (S1).
 
 Live sets that were marked together are known by their ids: that of every repository but the first follows from the id
-of the first one and the identity of the repository. So nobody has to name more than one, and no sweep of it can leave
-out the others by mistake.
+of the first one and the identity of the repository. So nobody must name more than one, and no sweep of it can leave out
+the others by mistake.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def identified(run: Run) -> dict[str, RepositoryConnector]:
         identity = _identity(repository, alone=len(run.repositories) == 1)
         if identity in found:
             raise ConfigurationError(
-                f"two of the [[repositories]] are one: {identity}; leave one out, or give them different `identity`"
+                f"two of the [[repositories]] are the same: {identity}; leave one out, or give each its own `identity`"
             )
         found[identity] = repository
     return found
@@ -54,17 +54,17 @@ def _identity(repository: RepositoryConnector, *, alone: bool) -> str:
         if alone:
             raise
         raise type(error)(
-            f"{one_line(error)}; who it is says only {repository.address()} itself, so nothing is known of what it "
-            "has, and nothing is swept: with `identity` in its entry of [[repositories]] only its own tables would stay"
+            f"{one_line(error)}; its identity cannot be determined while it is unreachable, so nothing is swept; set "
+            "`identity` in its entry of [[repositories]] to freeze only its own tables"
         ) from error
 
 
 def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
-    """The live sets that are swept together with one, which comes first; others as far as they are known.
+    """The live sets that are swept together with one, which comes first; others if known.
 
     Raises:
-        SafetyError: it is of none of the repositories, or was marked together with one that is not there, or nothing
-            is known of one of them.
+        SafetyError: it is of none of the repositories, or was marked together with one that is not there, or nothing is
+            known of one of them.
         ConfigurationError: two of the repositories are one.
     """
     repositories = identified(run)
@@ -73,8 +73,8 @@ def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
     chosen = next(iter(repositories)) if run.resources.chosen else live_set.repository
     if chosen != live_set.repository:
         raise SafetyError(
-            f"live set {live_set.id} is for work on {live_set.repository} or on all: to work on {chosen} alone, mark "
-            "with it as `repository`"
+            f"live set {live_set.id} belongs to {live_set.repository}: to work on {chosen} alone, mark again with it "
+            "as `repository`"
         )
     yield Member(repository=repositories.pop(live_set.repository), live_set=live_set)
     for number, (identity, repository) in enumerate(repositories.items(), 1):
@@ -82,7 +82,9 @@ def members(run: Run, live_set: LiveSet) -> Iterator[Member]:
         if found is not None and found.status is not LiveSetStatus.IDENTIFY_FAILED:
             yield Member(repository=repository, live_set=found, number=number)
             continue
-        why = "it was not marked with the others" if found is None else f"its mark failed: {found.error_message}"
+        why = (
+            "it was not marked together with the others" if found is None else f"its mark failed: {found.error_message}"
+        )
         yield Member(repository=repository, live_set=newest(run, identity), number=number, unread=why)
 
 
@@ -98,8 +100,8 @@ def newest(run: Run, identity: str) -> LiveSet:
         if not found.is_of_expiry:
             return found
     raise SafetyError(
-        f"{identity} was never marked with this live-set store, so nothing is known of what it has: make it readable "
-        "and run again, or leave it out if nothing of it lies where the others have their tables"
+        f"{identity} was never marked with this live-set store, so its files are unknown: make it readable and run "
+        "again, or leave it out if it shares no location with the others"
     )
 
 
@@ -124,13 +126,18 @@ def _check_together(store: LiveSetStore, live_set: LiveSet, repositories: Iterab
         if each.status is LiveSetStatus.IDENTIFY_IN_PROGRESS:
             raise SafetyError(f"live set {each.id} of {each.repository} is still being marked: wait, or mark again")
     if group[0].id != live_set.id:
-        raise SafetyError(f"live set {live_set.id} was marked together with others: give the first, {group[0].id}")
+        raise SafetyError(
+            f"live set {live_set.id} was marked together with others: use the first of them, {group[0].id}"
+        )
     if is_of_several(live_set.id):
-        raise SafetyError(f"live set {live_set.id} was marked together with others, whose first is gone: mark again")
+        raise SafetyError(
+            f"live set {live_set.id} was marked together with others, the first of which was deleted: mark again"
+        )
     missing = sorted({each.repository for each in group}.difference(repositories))
     if missing:
         raise SafetyError(
-            f"live set {live_set.id} was marked together with {' and '.join(missing)}: give that as well, or mark again"
+            f"live set {live_set.id} was marked together with {' and '.join(missing)}: configure that repository as "
+            "well, or mark again"
         )
 
 

@@ -207,14 +207,14 @@ def _plan(
     allowed = run.parameters.allowed(rules)
     plan = plan_units(_raw_locations(homes), rules, allowed, dropped=dropped, shared=_raw_locations(shared))
     if not allowed.prefixes:
-        run.report.warn("no allowed locations are configured (`allow`): any location that is deep enough is swept")
+        run.report.warn("`allow` is not set: any location that is deep enough is swept")
     unread.freeze(plan)
     _freeze_unusable(plan, run)
     return plan
 
 
 def _freeze_unusable(plan: SweepPlan, run: SweepRun) -> None:
-    """Takes out units that nobody can list or delete from; a connector that the engine cannot use ends the run."""
+    """Removes units that nobody can list or delete from; a connector that the engine cannot use ends the run."""
     problems = {}
     with OpenConnectors(run.choice) as connectors:
         for scheme, location in {scheme_of(at): at for unit in plan.units for at in unit.locations}.items():
@@ -265,7 +265,7 @@ def _remember_in(run: SweepRun, homes: pa.Table, shared: pa.Table, rules: Locati
 
 
 def _keep_to_chosen(plan: SweepPlan, run: SweepRun, homes: Iterable[pa.Table], dropped: Iterable[Dropped]) -> None:
-    """Takes out the places of all repositories but the one that is worked on, where one is chosen."""
+    """Removes the places of all repositories but the one that is worked on, where one is chosen."""
     if run.chosen is None:
         return
     mine = itertools.chain(*(_raw_locations(run.chosen.mine(table)) for table in homes))

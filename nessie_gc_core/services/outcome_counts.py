@@ -1,4 +1,4 @@
-"""What became of files, added to the report of a run."""
+"""The outcome of files, added to the report of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
 
 
 def add_outcomes(outcomes: Dataset, report: GcReport) -> dict[str, Counts]:
-    """Adds outcomes (:data:`OUTCOMES`) to the report, with some names; gives files and bytes per unit and outcome."""
+    """Adds outcomes (:data:`OUTCOMES`) to the report, with some names; returns files and bytes per unit and outcome."""
     by_unit: dict[str, Counts] = {}
     for row in count_outcomes(outcomes):
         outcome = Outcome(row["outcome"])
@@ -41,4 +41,4 @@ def _add_names(outcomes: Dataset, report: GcReport) -> None:
             names.extend(NamedFile(path, reason) for path, reason in found)
     if report.outcomes[Outcome.SPARED].files:
         for reason in lacking_plugins(outcomes, MAX_NAMES):
-            report.warn(f"files stay that could go: {reason}")
+            report.warn(f"files that could be deleted stay: {reason}")

@@ -1,4 +1,4 @@
-"""The outcome file: one line or row for every file, with what became of it; nothing that is gone stays nameless."""
+"""The outcome file: one line or row for every file, with its outcome; nothing that is gone stays nameless."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from nessie_gc_core.services.outcome_formats import (
 PLANNED = "planned"
 """Outcome of a file that an earlier attempt was about to delete, where nothing says whether it did."""
 _BY_EARLIER = "deleted by an earlier attempt"
-_NOT_KNOWN = "an earlier attempt was about to delete it, and its location is not swept this time"
+_NOT_KNOWN = "an earlier attempt was about to delete it, and this run does not sweep its location"
 
 
 class OutcomeFile:

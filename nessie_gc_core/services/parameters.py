@@ -52,7 +52,7 @@ _LIVE_SET = "Live set"
 
 @options
 class DeletionParameters(PlaceParameters):
-    """What every deletion observes, that of a sweep and that of what an earlier sweep recorded."""
+    """The limits of every deletion, by a sweep or after it."""
 
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
@@ -96,7 +96,7 @@ class DeletionParameters(PlaceParameters):
 
     @property
     def mode(self) -> DeleteMode:
-        """What the last call does."""
+        """What happens to unreferenced files."""
         return DeleteMode.DRY_RUN if self.dry_run else DeleteMode.DELETE
 
     @property
@@ -114,7 +114,7 @@ class DeletionParameters(PlaceParameters):
         return TablePatterns.parse(self.include, self.exclude)
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -131,13 +131,13 @@ class DeletionParameters(PlaceParameters):
         folder = Path(path).parent
         if not folder.is_dir():
             raise ConfigurationError(
-                f"`outcomes_to` {path!r}: the folder {str(folder)!r} does not exist; make it first"
+                f"`outcomes_to` {path!r}: the folder {str(folder)!r} does not exist; create it first"
             )
 
 
 @options
 class CollectionParameters(DeletionParameters):
-    """How garbage is found, and what of it goes."""
+    """How garbage is found, and what is deleted."""
 
     defer_deletes: bool = option(
         False, section=SWEEP, help="Record the files for 'deferred-deletes' instead of deleting them."
@@ -161,7 +161,7 @@ class CollectionParameters(DeletionParameters):
 
     @property
     def mode(self) -> DeleteMode:
-        """What the last call does."""
+        """What happens to unreferenced files."""
         if self.dry_run:
             return DeleteMode.DRY_RUN
         return DeleteMode.DEFER if self.defer_deletes else DeleteMode.DELETE
@@ -177,18 +177,18 @@ class CollectionParameters(DeletionParameters):
 
     @property
     def dropped(self) -> DroppedRule | None:
-        """Which contents that are gone are swept; ``None``: none."""
+        """Which dropped contents are swept; ``None``: none."""
         if self.dropped_after is None:
             return None
         return DroppedRule(after=self.dropped_after, under=tuple(self.dropped_under), age=self.age)
 
     @property
     def age(self) -> AgeLimit:
-        """How old a file has to be."""
+        """The minimum age of a file."""
         return AgeLimit(min_age=self.min_age, max_file_modification=self.max_file_modification)
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -198,22 +198,26 @@ class CollectionParameters(DeletionParameters):
         self._check_dropped_under(choice.rules())
         check_file_lists(self.file_list)
         if not 0 < self.fpp < 1:
-            raise ConfigurationError(f"`fpp` must lie between 0 and 1, not {self.fpp}")
+            raise ConfigurationError(f"`fpp` must be between 0 and 1, not {self.fpp}")
 
     def _check_dropped_under(self, rules: LocationRules) -> None:
         if not self.dropped_under:
             return
         if self.dropped_after is None:
-            raise ConfigurationError("`dropped_under` needs `dropped_after`: for how long a table has to be gone")
+            raise ConfigurationError(
+                "`dropped_under` needs `dropped_after`: say how long ago a table must have been dropped"
+            )
         if not self.allow:
-            raise ConfigurationError("`dropped_under` needs `allow`: name the warehouse there, too")
+            raise ConfigurationError("`dropped_under` needs `allow`: name the warehouse there as well")
         if self.file_list:
-            raise ConfigurationError("`dropped_under` and `file_list` do not go together: only a listing shows tables")
+            raise ConfigurationError(
+                "`dropped_under` and `file_list` are mutually exclusive: only a listing shows dropped tables"
+            )
         if self.defer_deletes:
-            raise ConfigurationError("`dropped_under` and `defer_deletes` do not go together: delete at once")
+            raise ConfigurationError("`dropped_under` and `defer_deletes` are mutually exclusive: delete at once")
         plan = plan_warehouses(self.dropped_under, rules, self.allowed(rules))
         for raw, reason in plan.refused.items():
-            raise ConfigurationError(f"`dropped_under` {raw!r} {reason}; name it in `allow`, too")
+            raise ConfigurationError(f"`dropped_under` {raw!r} {reason}; name it in `allow` as well")
         for reason in plan.unknown.values():
             raise ConfigurationError(f"`dropped_under`: {reason}")
 
@@ -249,7 +253,7 @@ class SweepParameters(CollectionParameters):
 
 @options
 class DeferredDeletionParameters(DeletionParameters):
-    """One run of the deletions that a sweep recorded."""
+    """One run of recorded deletions."""
 
     live_set_id: str | None = _live_set_id()
     read_live_set_id_from: str | None = _read_live_set_id_from()
@@ -270,6 +274,6 @@ class GcParameters(CollectionParameters):
 
 
 def part_of(parameters: ConnectorOptions, wanted: type[P], **more: object) -> P:
-    """The parameters that another class has as well."""
+    """The parameters that another class also has."""
     names = {field.name for field in fields(wanted)} & {field.name for field in fields(parameters)}
     return wanted(**{name: getattr(parameters, name) for name in names} | more)

@@ -41,7 +41,7 @@ class Dropped:
     def reason(self) -> str:
         """What was there, for people."""
         if self.listed:
-            return "a table that no catalog knows"
+            return "a table that is in no catalog"
         return f"{self.name or 'a content'} is dropped"
 
 

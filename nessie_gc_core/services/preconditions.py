@@ -1,8 +1,8 @@
-"""What has to be so before anything is swept: a live set that fits, and connectors that reach the workers."""
+"""What must be so before anything is swept: a live set that fits, and connectors that reach the workers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator
 from datetime import datetime, timedelta
 
 from nessie_gc_core.dataset import Engine
@@ -22,8 +22,8 @@ def check_made_from(live_set: LiveSet, repositories: Collection[str]) -> None:
     """
     if live_set.repository not in repositories:
         raise SafetyError(
-            f"live set {live_set.id} was made from {live_set.repository}, not from {' or '.join(repositories)}; give "
-            "that repository, or bring the records along with 'move-records' if it is this one"
+            f"live set {live_set.id} was created from {live_set.repository}, not from {' or '.join(repositories)}; use "
+            "that repository, or move its records with 'move-records' if it is the same one"
         )
 
 
@@ -36,14 +36,30 @@ def check_age(live_set: LiveSet, now: datetime, max_age: timedelta) -> None:
     newest = max(live_set.created, live_set.references_listed or live_set.created)
     if newest - now > TOLERANCE:
         raise SafetyError(
-            f"live set {live_set.id} is from the future: made at {newest}, and now it is {now}; "
-            "correct the clock that is wrong and mark again"
+            f"live set {live_set.id} is from the future: created at {newest}, and now it is {now}; correct the wrong "
+            "clock and mark again"
         )
     if now - live_set.created > max_age:
         raise SafetyError(
             f"live set {live_set.id} of {live_set.repository} is {now - live_set.created} old, `max_live_set_age` is "
             f"{max_age}: mark again"
         )
+
+
+def check_answers(run: Run) -> None:
+    """Asks the repository for a reference, so that one that does not answer is known before an engine starts.
+
+    Of several, one may well be silent: then the mark says what follows.
+
+    Raises:
+        ServiceUnavailableError, AccessDeniedError, RepositoryError: it does not answer, or refuses.
+    """
+    if len(run.repositories) > 1:
+        return
+    references = run.repositories[0].references()
+    next(references, None)
+    if isinstance(references, Generator):
+        references.close()
 
 
 def check_one_repository(run: Run) -> None:
@@ -69,15 +85,15 @@ def check_marked(live_set: LiveSet, *, resume: bool) -> None:
 
 
 def check_swept(live_set: LiveSet) -> None:
-    """Refuses a live set that was not swept to its end.
+    """Refuses a live set that was not swept completely.
 
     Raises:
         LiveSetStateError: the message names both statuses.
     """
     if live_set.status is not LiveSetStatus.EXPIRY_SUCCESS:
         raise LiveSetStateError(
-            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: its deletions are "
-            f"known when a sweep with `defer_deletes` is done; {next_step(live_set.id, live_set.status)}"
+            f"live set {live_set.id} is {live_set.status}, expected {LiveSetStatus.EXPIRY_SUCCESS}: its deletions "
+            f"are known only after a sweep with `defer_deletes`; {next_step(live_set.id, live_set.status)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Removes old live sets from a store, and keeps those that somebody works with or that a later run needs."""
+"""Removes old live sets from a store, and keeps those that someone works with or that a later run needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PruneRule:
     keep: int = 0
     """So many of the newest of each repository stay, however old they are."""
     status: Collection[LiveSetStatus] = ()
-    """Only those that have one of these; all where there is none."""
+    """Only those that have one of these; all if there is none."""
     discard_deferred: bool = False
     """Whether deferred deletions that were not run go with their live set."""
 
@@ -70,9 +70,9 @@ class PruneReport:
 def prune(store: LiveSetStore, rule: PruneRule, *, dry_run: bool, clock: Clock = utc_now) -> PruneReport:
     """Removes the rows of old live sets, and not one file.
 
-    A live set stays while somebody works with it, and while a later run needs it: the newest of each repository that
-    was marked to its end, the newest that was swept to its end, and those by which 'autotag' knows what was collected.
-    Live sets that were marked together go together.
+    A live set stays while someone works with it, and while a later run needs it: the newest of each repository that was
+    marked to its end, the newest that was swept completely, and those by which 'autotag' knows what was collected. Live
+    sets that were marked together go together.
 
     Args:
         store: where they are.
@@ -128,7 +128,7 @@ class _Pruning:
         return None
 
     def _why_needed(self, live_set: LiveSet) -> str | None:
-        """Why it stays although somebody asked."""
+        """Why it stays although someone asked."""
         holder, id_ = self._collects[live_set.repository], live_set.id
         if live_set.id in self._newest:
             return f"it is one of the {self._rule.keep} newest of {live_set.repository}"
@@ -139,9 +139,9 @@ class _Pruning:
         if live_set.id in self._needed:
             return self._needed[live_set.id]
         if not self._rule.discard_deferred and next(iter(self._store.file_deletions(id_)), None) is not None:
-            return "it has deferred deletions that are not run yet; `discard_deferred` gives them up"
+            return "it has deferred deletions that have not run; `discard_deferred` discards them"
         if live_set.status in _SWEPT and not any(_speaks_for(later, live_set) for later in self._staying):
-            return "'autotag' needs it: no later sweep that stays reached as far"
+            return "'autotag' needs it: no later sweep that is kept covers as much"
         return None
 
     def _needed_by_later_runs(self) -> Mapping[Any, str]:

@@ -20,7 +20,7 @@ from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import Scope, qualified
 from nessie_gc_core.services.shared_places import freeze_for_unread
 
-BECAME_LIVE = "a reference that is new or moved reaches it"
+BECAME_LIVE = "a new or moved reference needs it"
 
 
 class Recheck:
@@ -57,8 +57,8 @@ class Recheck:
         """Says that a plugin that cannot be loaded cannot object to a deletion either."""
         for plugin in self._run.registry.broken:
             self._run.report.warn(
-                f"the plugin {plugin.name!r} is broken ({plugin.error}): if it has a veto, nobody asked it, and a run "
-                "that deletes is refused until the plugin is repaired, uninstalled, or left out with `disable_plugin`"
+                f"the plugin {plugin.name!r} is broken ({plugin.error}) and could not veto any deletion; runs that "
+                "delete are refused until it is repaired, uninstalled, or disabled with `disable_plugin`"
             )
 
     def _moved(self, member: Member, before: tuple[ReferenceHead, ...]) -> HeadsMoved:
@@ -81,7 +81,7 @@ class Recheck:
         return replace(found, versions=list(qualified(found.versions, member)))
 
     def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> Dataset:
-        """Expands what became live in each repository, and gives its files; what cannot be read is frozen."""
+        """Expands what became live in each repository, and returns its files; what cannot be read is frozen."""
         versions = list(itertools.chain(*moved))
         run, scope = self._run, self.scope.with_readers_of(versions, self._run)
         plan, index = scope.plan, scope.index
@@ -95,7 +95,9 @@ class Recheck:
         problems = finder.find(newly.version_files, newly.expansion)
         finder.freeze(problems, newly.version_files, index, plan, strict=run.parameters.strict_unknown)
         if problems or unread:
-            scope.forgotten.freeze(plan, problems.example() if problems else "no plugin reads what became live")
+            scope.forgotten.freeze(
+                plan, problems.example() if problems else "no plugin reads a content that became live"
+            )
         if problems:
             plan.freeze_shared(problems.example())
         freeze_for_unread(plan, unread, newly.version_files)

@@ -8,6 +8,7 @@ from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, Support
 from nessie_gc_core.connectors.live_set_store import lease_held
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.live_sets import LiveSetStatus, RepositoryRecords
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.members import together
 
 _DONE = frozenset({LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.IDENTIFY_FAILED})
@@ -29,15 +30,15 @@ class RecordsService:
         """Moves them in one step; a dry run only counts them.
 
         Raises:
-            ConfigurationError: there is nothing to move, or both identities are one.
-            LeaseHeldError: somebody collects under one of them.
+            ConfigurationError: there is nothing to move, or both identities are equal.
+            LeaseHeldError: a collection runs under one of them.
         """
         if source == target:
-            raise ConfigurationError(f"the records are under {source!r} already; give two different identities")
+            raise ConfigurationError(f"`source` and `target` are both {source!r}; give two different identities")
         found = self.store.count_records(source)
         if not found.any:
             raise ConfigurationError(
-                f"the store has no records under {source!r}; its live sets say which repository each is of"
+                f"the store has no records under {source!r}; list the live sets to see the identities"
             )
         self._check_together(source)
         self._check_free(tags_lease(source), tags_lease(target))
@@ -47,10 +48,10 @@ class RecordsService:
         return found
 
     def _check_free(self, *names: str) -> None:
-        """Refuses to move what somebody works on.
+        """Refuses to move what someone works on.
 
         Raises:
-            LeaseHeldError: somebody does.
+            LeaseHeldError: someone does.
         """
         for repository in names:
             holder = self.store.lease(repository)
@@ -64,8 +65,8 @@ class RecordsService:
                 continue
             if len(together(self.store, live_set)) > 1:
                 raise ConfigurationError(
-                    f"live set {live_set.id} of {source} was marked together with others and is not done with: sweep "
-                    "it, or delete it, first"
+                    f"live set {live_set.id} of {source} was marked together with others and is unfinished: sweep or "
+                    "delete it first"
                 )
 
 
@@ -83,8 +84,8 @@ def left_behind(repository: RepositoryConnector, identity: str, store: LiveSetSt
         found = store.count_records(former)
         if found.tombstones or found.seen_contents:
             return (
-                f"the store keeps {found.tombstones} tombstones and {found.seen_contents} contents of this repository "
-                f"under its former identity; bring them over with "
+                f"the store keeps {plural(found.tombstones, 'tombstone')} and {plural(found.seen_contents, 'content')} "
+                "of this repository under its former identity; move them with "
                 f"`move_records(source={former!r}, target={identity!r}, dry_run=False)`"
             )
     return None

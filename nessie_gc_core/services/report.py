@@ -1,4 +1,4 @@
-"""The report of a run: what was found, what became of it, and how long each phase took."""
+"""The report of a run: what was found, the outcome of it, and how long each phase took."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from nessie_gc_core.errors import IncompleteError
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report_html import report_html
@@ -215,7 +216,7 @@ class GcReport:
     def __str__(self) -> str:
         """One line."""
         found = (f"{name.value.replace('_', ' ')}: {tally}" for name, tally in self.outcomes.items() if tally.files)
-        said = "; ".join([*found, *(f"{len(self.unknown)} unknown locations" for _ in [1] if self.unknown)])
+        said = "; ".join([*found, *(plural(len(self.unknown), "unknown location") for _ in [1] if self.unknown)])
         return f"live set {self.live_set_id} of {self.address or self.repository}: {said or 'no garbage'}"
 
     def raise_for_status(self) -> None:
@@ -226,10 +227,11 @@ class GcReport:
         """
         if not self.exit_code:
             return
+        failed = self.outcomes[Outcome.FAILED].files
         found = {
-            f"{self.outcomes[Outcome.FAILED].files:,} files could not be deleted": self.outcomes[Outcome.FAILED].files,
-            f"{len(self.unknown):,} locations are unknown": len(self.unknown),
-            f"{len(self.unreadable):,} files could not be read": len(self.unreadable),
+            f"{plural(failed, 'file')} could not be deleted": failed,
+            plural(len(self.unknown), "unknown location"): len(self.unknown),
+            f"{plural(len(self.unreadable), 'file')} could not be read": len(self.unreadable),
         }
         said = ", ".join(text for text, count in found.items() if count)
         raise IncompleteError(f"live set {self.live_set_id}: {said}; see the report, and run again")

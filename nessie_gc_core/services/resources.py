@@ -1,4 +1,4 @@
-"""What runs share and what has to be closed: the repositories, the live-set store, the engine."""
+"""What runs share and what must be closed: the repositories, the live-set store, the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def no_tables(engine: Engine, catalog: str, branch: str | None) -> AbstractConte
     Raises:
         ConfigurationError: always.
     """
-    raise ConfigurationError(f"there is no catalog {catalog!r}")
+    raise ConfigurationError(f"the catalog {catalog!r} does not exist")
 
 
 def _opened(repository: RepositoryConnector) -> Opening[RepositoryConnector]:
@@ -80,7 +80,7 @@ class Resources(Closing):
         others: Sequence[RepositoryConnector] = (),
         chosen: bool = True,
     ) -> Self:
-        """Those that somebody else has opened, and closes."""
+        """Those that someone else has opened, and closes."""
         return cls(
             repository=lambda: nullcontext(repository),
             store=lambda: nullcontext(store),
@@ -91,7 +91,7 @@ class Resources(Closing):
         )
 
     def over(self, repository: RepositoryConnector, *others: RepositoryConnector) -> Resources:
-        """The same store and engine, over repositories that somebody else has opened, and closes."""
+        """The same store and engine, over repositories that someone else has opened, and closes."""
         return Resources(
             repository=lambda: nullcontext(repository),
             store=lambda: nullcontext(self.store),
@@ -109,8 +109,8 @@ class Resources(Closing):
         """
         if not self.chosen:
             raise ConfigurationError(
-                "this works on one repository at a time, and there are several [[repositories]]: name one with "
-                "`repository`, by its label"
+                "this command works on one repository at a time, but several [[repositories]] are configured: choose "
+                "one with `repository`, by its label"
             )
         return self._repository(0)
 
@@ -142,7 +142,7 @@ class Resources(Closing):
         """The tables of a catalog, which stays open as long as the others.
 
         Raises:
-            ConfigurationError: there is no such catalog, or it has no branches.
+            ConfigurationError: the catalog does not exist, or has no branches.
         """
         return self._stack.enter_context(self._open_tables(self.engine, catalog, branch))
 

@@ -38,7 +38,7 @@ class Run:
     report: GcReport = field(default_factory=GcReport)
     clock: Clock = utc_now
     elapsed: Elapsed = elapsed_seconds
-    """Says how much time passed; a clock that somebody sets would make a lease last too long."""
+    """Says how much time passed; a clock that someone sets would make a lease last too long."""
     progress: Progress = no_progress
 
     telling: threading.RLock = field(default_factory=threading.RLock, repr=False)

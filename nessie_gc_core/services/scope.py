@@ -39,7 +39,7 @@ class Forgotten:
 
     def freeze(self, plan: SweepPlan, reason: str) -> None:
         """Takes them out of a plan."""
-        plan.freeze(self.prefixes, f"no catalog has it, and a content that cannot be read may need it: {reason}")
+        plan.freeze(self.prefixes, f"it is in no catalog, but an unreadable content may need it: {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

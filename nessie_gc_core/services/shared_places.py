@@ -24,7 +24,7 @@ from nessie_gc_core.services.run import SweepRun
 
 
 def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule | None) -> None:
-    """Takes out the shared places in which contents were seen that are not in this live set.
+    """Removes the shared places in which contents were seen that are not in this live set.
 
     Contents of the repositories of this run count until they have been gone for as long as the rule says; those of
     others always do.
@@ -33,7 +33,7 @@ def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule
         return
     if run.parameters.mode is DeleteMode.DEFER:
         for place in plan.shared:
-            plan.refuse(place, "others may write there, and a deferred deletion would not see it; delete at once")
+            plan.refuse(place, "others may write there, which a deferred deletion would not notice; delete at once")
         return
     known = {each.live_set.repository: each for each in run.each()}
     for repository in run.store.repositories():
@@ -41,20 +41,20 @@ def refuse_places_of_others(plan: SweepPlan, run: SweepRun, dropped: DroppedRule
             _refuse_places_of_gone(plan, known[repository], dropped)
             continue
         for place, _ in _seen(plan, run, repository, live=frozenset()):
-            plan.refuse(place, f"{repository} has, or had, files there, too; what it needs is not known here")
+            plan.refuse(place, f"{repository} also has or had files there, and what it needs is unknown here")
 
 
 def _refuse_places_of_gone(plan: SweepPlan, run: SweepRun, dropped: DroppedRule | None) -> None:
-    """Takes out the places of contents of one repository that are gone, and have not been for long enough."""
+    """Removes the places of contents of one repository that are gone, and have not been for long enough."""
     live = frozenset(run.store.content_ids(run.live_set.id))
     gone: dict[str, list[SeenContent]] = {}
     for place, seen in _seen(plan, run, run.live_set.repository, live=live):
         gone.setdefault(place, []).append(seen)
     old = set() if dropped is None else gone_for_long(run, dropped, [seen for some in gone.values() for seen in some])
-    what_to_do = "say with `dropped_after` how long they stay" if dropped is None else "they stay for `dropped_after`"
+    what_to_do = "set `dropped_after` to sweep it" if dropped is None else "its files stay for `dropped_after`"
     for place, found in gone.items():
         if any(seen.content_id not in old for seen in found):
-            plan.refuse(place, f"a table that is gone had files there; {what_to_do}")
+            plan.refuse(place, f"a dropped table had files there; {what_to_do}")
 
 
 def _seen(
@@ -76,10 +76,10 @@ def freeze_for_unread(plan: SweepPlan, unread: UnreadContents, version_files: Da
 
 
 def refuse_unused(plan: SweepPlan, expansion: Expansion) -> None:
-    """Takes out the shared places in which no live state has a file: nothing but a property names them (S13)."""
+    """Removes the shared places in which no live state has a file: nothing but a property names them (S13)."""
     units = sorted(set(plan.roots).intersection(plan.shared))
     if units:
         used = count_by_unit(expansion.reachable().where("unit", units))
         for unit in units:
             if unit not in used:
-                plan.refuse(unit, "no live table has a file there; it is swept once one has")
+                plan.refuse(unit, "no live table has a file there; it is swept only once one has")

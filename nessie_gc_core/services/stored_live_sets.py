@@ -13,6 +13,7 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetStateError
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import find_live_set
@@ -62,7 +63,7 @@ class LiveSetService:
         """The live sets, newest first.
 
         Args:
-            status: only those that have one of these; all where there is none.
+            status: only those that have one of these; all if there is none.
             limit: how many at most.
 
         Raises:
@@ -128,7 +129,7 @@ class LiveSetService:
         """The files whose deletion was deferred.
 
         Raises:
-            LiveSetNotFoundError, LiveSetStateError: there is no such live set, or it was not swept to its end.
+            LiveSetNotFoundError, LiveSetStateError: there is no such live set, or it was not swept completely.
         """
         id_ = self.find(live_set_id)
         check_swept(self.store.get(id_))
@@ -149,7 +150,7 @@ class LiveSetService:
         Raises:
             LiveSetNotFoundError: there is none with this id.
             LiveSetStateError: it has deferred deletions that are not run yet.
-            LeaseHeldError: somebody collects its repository, and may be working with it.
+            LeaseHeldError: someone collects its repository, and may be working with it.
         """
         asked = self.store.get(self.find(live_set_id))
         with ExitStack() as stack:
@@ -166,9 +167,9 @@ class LiveSetService:
         files, bytes_ = self._deferred(live_set_id)
         if files and not discard_deferred:
             raise LiveSetStateError(
-                f"live set {live_set_id} has {files:,} deferred deletions ({bytes_:,} bytes) that are not run yet: "
-                f"run `deferred_deletes(live_set_id={live_set_id})` first, or add `discard_deferred`, "
-                "and the next sweep finds the files again"
+                f"live set {live_set_id} has {plural(files, 'deferred deletion')} ({plural(bytes_, 'byte')}): run "
+                f"`deferred_deletes(live_set_id={live_set_id})` first, or use `discard_deferred` to leave the "
+                "files to the next sweep"
             )
 
     @contextmanager
@@ -179,7 +180,7 @@ class LiveSetService:
                 yield
         except LeaseHeldError as error:
             raise LeaseHeldError(
-                f"live set {live_set.id} ({live_set.status}) may be in use, and is not deleted: {error}"
+                f"live set {live_set.id} ({live_set.status}) may be in use, so it was not deleted: {error}"
             ) from error
 
     def _deferred(self, live_set_id: UUID) -> tuple[int, int]:

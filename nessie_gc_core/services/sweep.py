@@ -26,6 +26,7 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
@@ -57,7 +58,7 @@ class Purpose:
         return verdicts
 
     def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
-        """Does what has to be done before anything goes; gives the verdicts (:data:`VERDICTS`) as they are then.
+        """Does what must be done before anything goes; returns the verdicts (:data:`VERDICTS`) as they are then.
 
         Not called where nothing is deleted. The references are looked at again after it.
         """
@@ -70,12 +71,12 @@ class Purpose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directions:
-    """What somebody else than its parameters says of a sweep."""
+    """What someone else than its parameters says of a sweep."""
 
     only: Planned | None = None
     """Files beyond which nothing may go, on the engine of the run."""
     on_outcomes: OnOutcomes = nobody_told
-    """Told what became of files, step by step."""
+    """Told the outcome of files, step by step."""
     cache: ExpansionCache | None = None
     """What an earlier run remembers of manifests."""
     remember: bool = True
@@ -86,7 +87,7 @@ class Directions:
 
 @dataclass(frozen=True, slots=True)
 class SweepService(Service[Run]):
-    """Delete what a live set does not need: expand it, list its locations, subtract, check again, delete."""
+    """Delete the files that a live set does not need: expand it, list its locations, subtract, check again, delete."""
 
     name: ClassVar[str] = "sweep"
     aliases: ClassVar[tuple[str, ...]] = ("expire",)
@@ -100,18 +101,18 @@ class SweepService(Service[Run]):
 
         Raises:
             SafetyError: the live set is too old, or of another repository.
-            LiveSetStateError, LeaseHeldError: it is not ready, or somebody else is sweeping.
+            LiveSetStateError, LeaseHeldError: it is not ready, or another process is sweeping.
             NessieGcError: the sweep failed; the live set is then EXPIRY_FAILED, and can be resumed.
         """
         self.outcomes(run)
         return run.report
 
     def outcomes(self, run: Run) -> Dataset | None:
-        """Sweeps, and gives the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
+        """Sweeps, and returns the outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one."""
         return self.swept(run).outcomes
 
     def swept(self, run: Run) -> Swept:
-        """Sweeps, and gives what was found on the way."""
+        """Sweeps, and returns what was found on the way."""
         with work_on_live_set(run, self.parameters, self._check_status) as sweep_run:
             return self._sweep(sweep_run)
 
@@ -121,7 +122,8 @@ class SweepService(Service[Run]):
             check_marked(named, resume=self.parameters.resume)
             if live_set.is_of_expiry and type(self.directions.purpose) is Purpose:
                 raise LiveSetStateError(
-                    f"live set {live_set.id} is of an expiry, which a sweep cannot finish: run `expire_snapshots` again"
+                    f"live set {live_set.id} belongs to a snapshot expiry, which a sweep cannot finish: run "
+                    "`expire_snapshots` again"
                 )
 
     def _to_sweep(self, run: SweepRun) -> list[LiveSet]:
@@ -227,7 +229,9 @@ class _Sweep:
         if not held:
             return verdicts
         files = self._run.engine.dataset(to_batches(held, FILE_KEYS), FILE_KEYS)
-        return spare(verdicts, files, "it shows a table that no catalog has, and goes when all else of it is gone")
+        return spare(
+            verdicts, files, "it identifies a table that is in no catalog; it is deleted after the rest of that table"
+        )
 
     def _dropped(self, located: Located, needed: Needed) -> dict[str, str]:
         """The dropped contents that were swept on their own, but for those of which there was no file."""
@@ -311,7 +315,9 @@ class _Sweep:
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
         left_out = self._only.count() - dead.count()
         if left_out:
-            self._run.report.warn(f"{left_out:,} files of the plan are needed, changed or gone by now, and left out")
+            self._run.report.warn(
+                f"{plural(left_out, 'file')} of the plan left out, being needed, changed or gone by now"
+            )
         return mine
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
@@ -326,9 +332,9 @@ class _Sweep:
             missing = lost_by_unit
             self._run.report.lost.files = sum(lost_by_unit.values())
         for row in lost.head(MAX_NAMES).to_pylist():
-            self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced and not stored"))
+            self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced but missing"))
         needed = subtract.count_by_unit(mine) if missing else {}
         for unit, files in missing.items():
             if files == needed[unit]:
-                plan.freeze([unit], "the listing shows none of the files that should be there")
+                plan.freeze([unit], "the listing shows none of the expected files")
         return lost

@@ -33,8 +33,8 @@ class SweepRecords(OutcomeRecords):
     def begin(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
         """Counts what an earlier attempt of the same sweep deleted, and names it.
 
-        A finished step says it. An unfinished one says what it was about to delete: what is not there any more
-        was deleted by it. Of a unit that is not swept this time nothing can be said.
+        A finished step says it. An unfinished one says what it was about to delete: what no longer exists was deleted
+        by it. Of a unit that is not swept this time nothing can be said.
         """
         earlier = list(self._run.store.steps(self._run.live_set.id))
         self._attempt = max((int(_attempt(step)) + 1 for step in earlier), default=1)
@@ -49,7 +49,7 @@ class SweepRecords(OutcomeRecords):
         known = [step for step in unfinished if step.unit in swept]
         for step in unfinished:
             if step.unit not in swept:
-                report.warn(f"what an earlier attempt deleted in {step.unit} is not known, and not counted")
+                report.warn(f"deletions by an earlier attempt in {step.unit} are unknown, and not counted")
         closed = _closed(known, verdicts)
         self._run.store.record_steps(self._run.live_set.id, closed)
         for step in (*closed, *(step for step in earlier if step.state is SweepStepState.DONE)):
@@ -99,7 +99,7 @@ def _part(step: SweepStep) -> str:
 
 
 def _closed(steps: Sequence[SweepStep], verdicts: Dataset) -> list[SweepStep]:
-    """Unfinished steps, closed: what they were about to delete and is not there any more was deleted by them."""
+    """Unfinished steps, closed: what they were about to delete and no longer exists was deleted by them."""
     closed = []
     for part, some in itertools.groupby(sorted(steps, key=_part), key=_part):
         together = list(some)
@@ -111,7 +111,7 @@ def _closed(steps: Sequence[SweepStep], verdicts: Dataset) -> list[SweepStep]:
 
 
 def _gone_since(step: SweepStep, left: Judged) -> tuple[int, int]:
-    """Files and bytes that an unfinished step had announced and that are not there any more.
+    """Files and bytes that an unfinished step had announced and that no longer exist.
 
     Whether a file is spared may have changed since, so those count on both sides.
     """

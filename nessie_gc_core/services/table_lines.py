@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nessie_gc_core.errors import IncompleteError
+from nessie_gc_core.model.text import plural
 
 _SHOWN = 20
 """So many tables a terminal shows."""
@@ -20,9 +21,9 @@ def table_lines(shown: Sequence[object], quiet: Sequence[object]) -> list[str]:
     room = max(_SHOWN - len(shown), 0)
     lines = [f"  {table}" for table in [*shown[:_SHOWN], *quiet[:room]]]
     if len(shown) > _SHOWN:
-        lines.append(f"  and {len(shown) - _SHOWN:,} more tables; --json has them all")
+        lines.append(f"  and {plural(len(shown) - _SHOWN, 'more table')}; --json has them all")
     if len(quiet) > room:
-        lines.append(f"  and {len(quiet) - room:,} tables of which nothing is rewritten")
+        lines.append(f"  and {plural(len(quiet) - room, 'table')} with nothing to rewrite")
     return lines
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 
 
@@ -26,9 +27,7 @@ class Tally:
         return {"files": self.files, "bytes": self.bytes}
 
     def __str__(self) -> str:
-        return (
-            f"{self.files:,} file{'' if self.files == 1 else 's'}, {self.bytes:,} byte{'' if self.bytes == 1 else 's'}"
-        )
+        return f"{plural(self.files, 'file')}, {plural(self.bytes, 'byte')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ class TableTally:
     listed: Tally = field(default_factory=Tally)
     """Stored files there."""
     outcomes: Mapping[Outcome, Tally] = field(default_factory=dict)
-    """What became of the unreferenced ones."""
+    """The outcome of the unreferenced ones."""
     left_alone: str | None = None
     """Why the location is not swept; ``None``: it is."""
 

@@ -14,7 +14,7 @@ from nessie_gc_core.services.run import Member, SweepRun
 
 
 def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table) -> None:
-    """Takes out every unit that a repository touches, or ever touched, which could not be read.
+    """Removes every unit that a repository touches, or ever touched, which could not be read.
 
     Args:
         plan: what would be swept.
@@ -26,7 +26,7 @@ def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table)
             continue
         repository = member.live_set.repository
         plan.unreadable[member.repository.address()] = member.unread
-        reason = f"{repository} has, or had, files here, and cannot be read: {member.unread}"
+        reason = f"{repository} has or had files here, and cannot be read: {member.unread}"
         prefixes = set[str]()
         for raw in {*_remembered(member, run), *_among(homes, member)}:
             try:

@@ -22,8 +22,8 @@ def warn_of_versions(units: Iterable[SweepUnit], run: Run) -> None:
         for bucket, location in locations.items():
             if _keeps_versions(connectors, location):
                 run.report.warn(
-                    f"{bucket} keeps noncurrent versions of what is deleted: space becomes free when a lifecycle rule "
-                    "of the bucket ends them (and unfinished multipart uploads, which no listing shows)"
+                    f"{bucket} keeps noncurrent versions of deleted files: space is freed only when a lifecycle rule "
+                    "of the bucket removes them (and unfinished multipart uploads, which no listing shows)"
                 )
 
 
@@ -32,5 +32,5 @@ def _keeps_versions(connectors: OpenConnectors, location: str) -> bool:
         lister = connectors.lister(location)
         return isinstance(lister, SupportsVersioning) and bool(lister.keeps_versions(location))
     except Exception as error:  # noqa: BLE001 - a note for people must not end a run
-        log.debug("whether %r keeps versions is not known: %s", location, error)
+        log.debug("cannot tell whether %r keeps versions: %s", location, error)
         return False

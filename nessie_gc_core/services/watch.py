@@ -22,7 +22,7 @@ class ShowsTraffic(Protocol):
     """A progress that also wants to know what was asked of stores."""
 
     def show_traffic(self, traffic: Traffic) -> None:
-        """Told now and then what the run asked of stores by now; in a thread of its own."""
+        """Told now and then what the run asked of stores by now; in its own thread."""
 
 
 @contextmanager
@@ -31,8 +31,8 @@ def watched(run: Run, tell: Callable[[Work], None]) -> Iterator[None]:
 
     Args:
         run: the run.
-        tell: called in a thread of its own, one call at a time and none after the block. What it raises is raised
-            at the end of the block.
+        tell: called in its own thread, one call at a time and none after the block. What it raises is raised at the end
+            of the block.
     """
     before = run.engine.work()
     if before is None:
@@ -61,7 +61,7 @@ def traffic_reported(run: Run) -> Iterator[None]:
                 progress.show_traffic(traffic())
         except Exception as error:  # noqa: BLE001 - the run is about more than what is shown of it
             failed.append(error)
-            log.warning("the progress cannot show traffic any more: %s", one_line(error))
+            log.warning("the progress display cannot show traffic any more: %s", one_line(error))
 
     failed: list[Exception] = []
     try:
@@ -73,7 +73,7 @@ def traffic_reported(run: Run) -> Iterator[None]:
 
 @contextmanager
 def _looking(look: Callable[[], None]) -> Iterator[None]:
-    """Calls a function every now and then while the block runs, in a thread of its own."""
+    """Calls a function every now and then while the block runs, in its own thread."""
     errors: list[BaseException] = []
     ended = threading.Event()
 

@@ -18,6 +18,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.assets import AssetReason
 from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.assets.finding import named_assets, table_locations, walked
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
@@ -125,13 +126,13 @@ class WhatIfReport(ShownAsText):
 
     def __str__(self) -> str:
         """A page for a terminal."""
-        references = [f"{policy} for {number:,} references" for policy, number in self.policies.items()]
+        references = [f"{policy} for {plural(number, 'reference')}" for policy, number in self.policies.items()]
         lines = [
-            f"policies: {', '.join(references)}; every head stays readable, those of tags too",
+            f"policies: {', '.join(references)}; every head stays readable, including tags",
             f"would be freed: {self.freed}",
             *_tallies("by table", self.freed_by_table),
             *_tallies("by reference", self.freed_by_reference),
-            f"garbage whatever the policies: {self.garbage}",
+            f"garbage under any policy: {self.garbage}",
             f"states that would end: {sum(each.states for each in self.ended_by_reference):,}",
             *_ended_lines("by reference", self.ended_by_reference),
             *_ended_lines("by table", self.ended_by_table),
@@ -140,7 +141,7 @@ class WhatIfReport(ShownAsText):
 
 
 def _tallies(title: str, tallies: Sequence[tuple[str, Tally]]) -> list[str]:
-    rows = [f"    {name or '(none)'}: {tally.files:,} files, {decimal(tally.bytes)}" for name, tally in tallies]
+    rows = [f"    {name or '(none)'}: {plural(tally.files, 'file')}, {decimal(tally.bytes)}" for name, tally in tallies]
     return _some(title, rows)
 
 
@@ -157,10 +158,10 @@ def _some(title: str, rows: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WhatIfService(Service[Run]):
-    """Say what a cut-off policy would free, by table and reference, and which states would end; this deletes no file.
+    """Report what a cut-off policy would free, by table and reference, and which states would end; deletes no files.
 
-    All commits are walked, and the files of old states are found as 'gc' finds them. A file or state that several
-    references had counts for one of them.
+    All commits are walked, and the files of old states are found as by 'gc'. A file or state of several references
+    counts for one of them.
     """
 
     name: ClassVar[str] = "what-if"

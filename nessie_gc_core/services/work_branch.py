@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Merged(StrEnum):
-    """What became of a merge."""
+    """The outcome of a merge."""
 
     MERGED = "merged"
     """It was made; the branch of its own is gone."""
@@ -36,14 +36,14 @@ class Merged(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeReport:
-    """A branch of its own, and what became of it."""
+    """A branch of its own, and its outcome."""
 
     branch: str
     """Its name."""
     into: str
     """The branch that it was made from."""
     outcome: Merged
-    """What became of the merge."""
+    """The outcome of the merge."""
     reason: str | None = None
     """Why it was not made."""
 
@@ -102,7 +102,7 @@ class WorkBranch:
             if here.get(table) != location:
                 raise ConfigurationError(
                     f"`work_branch`: {table} is at {location} in the catalog and at {here.get(table)} in "
-                    f"{self.connector.address()}; give the repository that the catalog uses"
+                    f"{self.connector.address()}; configure the repository that the catalog uses"
                 )
 
     def drop_unused(self) -> str | None:
@@ -125,7 +125,7 @@ class WorkBranch:
                 return self._report(Merged.REFUSED if merge else Merged.LEFT, "it is gone")
             if now.commit_id == self.base.commit_id:
                 if committed:
-                    return self._report(Merged.REFUSED, "the commits are not on it; the catalog is of another server")
+                    return self._report(Merged.REFUSED, "the commits are not on it; the catalog uses another server")
                 return self._report(Merged.NOTHING, self.drop_unused())
             if not merge or problem is not None:
                 return self._report(Merged.LEFT, problem)
@@ -141,7 +141,7 @@ class WorkBranch:
     def _dropped(self, now: Reference) -> str | None:
         """Deletes it; why it is still there, where it is."""
         try:
-            return None if self.repository.drop_branch(now) else "somebody moved the branch, and it stays"
+            return None if self.repository.drop_branch(now) else "someone moved the branch, so it stays"
         except NessieGcError as error:
             log.warning("the branch %s stays: %s", self.name, error)
             return f"the branch stays: {one_line(error)}"
@@ -161,14 +161,14 @@ def check_work_branch(repository: RepositoryConnector, name: str, base: str) -> 
     references = {reference.name: reference for reference in repository.references()}
     found = references.get(base)
     if found is None or found.kind is not ReferenceKind.BRANCH:
-        raise ConfigurationError(f"`table_branch`: there is no branch {base!r}")
+        raise ConfigurationError(f"`table_branch`: the branch {base!r} does not exist")
     if name in references:
         raise _taken(name)
     return found
 
 
 def _taken(name: str) -> ConfigurationError:
-    return ConfigurationError(f"`work_branch`: {name!r} is there already; give another name, or delete it")
+    return ConfigurationError(f"`work_branch`: {name!r} already exists; choose another name, or delete it")
 
 
 def _branch(repository: RepositoryConnector, name: str) -> Reference | None:

@@ -110,7 +110,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             if names is not None:
                 assert names.base_location(path or "") == with_slash(content.location)
 
-    @demands("S20: what no sign of somebody else is in is not kept by others. Answer None, or a reason in one line.")
+    @demands("S20: what no sign of someone else is in is not kept by others. Answer None, or a reason in one line.")
     def test_contents_are_not_kept_by_others(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
         found = [content.version for content in contents if content.version.content_type in reader.stored_names]
         assert [reader.kept_by_others(version) for version in found] == [None] * len(found)

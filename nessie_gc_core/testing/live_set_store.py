@@ -24,7 +24,7 @@ class LiveSetStoreContract(
 
     Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
         ``unusable``: a sequence of functions that open a store that cannot be used, one for each way in which that
-        can happen: its file or server is not there, is damaged, or belongs to somebody else.
+        can happen: its file or server is not there, is damaged, or belongs to someone else.
 
     Set ``outlives_processes = False`` for a store that is gone when its last opening is closed.
     """

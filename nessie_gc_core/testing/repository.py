@@ -42,7 +42,7 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
         ``unavailable``: connectors to a repository that is down: nobody listens, or the server answers that it cannot
         serve.
         ``refusing``: connectors whose credentials are refused.
-        ``nonsense``: connectors to a repository whose every answer makes no sense: empty, cut off, another format.
+        ``nonsense``: connectors to a repository whose every answer is invalid: empty, cut off, another format.
         ``missing_repository``: connectors to a repository that does not exist: a file or database that is not there,
         a name that the server does not know.
         ``breaking_off``: connectors to a repository whose first answers are right, and a later page fails.

@@ -140,7 +140,7 @@ class RepositorySituationTests(OptionsTests):
         self._fails_everywhere(repository, ways, AccessDeniedError, secrets)
 
     @demands(
-        "S6: an answer that makes no sense is never an empty one. Raise RepositoryError, in one line without secrets, "
+        "S6: an answer that is invalid is never an empty one. Raise RepositoryError, in one line without secrets, "
         "from references, commit_log and contents."
     )
     def test_s06_an_answer_that_makes_no_sense_is_an_error_and_not_empty(

@@ -173,7 +173,7 @@ class TableCatalogContract(OptionsTests):
             made.append(NAME, breaking_off())
         assert _read(made) == []
 
-    @demands("A number that somebody claimed since the given state is refused; others are claimed.")
+    @demands("A number that someone claimed since the given state is refused; others are claimed.")
     def test_a_number_is_claimed_once(self, made: OpenCatalog) -> None:
         before = _state(made)
         assert made.claim(NAME, _one(_row(1)), "number", since=before)

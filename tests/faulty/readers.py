@@ -51,9 +51,9 @@ class GoodReader(ContentToFiles):
         except FileNotFoundError as error:
             raise MissingFileError(path, "it does not exist") from error
         except (OSError, ValueError) as error:
-            raise UnreadableFileError(path, f"it is no JSON: {type(error).__name__}") from error
+            raise UnreadableFileError(path, f"it is not JSON: {type(error).__name__}") from error
         if not isinstance(found, dict):
-            raise UnreadableFileError(path, "it is no JSON object")
+            raise UnreadableFileError(path, "it is not a JSON object")
         return found
 
 
@@ -128,7 +128,7 @@ class NamesOfOtherTypes(GoodReader):
     stored_names = MappingProxyType({"ANOTHER": StoredNames(metadata="metadata")})
 
 
-@fault(ReaderTests, OTHERS, "S20: what no sign of somebody else is in is not kept by others")
+@fault(ReaderTests, OTHERS, "S20: what no sign of someone else is in is not kept by others")
 class KeptByOthersWithoutAReason(GoodReader):
     def kept_by_others(self, version):
         return ""

@@ -309,12 +309,12 @@ class MissingIsMade(GoodRepository):
         yield from super().references()
 
 
-@fault(RepositoryTests, NONSENSE, "S6: an answer that makes no sense is never an empty one")
+@fault(RepositoryTests, NONSENSE, "S6: an answer that is invalid is never an empty one")
 class NonsenseIsEmpty(swallowing(RepositoryError)):
     pass
 
 
-@fault(RepositoryTests, NONSENSE, "S6: an answer that makes no sense is never an empty one")
+@fault(RepositoryTests, NONSENSE, "S6: an answer that is invalid is never an empty one")
 class LinesOfErrors(GoodRepository):
     def references(self):
         try:
@@ -323,7 +323,7 @@ class LinesOfErrors(GoodRepository):
             raise RepositoryError(f"{error}\nand so on") from error
 
 
-@fault(RepositoryTests, NONSENSE, "S6: an answer that makes no sense is never an empty one")
+@fault(RepositoryTests, NONSENSE, "S6: an answer that is invalid is never an empty one")
 class ErrorsThatShowSecrets(GoodRepository):
     def references(self):
         try:

@@ -63,7 +63,7 @@ class VersionsAtAnyTime(LedgerStore):
 
     def get_in(self, rows, live_set_id):
         if rows.get("live set", "", "", str(live_set_id)) is None:
-            raise LiveSetNotFoundError(f"there is no live set {live_set_id}")
+            raise LiveSetNotFoundError(f"live set {live_set_id} does not exist")
 
 
 @fault(StoreTests, "test_only_one_of_many_threads_starts_a_sweep", "S15: a status changes by compare-and-set")

@@ -92,7 +92,7 @@ class AppendsBatchByBatch(GoodTables):
                 super().append(name, [batch])
 
 
-@fault(TablesTests, "test_a_number_is_claimed_once", "A number that somebody claimed since the given state is refused")
+@fault(TablesTests, "test_a_number_is_claimed_once", "A number that someone claimed since the given state is refused")
 class ClaimsAlways(GoodTables):
     class Tables(MemoryTables):
         def claim(self, name, row, column, *, since):

@@ -143,8 +143,8 @@ def test_the_command_tags_and_says_what_it_did(
     said = run()
     assert (0, True) == (said.exit_code, "no state" in said.stdout), said.output
     missing = CliRunner().invoke(cli, ["autotag", "--uri", nessie.uri, "--branch", "nowhere"])
-    assert "error: `branch`: there is no branch 'nowhere'" not in missing.stderr
-    assert (2, True) == (missing.exit_code, "there is no branch 'nowhere'" in missing.stderr), missing.output
+    assert "error: `branch`: the branch 'nowhere' does not exist" not in missing.stderr
+    assert (2, True) == (missing.exit_code, "the branch 'nowhere' does not exist" in missing.stderr), missing.output
 
 
 def test_python_plans_first_and_applies_no_more_than_the_plan(nessie: NessieServer, branch: TaggedBranch) -> None:

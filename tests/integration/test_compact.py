@@ -466,7 +466,7 @@ def test_partitions_that_are_being_written_wait(plain: Stage, plan: Planner) -> 
     plain.date_back(3, 2, 1, 0)
     done = only(plan(skip_newer_than="PT1H").apply())
     said = {each.partition: each.reason for each in done.partitions}
-    assert {"p=1": None, "p=2": "it is being written: files were added to it a short time ago"} == said
+    assert {"p=1": None, "p=2": "it is being written to: files were added to it recently"} == said
     assert 2 == len(files(plain, "partition.p = 2"))
 
 

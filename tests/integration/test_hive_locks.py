@@ -105,7 +105,7 @@ def test_a_table_that_somebody_else_has_locked_keeps_its_snapshots(servers: Serv
             left = locks(catalog, LockState.ACQUIRED), locks(catalog, LockState.WAITING)
 
         assert (1, ["conflict"]) == (report["exit_code"], outcomes(report)), report
-        assert "held.orders: somebody else holds its lock in the metastore" in report["tables"][0]["reason"]
+        assert "held.orders: another process holds its lock in the metastore" in report["tables"][0]["reason"]
         assert ([lock], []) == left
         assert before == kind.files()
         assert [2, 4, 6] == rows_of_snapshots(catalog.load_table(table.name()))

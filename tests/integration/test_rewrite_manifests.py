@@ -415,7 +415,7 @@ def test_the_command_rewrites_and_a_dry_run_of_it_does_not(
     ("catalog", "said"),
     [
         ("nowhere", "the Spark session has no catalog 'nowhere'"),
-        ("spark_catalog", "'spark_catalog' .* none of Iceberg"),
+        ("spark_catalog", "'spark_catalog' .* is not an Iceberg catalog"),
     ],
 )
 def test_catalogs_that_are_none_are_refused(collector: Collector, catalog: str, said: str) -> None:

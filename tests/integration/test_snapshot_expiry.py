@@ -177,7 +177,7 @@ def test_files_at_a_place_beside_the_location_go_where_it_is_allowed(lake: Expir
     assert shared == lake.files("shared")
     second = lake.expire(allow=[f"file://{lake.warehouse}"])
 
-    assert any("lie outside of the locations" in each for each in first.collection.warnings)
+    assert any("lie outside the swept locations" in each for each in first.collection.warnings)
     assert lake.needed() & lake.files("shared") <= lake.files("shared") < shared
     assert {"db.t": Committed.EXPIRED} == outcomes(second)
 
@@ -337,7 +337,7 @@ def test_a_manifest_list_that_is_gone_from_an_expired_snapshot_only_leaves_more_
 
     assert 1 == len(lake.snapshots())
     assert lake.needed() <= lake.files()
-    assert any("is not all deleted" in warning for warning in report.collection.warnings)
+    assert any("were not deleted" in warning for warning in report.collection.warnings)
 
 
 def test_a_manifest_list_that_is_gone_from_a_snapshot_that_stays_leaves_the_table_alone(lake: ExpiryLake) -> None:
@@ -515,12 +515,12 @@ def test_what_a_stopped_run_left_in_a_table_that_is_not_read_now_stays_recorded(
     ("parameters", "said"),
     [
         ({"older_than": "yesterday"}, "`older_than` 'yesterday' is neither a duration"),
-        ({"snapshot_ids": ["x"]}, "`snapshot_ids` 'x' is no number"),
+        ({"snapshot_ids": ["x"]}, "`snapshot_ids` 'x' is not a number"),
         ({"retention": ["db.*=forever"]}, "`retention` 'db.*=forever' is not of the form"),
         ({"retention": ["db.*=max-ref-age -P1D"]}, "max-ref-age '-P1D' is negative"),
-        ({"retention": ["db.*=retain-last 0"]}, "retain-last '0' is no number of at least 1"),
+        ({"retention": ["db.*=retain-last 0"]}, "retain-last '0' must be a number of at least 1"),
         ({"retain_last": 0}, "retain_last"),
-        ({"include": ["db("]}, "is no regular expression"),
+        ({"include": ["db("]}, "is not a valid regular expression"),
         ({"min_age": 0}, "min_age"),
     ],
 )
@@ -568,7 +568,7 @@ def test_a_live_set_of_an_expiry_is_no_other_services(lake: ExpiryLake) -> None:
         lake.services().sweep(live_set.id, SweepParameters(resume=True))
     lake.store.start_expire(live_set.id, at=utc_now(), resume=True)
     lake.store.finish_expire(live_set.id, at=utc_now())
-    with pytest.raises(LiveSetStateError, match="the next `expire_snapshots` looks after"):
+    with pytest.raises(LiveSetStateError, match="the next `expire_snapshots` finishes its work"):
         lake.services().delete_deferred(live_set.id)
 
 
@@ -597,7 +597,8 @@ def test_s21_two_names_of_one_metadata_file_have_rules_of_their_own(lake: Expiry
 def test_s27_patterns_that_match_no_table_are_named(lake: ExpiryLake) -> None:
     lake.table()
 
-    report = lake.expire(exclude=["db.typo"], retention=["db.typpo=retain-last 9"], dry_run=True)
+    retention = ["db.typpo=retain-last 9"]  # codespell:ignore typpo
+    report = lake.expire(exclude=["db.typo"], retention=retention, dry_run=True)
 
     assert {"the pattern 'db.typo' matches no table", "the pattern 'db.typpo' matches no table"} <= set(
         report.collection.warnings
@@ -614,4 +615,4 @@ def test_metadata_that_contradicts_itself_is_left_alone_with_the_reason(lake: Ex
 
     (left,) = report.tables
     assert (Committed.LEFT_ALONE, before) == (left.outcome, lake.files())
-    assert "and main is at" in str(left.reason)
+    assert "but main is at" in str(left.reason)

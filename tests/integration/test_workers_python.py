@@ -94,7 +94,7 @@ def test_the_python3_of_the_path_without_our_packages_is_refused_in_one_line_tha
         r"Spark's workers run \S+/bare/bin/python3 \(3\.\d+\.\d+\S*\), which cannot import (\w+, )*pandas, pyarrow; ",
         found,
     )
-    assert found.endswith(f"set PYSPARK_PYTHON={sys.executable} in the environment before the session is made")
+    assert found.endswith(f"set PYSPARK_PYTHON={sys.executable} in the environment before the session is created")
     assert "\n" not in found
 
 
@@ -106,12 +106,12 @@ def test_workers_of_another_python_version_are_refused(said: dict[str, str]) -> 
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert said["older"] == (
         f"Spark's workers run Python 3.4, this process runs {own}; "
-        f"set PYSPARK_PYTHON={sys.executable} in the environment before the session is made"
+        f"set PYSPARK_PYTHON={sys.executable} in the environment before the session is created"
     )
 
 
 def test_an_interpreter_that_is_not_there_or_does_not_run_is_named(said: dict[str, str]) -> None:
-    advice = f"; set PYSPARK_PYTHON={sys.executable} in the environment before the session is made"
+    advice = f"; set PYSPARK_PYTHON={sys.executable} in the environment before the session is created"
     assert re.fullmatch(
         r"Spark cannot start its workers: \S+/nowhere/python: No such file or directory",
         said["not there"].removesuffix(advice),

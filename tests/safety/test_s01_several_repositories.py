@@ -335,7 +335,7 @@ def test_s06_one_that_was_not_marked_with_the_others_is_left_alone(
     report = together.sweep(services.mark())
     assert dead["mine"] not in lake.paths()
     assert dead["theirs"] in lake.paths()
-    assert {f"memory:{beside.name}": "it was not marked with the others"} == report.unreadable
+    assert {f"memory:{beside.name}": "it was not marked together with the others"} == report.unreadable
 
 
 @pytest.mark.parametrize("around", ["memory://wh/db/around", "memory://wh//db/around"])
@@ -424,7 +424,7 @@ def test_s01_the_first_of_live_sets_that_were_marked_together_names_them(
 ) -> None:
     table(lake, "mine"), table(beside, "theirs")
     first = together.mark()
-    with pytest.raises(SafetyError, match=f"give the first, {first}"):
+    with pytest.raises(SafetyError, match=f"use the first of them, {first}"):
         together.sweep(marked_with(first, f"memory:{beside.name}"))
 
 
@@ -453,7 +453,7 @@ def test_s01_records_are_not_moved_away_from_live_sets_that_were_marked_together
     table(lake, "mine"), table(beside, "theirs")
     lake.advance(AGE)
     first, records = together.mark(), RecordsService(together.store)
-    with pytest.raises(ConfigurationError, match="was marked together with others and is not done with"):
+    with pytest.raises(ConfigurationError, match="was marked together with others and is unfinished"):
         records.move(f"memory:{beside.name}", "memory:renamed", dry_run=False)
     together.sweep(first)
     assert 1 == records.move(f"memory:{beside.name}", "memory:renamed", dry_run=False).live_sets
@@ -479,7 +479,7 @@ def test_s01_nor_is_one_whose_first_was_deleted(
     first = together.mark()
     together.store.delete(first)
     theirs = replace(services, repository=together.others[0])
-    with pytest.raises(SafetyError, match="whose first is gone"):
+    with pytest.raises(SafetyError, match="the first of which was deleted"):
         theirs.sweep(marked_with(first, f"memory:{beside.name}"))
 
 
@@ -609,7 +609,7 @@ def test_a_live_set_of_one_is_not_for_work_on_another(
 ) -> None:
     table(lake, "mine"), table(beside, "theirs")
     other_way = replace(services, repository=together.others[0], others=(services.repository,), chosen=True)
-    with pytest.raises(SafetyError, match=f"to work on memory:{beside.name} alone, mark with it"):
+    with pytest.raises(SafetyError, match=f"to work on memory:{beside.name} alone, mark again with it"):
         other_way.sweep(together.mark())
 
 
@@ -625,6 +625,6 @@ def test_a_chosen_one_that_cannot_be_read_is_an_error(
 
 
 def test_a_service_of_one_repository_asks_which(together: LakeServices) -> None:
-    with pytest.raises(ConfigurationError, match="name one with `repository`"):
+    with pytest.raises(ConfigurationError, match="choose one with `repository`"):
         WhatIfService(WhatIfService.Parameters()).run(together.run())
     assert [] == list(together.store.live_sets())

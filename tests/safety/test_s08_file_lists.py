@@ -94,7 +94,7 @@ def test_s21_a_list_gives_what_a_listing_gives_on_both_engines(
     assert by_listing.outcomes == by_list.outcomes
     assert by_listing.sidecars == by_list.sidecars
     assert by_listing.files_in == by_list.files_in
-    assert ["1 rows of the file list lie in no swept location, and are ignored"] == by_list.warnings[-1:]
+    assert ["ignored 1 row of the file list outside the swept locations"] == by_list.warnings[-1:]
     services.collect("1", sweep=given)
     gone = {path.relative_to(tmp_path / "lake").as_posix() for path in files if not path.exists()}
     assert {path.removeprefix("memory://") for path in lake.paths() - old.needed} - gone == {
@@ -122,7 +122,9 @@ def test_s02_and_s03_rows_elsewhere_are_ignored_and_counted(
     report = services.collect("1", sweep=listed(*table.needed, dead, *beside, *odd, f"{HOME}/../t2/data/a"))
     assert dead not in lake.paths()
     assert {*table.needed, *beside} <= lake.paths()
-    assert any(warning.startswith(f"{len(beside) + len(odd)} rows of the file list") for warning in report.warnings)
+    assert any(
+        warning.startswith(f"ignored {len(beside) + len(odd)} rows of the file list") for warning in report.warnings
+    )
 
 
 def test_s24_a_row_that_is_spelled_otherwise_is_that_file_or_none(

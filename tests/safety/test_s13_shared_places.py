@@ -103,7 +103,7 @@ def test_s13_a_place_that_holds_locations_of_tables_is_refused_and_these_are_swe
     report = services.collect("1", sweep=ALLOW)
     assert state.needed | {dead, others} <= lake.paths()
     assert garbage not in lake.paths()
-    assert "holds locations" in report.refused["memory://wh/db"]
+    assert "contains table locations" in report.refused["memory://wh/db"]
 
 
 def test_s13_a_place_in_which_no_live_file_lies_is_not_swept(lake: MemoryLake, services: LakeServices) -> None:

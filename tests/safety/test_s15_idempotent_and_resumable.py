@@ -161,7 +161,7 @@ def test_s15_a_location_that_is_frozen_when_the_sweep_is_resumed_is_not_counted_
     assert frozen
     assert frozen == dead & lake.paths()
     assert report.outcomes[Outcome.DELETED].files <= len(dead - frozen)
-    assert any("memory://wh/db/b/ is not known" in warning for warning in report.warnings)
+    assert any("memory://wh/db/b/ are unknown" in warning for warning in report.warnings)
     assert 1 == report.exit_code
 
 

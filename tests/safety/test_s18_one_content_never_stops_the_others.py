@@ -21,7 +21,7 @@ def test_s18_metadata_that_is_nonsense_stops_its_content_only(collected: Collect
 
 @pytest.mark.parametrize("level", ["metadata", "manifest list", "manifest"])
 @pytest.mark.parametrize(
-    "error", [UnreadableFileError("x", "it is cut off"), RuntimeError("a defect"), KeyError("k"), OSError("no disk")]
+    "error", [UnreadableFileError("x", "it is truncated"), RuntimeError("a defect"), KeyError("k"), OSError("no disk")]
 )
 def test_s18_whatever_goes_wrong_at_any_level_stops_its_content_only(
     lake: MemoryLake, services: LakeServices, level: str, error: Exception

@@ -74,7 +74,7 @@ def test_s20_a_table_nobody_knows_goes_when_a_live_set_without_it_is_old_enough(
     assert forgotten.collect_daily(11) == [True] * 11
     forgotten.lake.advance(DAY)
     for _ in range(2):  # what shows it goes last
-        assert forgotten.collect().dropped == {PLACE + "/": "a table that no catalog knows"}
+        assert forgotten.collect().dropped == {PLACE + "/": "a table that is in no catalog"}
         assert not forgotten.is_there
     assert forgotten.collect().dropped == {}
     assert not [path for path in forgotten.lake.paths() if path.startswith(PLACE)]

@@ -76,7 +76,7 @@ def test_s23_a_location_that_cannot_be_compared_stops_all_deletion(
     lake.advance(timedelta(days=3))
     report = services.collect("1")
     assert kept in lake.paths()
-    assert "where it lies is not known" in report.unknown["memory://wh/db/t/"]
+    assert "its place is unknown" in report.unknown["memory://wh/db/t/"]
 
 
 def test_s23_the_metadata_of_one_stays_where_it_lies_apart(lake: MemoryLake, services: LakeServices) -> None:

@@ -75,7 +75,7 @@ def test_s26_a_veto_that_only_the_driver_has_keeps_its_files_on_spark(
     assert report.unreferenced.files == report.outcomes[Outcome.SPARED].files > 0
     assert 0 == report.outcomes[Outcome.DELETED].files
     (warning,) = [warning for warning in report.warnings if "does not have the plugin" in warning]
-    assert "install on every worker what the driver has" in warning
+    assert "install the driver's packages on every worker" in warning
 
 
 @pytest.mark.spark
@@ -144,7 +144,7 @@ def test_s26_a_worker_whose_plugins_differ_says_how(here: list[PluginInfo], said
     found = PluginSet(plugins=(HOLD,)).lacking_in(PluginSet(plugins=tuple(here)))
     assert found is not None
     assert said in found
-    assert found.endswith("install on every worker what the driver has")
+    assert found.endswith("install the driver's packages on every worker")
 
 
 def test_s26_a_worker_may_have_more_plugins_than_the_driver() -> None:

@@ -214,7 +214,7 @@ def test_s28_with_json_standard_output_holds_the_object_alone(
 
 def test_s28_without_json_the_lines_come_as_ever(noisy: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     done = noisy("list")
-    assert "there is no live set; 'nessie-gc mark' makes one" in done.stdout.splitlines()
+    assert "there are no live sets; 'nessie-gc mark' creates one" in done.stdout.splitlines()
 
 
 @pytest.mark.spark

@@ -68,7 +68,7 @@ class LocalEngine(Engine):
             spill_directory: where the database file lies; the system's temporary folder where not given.
 
         Raises:
-            ConfigurationError: DuckDB is not installed, or an argument makes no sense.
+            ConfigurationError: DuckDB is not installed, or an argument is invalid.
         """
         if workers < 1:
             raise ConfigurationError(f"`expiry_parallelism` must be at least 1, not {workers}")
@@ -86,7 +86,7 @@ class LocalEngine(Engine):
             self._connection.execute(f"SET memory_limit = {_literal(memory_limit)}")
         except duckdb.Error as error:
             self.close()
-            raise ConfigurationError(f"memory limit {memory_limit!r} is no size such as 512MB: {error}") from error
+            raise ConfigurationError(f"memory limit {memory_limit!r} is not a size such as 512MB: {error}") from error
         self._connection.execute(f"SET threads = {min(workers, os.cpu_count() or 1)}")
         self._connection.execute("SET preserve_insertion_order = false")
 
@@ -94,7 +94,7 @@ class LocalEngine(Engine):
         """A frame of this engine, or an Arrow table."""
         table = frame.to_arrow() if isinstance(frame, LocalFrame) else frame
         if not isinstance(table, pa.Table):
-            raise ConfigurationError(f"expected is a frame or an Arrow table, not {type(frame).__name__}")
+            raise ConfigurationError(f"expected a frame or an Arrow table, not {type(frame).__name__}")
         missing = set(schema.names) - set(table.schema.names)
         if missing:
             raise ConfigurationError(f"the frame lacks the columns {', '.join(sorted(missing))}")
@@ -138,7 +138,7 @@ class LocalEngine(Engine):
         return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
 
     def _execute(self, statement: str) -> None:
-        """Each statement has a connection of its own, for there may be several threads."""
+        """Each statement has its own connection, for there may be several threads."""
         with self.cursor() as cursor:
             cursor.execute(statement)
 
@@ -270,9 +270,11 @@ class LocalDataset(Dataset):
             with self._engine.cursor() as cursor:
                 (type_,) = cursor.sql(f"SELECT ({predicate}\n) FROM ({self.query}) LIMIT 0").types
         except duckdb.Error as error:
-            raise ConfigurationError(f"{predicate!r} is no predicate over these rows: {one_line(error)}") from error
+            raise ConfigurationError(
+                f"{predicate!r} is not a valid predicate for these rows: {one_line(error)}"
+            ) from error
         if str(type_) != "BOOLEAN":
-            raise ConfigurationError(f"{predicate!r} is no predicate: it gives {type_}, and not true or false")
+            raise ConfigurationError(f"{predicate!r} is not a predicate: it returns {type_} instead of true or false")
         return self._derive(f"SELECT * FROM ({self.query}) WHERE ({predicate}\n)")
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
@@ -307,7 +309,7 @@ class LocalDataset(Dataset):
         return self._read(self.query, CHUNK_ROWS)
 
     def to_frame(self) -> LocalFrame:
-        """A frame on a connection of its own."""
+        """A frame on its own connection."""
         relation = self._engine.cursor().sql(self.query)
         assert relation is not None  # a query always gives one
         return LocalFrame(relation)

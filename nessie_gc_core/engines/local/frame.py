@@ -51,7 +51,7 @@ class LocalFrame:
         """The result of a query, in which these rows are the table ``files``; DuckDB's SQL."""
         found = self._relation.query("files", query)
         if found is None:
-            raise ConfigurationError("the text holds no query; give one such as SELECT * FROM files")
+            raise ConfigurationError("the query is empty; give one such as SELECT * FROM files")
         return LocalFrame(found, owner=self._owner)
 
     def show(self, rows: int = 20) -> None:

@@ -18,8 +18,8 @@ DANGLING = 1
 _LARGE = 1.8
 """Iceberg's own default: files above so many times the target are cut."""
 _GLOBAL_DELETES = (
-    "delete files that apply to nothing were not taken out: Iceberg cannot tell them from those of an unpartitioned "
-    "spec, which apply to files of other specs"
+    "dangling delete files were not removed: Iceberg cannot tell them from delete files of an unpartitioned spec, "
+    "which apply to files of other specs"
 )
 
 
@@ -62,7 +62,7 @@ class FileRewriter:
         return found
 
     def why_dangling_stay(self, table: Any) -> str | None:
-        """Why delete files that seem to apply to nothing have to stay; ``None``: they may be taken out.
+        """Why delete files that seem to apply to nothing must stay; ``None``: they may be removed.
 
         Iceberg's action compares the files of each partition and spec, and does not know that equality deletes of an
         unpartitioned spec apply to files of all specs: rows that they deleted would be there again. Position deletes of

@@ -72,7 +72,7 @@ class SparkEngine(Engine):
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
         """A DataFrame of the same session, its columns as the schema has them."""
         if not hasattr(frame, "createOrReplaceTempView"):
-            raise ConfigurationError(f"expected is a DataFrame of this session, not {type(frame).__name__}")
+            raise ConfigurationError(f"expected a DataFrame of this session, not {type(frame).__name__}")
         missing = set(schema.names) - set(cast("DataFrame", frame).columns)
         if missing:
             raise ConfigurationError(f"the DataFrame lacks the columns {', '.join(sorted(missing))}")
@@ -153,7 +153,7 @@ class SparkDataset(Dataset):
             schema: of the relation.
             rows: how many rows there are at most; ``None``: only computing them would tell.
             stored: whether these rows are stored as they are, and ``rows`` is their number.
-            spread: whether they were dealt out to tasks, because each may take long.
+            spread: whether they were distributed to tasks, because each may take long.
         """
         self.schema = schema
         self.frame = frame
@@ -231,7 +231,9 @@ class SparkDataset(Dataset):
             frame = self.frame.where(predicate)
             _ = frame.schema  # Spark Connect looks at it only now
         except PySparkException as error:
-            raise ConfigurationError(f"{predicate!r} is no predicate over these rows: {one_line(error)}") from error
+            raise ConfigurationError(
+                f"{predicate!r} is not a valid predicate for these rows: {one_line(error)}"
+            ) from error
         return self._some(frame)
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:

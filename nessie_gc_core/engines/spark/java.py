@@ -73,7 +73,7 @@ def _is(raised: Any, names: Sequence[str]) -> bool:
 
 
 def raised_by(error: BaseException) -> Any:
-    """What Java raised; ``None`` where the error is one of Python. PySpark has classes of its own for some of it."""
+    """What Java raised; ``None`` if the error is one of Python. PySpark has classes of its own for some of it."""
     found = getattr(error, "java_exception", None)
     return getattr(error, "_origin", None) if found is None else found
 

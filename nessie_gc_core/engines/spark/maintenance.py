@@ -73,7 +73,7 @@ class SparkMaintenance(Maintenance):
         with Refusals(f"open the catalog {shown!r}"):
             self._catalog: Any = self._session.sessionState().catalogManager().catalog(catalog)
             if not self._catalog.getClass().getName().startswith(_PACKAGE):
-                raise ConfigurationError(f"the catalog {shown!r} of the Spark session is none of Iceberg")
+                raise ConfigurationError(f"the catalog {shown!r} of the Spark session is not an Iceberg catalog")
             self._iceberg = IcebergClasses(self._jvm, self._catalog)
             self._loses_row_ids = "firstRowId" not in self._iceberg.methods("spark.SparkContentFile")
 
@@ -152,7 +152,7 @@ class SparkMaintenance(Maintenance):
             loaded.refresh()
             return _current(table.name, loaded)
         except Exception as error:  # noqa: BLE001 - the commit is made whatever can be read of it
-            log.warning("%s: what was committed cannot be read: %s", self._named(table.name), one_line_of(error))
+            log.warning("%s: the committed state cannot be read: %s", self._named(table.name), one_line_of(error))
             return None
 
     def rewrite_files(self, table: CurrentTable, partitions: PartitionSet, rewrite: FileRewrite) -> RewrittenFiles:
@@ -196,21 +196,21 @@ class SparkMaintenance(Maintenance):
             failure = self._action_failed(name, raised)
         except Exception as error:
             said = one_line_of(error if raised is None else raised)
-            raise CommitUnknownError(f"nobody knows what was committed to {self._named(name)}: {said}") from error
+            raise CommitUnknownError(f"cannot tell what was committed to {self._named(name)}: {said}") from error
         raise failure from raised
 
     def _check_complete(self, name: TableName, missing: int, wanted: int, result: Any) -> None:
         """With partial progress Iceberg goes on after what failed, and says why in Spark's log only."""
         if missing <= 0:
             return
-        said = f"{missing:,} of {wanted:,} data files of {self._named(name)} are as they were"
+        said = f"{missing:,} of {wanted:,} data files of {self._named(name)} were not rewritten"
         try:
             unwritten = 0 if result is None else int(result.failedDataFilesCount())
         except Exception as error:
             raise CommitUnknownError(f"{said}: {one_line_of(error)}") from error
         if unwritten >= missing:
-            raise TableError(f"{said}: Spark could not rewrite them, and its log says why")
-        raise CommitUnknownError(f"{said}, as far as anybody knows: a commit failed, and Spark's log says why")
+            raise TableError(f"{said}: Spark could not rewrite them; see its log")
+        raise CommitUnknownError(f"{said}, according to the table: a commit failed; see Spark's log")
 
     def _action_failed(self, name: TableName, error: Exception) -> NessieGcError:
         return self._failed(name, error, is_certain=self._iceberg.action_committed_nothing(error))
@@ -219,7 +219,7 @@ class SparkMaintenance(Maintenance):
         """The table of Iceberg in a state that was looked at."""
         loaded = self._load(table.name)
         if _current(table.name, loaded) != table:
-            raise CommitConflictError(f"{self._named(table.name)} changed since it was looked at")
+            raise CommitConflictError(f"{self._named(table.name)} changed after it was planned")
         return loaded
 
     def _rewrite(
@@ -263,9 +263,11 @@ class SparkMaintenance(Maintenance):
         return chosen
 
     def _check_property(self, name: TableName, own: str | None) -> None:
-        """The commit sets it to what it was: if somebody changes it at this moment, theirs has to stay."""
+        """The commit sets it to what it was: if someone changes it at this moment, theirs must stay."""
         if self._load(name).properties().get(MANIFEST_TARGET_SIZE) != own:
-            raise CommitConflictError(f"the property {MANIFEST_TARGET_SIZE} of {self._named(name)} changed meanwhile")
+            raise CommitConflictError(
+                f"the property {MANIFEST_TARGET_SIZE} of {self._named(name)} changed in the meantime"
+            )
 
     def _commit(self, name: TableName, transaction: Any) -> None:
         try:
@@ -276,7 +278,7 @@ class SparkMaintenance(Maintenance):
     def _failed(self, name: TableName, error: Exception, *, is_certain: bool) -> NessieGcError:
         """What is known of a commit that failed."""
         if not is_certain:
-            said = f"nobody knows whether the commit to {self._named(name)} was made: {one_line_of(error)}"
+            said = f"cannot tell whether the commit to {self._named(name)} succeeded: {one_line_of(error)}"
             return CommitUnknownError(said)
         if is_caused_by(error, _CHANGED):
             return CommitConflictError(f"{self._named(name)} changed: {one_line_of(error)}")
@@ -288,7 +290,7 @@ class SparkMaintenance(Maintenance):
         self._catalog.invalidateTable(identifier)
         found = self._catalog.loadTable(identifier)
         if not found.getClass().getName().startswith(_PACKAGE):
-            raise ForeignTableError(f"{self._named(name)} is no Iceberg table")
+            raise ForeignTableError(f"{self._named(name)} is not an Iceberg table")
         return found.table()
 
     def _identifier(self, name: TableName) -> Any:
@@ -318,11 +320,11 @@ class Refusals:
 
 
 def _why_dangling_stay(rewriter: FileRewriter, loaded: Any) -> str | None:
-    """Why, or what is in the way of telling: what is committed by now has to be reported whatever it is."""
+    """Why, or what is in the way of telling: what is committed by now must be reported whatever it is."""
     try:
         return rewriter.why_dangling_stay(loaded)
     except Exception as error:  # noqa: BLE001 - the class is that of Py4J
-        return f"delete files that apply to nothing were not taken out: {one_line_of(error)}"
+        return f"dangling delete files were not removed: {one_line_of(error)}"
 
 
 def _kind_of(error: NessieGcError) -> RewriteFailure:

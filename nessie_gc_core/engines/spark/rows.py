@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Rows:
-    """How many rows a relation has at most; what is stored is counted when somebody asks, and once."""
+    """How many rows a relation has at most; what is stored is counted when someone asks, and once."""
 
     def __init__(self, count: Callable[[], int]) -> None:
         self._count = count

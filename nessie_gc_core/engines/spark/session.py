@@ -43,7 +43,7 @@ _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 def open_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """Makes a session.
+    """Creates a session.
 
     Raises:
         ConfigurationError: pyspark is not installed, Java is missing or of the wrong version, or the Connect server
@@ -72,7 +72,7 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise ConfigurationError(
-            f"Spark does not start with master {master!r} ({_first_line(error)}); it needs Java 17 or 21 "
+            f"Spark did not start with master {master!r} ({_first_line(error)}); it needs Java 17 or 21 "
             "(Debian: apt-get install openjdk-17-jre-headless), or use `engine` local"
         ) from error
 
@@ -96,7 +96,7 @@ def _connect(address: str, conf: Mapping[str, str]) -> SparkSession:
         ) from error
     except (PySparkException, OSError, RuntimeError) as error:
         raise ConfigurationError(
-            f"no session on the Spark Connect server {_without_parameters(address)} ({_first_line(error)})"
+            f"cannot open a session on the Spark Connect server {_without_parameters(address)} ({_first_line(error)})"
         ) from error
 
 
@@ -109,8 +109,8 @@ def _reach(address: str) -> None:
         socket.create_connection((parts.hostname or "", parts.port or _CONNECT_PORT), _CONNECT_TIMEOUT_SECONDS).close()
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"the Spark Connect server {_without_parameters(address)} cannot be reached ({_first_line(error)}); "
-            "expected is an address such as sc://host:15002"
+            f"the Spark Connect server {_without_parameters(address)} cannot be reached ({_first_line(error)}); give "
+            "an address such as sc://host:15002"
         ) from error
 
 
@@ -146,7 +146,7 @@ def check_session(session: SparkSession) -> None:
         ConfigurationError: speculative execution is on.
     """
     if str(session.conf.get("spark.speculation", "false")).lower() == "true":
-        raise ConfigurationError("spark.speculation is true; set it to false, for a speculative task deletes twice")
+        raise ConfigurationError("spark.speculation is true; set it to false, because a speculative task deletes twice")
 
 
 def _first_line(error: BaseException) -> str:

@@ -50,7 +50,7 @@ class SparkTables(Tables):
         Args:
             engine: whose session it is.
             catalog: its name.
-            branch: of a Nessie catalog the branch; where nothing is said, the one that the catalog is configured for.
+            branch: of a Nessie catalog the branch; by default, the one that the catalog is configured for.
 
         Raises:
             ConfigurationError: the session has no such catalog, or it has no branches.
@@ -63,7 +63,9 @@ class SparkTables(Tables):
     def maintenance(self) -> SparkMaintenance:
         """Through the JVM of the session."""
         if is_connect(self._session):
-            raise ConfigurationError("tables are rewritten in a classic Spark session; Spark Connect has no JVM to ask")
+            raise ConfigurationError(
+                "tables can only be rewritten in a classic Spark session; Spark Connect gives no access to the JVM"
+            )
         return SparkMaintenance(self._session, self._catalog, self._configured)
 
     def state(self, name: TableName) -> TableState | None:
@@ -75,7 +77,7 @@ class SparkTables(Tables):
             described = self._session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
             more = {row.col_name: row.data_type for row in described}
             if more.get("Provider") != "iceberg":
-                raise TableError(f"{self._shown(name)} is no Iceberg table; choose another name")
+                raise TableError(f"{self._shown(name)} is not an Iceberg table; choose another name")
             properties = {row.key: row.value for row in self._session.sql(f"SHOW TBLPROPERTIES {table}").collect()}
             snapshot = properties.get("current-snapshot-id", "none")
             return TableState(
@@ -93,7 +95,7 @@ class SparkTables(Tables):
         pairs = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in properties.items())
         settings = f" TBLPROPERTIES ({pairs})" if pairs else ""
         partition = f" PARTITIONED BY (bucket({BUCKETS}, {_quoted(bucket_by)}))" if bucket_by else ""
-        with _refusals(f"make {self._shown(name)}"):
+        with _refusals(f"create {self._shown(name)}"):
             for depth in range(1, len(name)):
                 self._session.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._sql_name(name[:depth])}")
             self._session.sql(
@@ -150,7 +152,7 @@ class SparkTables(Tables):
         view = f"nessie_gc_gone_{id(keys)}"
         (column,) = keys.schema.names
         same = f"t.{_quoted(column)} = k.{_quoted(column)}"
-        with _refusals(f"take rows out of {self._shown(name)}"):
+        with _refusals(f"delete rows from {self._shown(name)}"):
             frame_of(keys).createOrReplaceTempView(view)
             try:
                 self._again(f"DELETE FROM {self._sql_name(name)} t WHERE EXISTS (SELECT 1 FROM {view} k WHERE {same})")
@@ -191,16 +193,16 @@ def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
     if prefix not in settings and catalog != "spark_catalog":
         raise ConfigurationError(
             f"the Spark session has no catalog {catalog!r}; configure it with `spark_conf` "
-            f"{prefix}=org.apache.iceberg.spark.SparkCatalog and what belongs to it"
+            f"{prefix}=org.apache.iceberg.spark.SparkCatalog and its properties"
         )
     if branch is None:
         return catalog
     chosen = _choice({key.removeprefix(prefix): value for key, value in settings.items()}, branch)
     if chosen is None:
         raise ConfigurationError(
-            f"the catalog {catalog!r} of the Spark session is not configured as one of Nessie ({prefix}.type=nessie, "
-            f"or type=rest and a uri that ends in /iceberg), so that it has no branch to choose; say "
-            "`own_branch=False` to write where it is configured to write"
+            f"the catalog {catalog!r} of the Spark session is not a Nessie catalog ({prefix}.type=nessie, or "
+            "type=rest and a uri that ends in /iceberg), so it has no branches; use `own_branch=False` to write "
+            "to the table as the catalog shows it"
         )
     key, value = chosen
     if settings.get(prefix + key) == value:
@@ -215,7 +217,7 @@ def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
 
 
 def _choice(settings: Mapping[str, str], branch: str) -> tuple[str, str] | None:
-    """The setting of a catalog that chooses a branch; ``None`` where it is no catalog of Nessie.
+    """The setting of a catalog that chooses a branch; ``None`` if it is not a catalog of Nessie.
 
     Nessie's REST catalog has the branch in its address, after ``/iceberg``, and the warehouse may come after it.
     """

@@ -99,7 +99,7 @@ def _what_to_do(session: SparkSession, worker: Worker) -> str:
     if worker.lacking != (CORE,):
         return f"install the packages there, or {_what_to_set(session)}"
     ship = "session.addArtifacts(…, pyfile=True)" if is_connect(session) else "sparkContext.addPyFile(…)"
-    return f"install nessie-gc-core there with its plugins, or ship them with {ship}, or {_what_to_set(session)}"
+    return f"install nessie-gc-core and its plugins there, ship them with {ship}, or {_what_to_set(session)}"
 
 
 def _what_to_set(session: SparkSession) -> str:
@@ -108,10 +108,10 @@ def _what_to_set(session: SparkSession) -> str:
     if is_connect(session):
         return f"set PYSPARK_PYTHON in the environment of the Connect server to {python}"
     if str(session.conf.get("spark.master", "local")).startswith("local"):
-        return f"set PYSPARK_PYTHON={sys.executable} in the environment before the session is made"
+        return f"set PYSPARK_PYTHON={sys.executable} in the environment before the session is created"
     return (
-        f"set PYSPARK_PYTHON (or spark.pyspark.python of spark-submit) to {python} on the workers' machines "
-        "before the session is made"
+        f"set PYSPARK_PYTHON (or spark.pyspark.python of spark-submit) to {python} on the workers' machines before "
+        "the session is created"
     )
 
 

@@ -41,7 +41,7 @@ def latest_rows(
         schema: the columns that are read, ``asset`` and ``runid`` among them; a predicate may ask for any.
 
     Raises:
-        ConfigurationError: it is no predicate.
+        ConfigurationError: it is not a predicate.
     """
     latest = table.sightings(runs[-1:], ASSETS if where is not None else schema).distinct(["asset"])
     return latest if where is None else latest.matching(where)

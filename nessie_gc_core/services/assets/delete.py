@@ -39,10 +39,10 @@ _TRIED = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value, Outcome.FAILED.valu
 
 @dataclass(frozen=True, slots=True)
 class DeleteUnreferencedService(Service[Run]):
-    """Delete the unreferenced assets of a table that enough runs have seen, the latest among them.
+    """Delete the unreferenced assets that enough runs have seen, including the latest run.
 
-    The references are read again and every file is judged again, with the policies of the latest run: what anything
-    needs by now stays. A row leaves the table when its file is gone.
+    The references are read and every file is checked again, with the policies of the latest run: files that are needed
+    by now stay. The row of a deleted file is removed from the table.
     """
 
     name: ClassVar[str] = "delete-unreferenced"
@@ -55,7 +55,7 @@ class DeleteUnreferencedService(Service[Run]):
 
         Raises:
             TableError: there is no such table, no run of it is complete, or it cannot be written.
-            NessieGcError: something that is needed to decide could not be read.
+            NessieGcError: something needed for the decision could not be read.
         """
         self.parameters.check(run.choice)
         run.choice.check_plugins(deletes=not self.parameters.dry_run)
@@ -89,7 +89,7 @@ class _Purging:
     def run(self) -> None:
         """Finds who is agreed upon, judges them again, and deletes."""
         if not self._runs:
-            self._run.report.warn("no run of the table is complete yet, so nothing is agreed upon")
+            self._run.report.warn("no run of the table is complete yet, so no asset can be deleted")
             return
         check_repository(self._run, self._runs, str(self._table))
         self._runs = [each for each in self._runs if each.repository == self._runs[-1].repository]
@@ -129,7 +129,7 @@ class _Purging:
             self._settle(removed.checkpoint())
 
     def _settle(self, found: Dataset, *, tried: bool = True) -> None:
-        """Reports what became of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""
+        """Reports the outcome of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""
         self.report.assets = found if self.report.assets is None else self.report.assets.union(found)
         for outcome, counted in tallies_by(found, "outcome"):
             self.report.outcomes[Outcome(outcome)].add(counted.files, counted.bytes)
@@ -147,8 +147,8 @@ class _Purging:
         for name in ("default_cutoff", "cutoff", "min_age"):
             if name in said:
                 self._run.report.warn(
-                    f"`{name}` is not that of the latest run ({latest.get(name)}): what is unreferenced is judged by "
-                    "what is given here"
+                    f"`{name}` differs from the latest run ({latest.get(name)}): the value given here decides what "
+                    "is unreferenced"
                 )
         names = {field.name for field in fields(DeletionParameters)} - set(said) - set(latest)
         return parameters_of(latest, said, **{name: getattr(self._parameters, name) for name in names})

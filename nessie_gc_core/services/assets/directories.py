@@ -19,9 +19,9 @@ from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Swept
 
-ON_REQUEST = "directories are removed on request only (`remove_directories`)"
-NOT_EMPTY = "it is not the empty directory of a dropped table any more"
-STAYS = "something has come into it, or it may not be removed"
+ON_REQUEST = "directories are removed only with `remove_directories`"
+NOT_EMPTY = "it is no longer the empty directory of a dropped table"
+STAYS = "it is no longer empty, or it may not be removed"
 
 
 def empty_directories(run: Run, swept: Swept) -> list[Dropped]:
@@ -98,7 +98,7 @@ def directory_assets(run: Run, directories: Iterable[Dropped], sighting: Sightin
 def remove_directories(
     run: Run, approved: Dataset, swept: Swept, purge: Purge, *, on_request: bool, dry_run: bool
 ) -> Dataset:
-    """What became of directories that enough runs have seen (:data:`HANDLED_ASSETS`), which are removed on request.
+    """The outcome of directories that enough runs have seen (:data:`HANDLED_ASSETS`), which are removed on request.
 
     Args:
         run: the run.

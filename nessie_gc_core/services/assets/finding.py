@@ -76,7 +76,7 @@ def walked(run: Run, swept: Swept, parallelism: int) -> History:
         policies = ReferencePolicies.from_texts(live_set.policies, {head.name: head.policy for head in live_set.heads})
         versions = walk_history(run.engine, commits, policies, remembered=_remembered(run, live_set))
         for problem in commits.problems:
-            run.report.warn(f"the history is not whole: {problem}")
+            run.report.warn(f"the history is incomplete: {problem}")
         live, scope = swept.located.versions, swept.scope
         held = held_files(versions, live, scope.known, scope.index, run.choice, scope.readers)
         return History(versions=versions, held=held)

@@ -54,10 +54,10 @@ class Identified:
 
 @dataclass(frozen=True, slots=True)
 class IdentifyService(Service[Run]):
-    """Find files that nothing needs, and write them into an Iceberg table; this deletes no file.
+    """Find unreferenced files, and write them to an Iceberg table; deletes no files.
 
-    Each run adds a row for every unreferenced asset that it sees. 'delete-unreferenced' deletes those of which enough
-    runs agree.
+    Each run adds a row for every unreferenced asset that it sees. 'delete-unreferenced' deletes those that enough runs
+    have seen.
     """
 
     name: ClassVar[str] = "identify-unreferenced"
@@ -135,14 +135,14 @@ class IdentifyService(Service[Run]):
         return Identified(assets=assets, run=found, lost=lost, cache=cache)
 
     def update(self, table: AssetTable, identified: Identified, assets: Dataset | None = None) -> AssetRun:
-        """Adds what was found to the table, which is made where it is missing; gives the run with its number.
+        """Adds what was found to the table, which is made where it is missing; returns the run with its number.
 
         A run that is there already is not added again.
 
         Args:
             table: the table.
             identified: what was found.
-            assets: what of it is added; all where nothing is said.
+            assets: what of it is added; all by default.
         """
         earlier = self._complete(table, identified.run.run)
         if earlier is not None:
@@ -184,7 +184,7 @@ def open_table(
     """The table of assets, on its branch if the repository has branches; ``None`` while there is no such branch.
 
     Raises:
-        ConfigurationError: the name makes no sense, or there is no such catalog.
+        ConfigurationError: the name is invalid, or there is no such catalog.
     """
     catalog, table = table_name(parameters.table)
     branch = None
@@ -199,7 +199,7 @@ def open_table(
 
 
 def open_cache(run: Run, table: AssetTable | None, name: str | None) -> ExpansionCache | None:
-    """The expansion cache of this name, which may be empty yet; ``None`` where none is asked for."""
+    """The expansion cache of this name, which may be empty yet; ``None`` if none is asked for."""
     found = cache_name(name)
     if found is None:
         return None
@@ -216,8 +216,8 @@ def check_repository(run: Run, runs: Sequence[AssetRun], table: str) -> None:
     identity = run.repository.identity()
     if runs and runs[-1].repository != identity:
         raise ConfigurationError(
-            f"the table {table} was filled from {runs[-1].repository}, not from {identity}; give that repository, or "
-            "another table"
+            f"the table {table} belongs to the repository {runs[-1].repository}, not to {identity}; use that "
+            "repository or another table"
         )
 
 
@@ -225,13 +225,13 @@ def existing_table(run: Run, parameters: DeleteUnreferencedParameters | AssetPag
     """The table of assets, which is there.
 
     Raises:
-        ConfigurationError: there is none of this name, or the name makes no sense.
+        ConfigurationError: there is none of this name, or the name is invalid.
         TableError: it is something else.
     """
     table = open_table(run, parameters, make_branch=False)
     if table is None or not table.exists():
         raise ConfigurationError(
-            f"there is no table of unreferenced assets {parameters.table}; run 'identify-unreferenced' first, "
-            "and look at `table` and `branch`"
+            f"the table of unreferenced assets {parameters.table} does not exist; run 'identify-unreferenced' first, "
+            "or check `table` and `branch`"
         )
     return table

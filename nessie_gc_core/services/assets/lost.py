@@ -65,7 +65,7 @@ def _shown(run: Run, heads: Collection[ReferenceHead], ids: Collection[str]) -> 
                 if version.content_id in ids:
                     yield from ((storable_text(name), version) for name in names)
         except NessieGcError as error:
-            run.report.warn(f"what breaks on {names[0]} is not known: {one_line(error)}")
+            run.report.warn(f"cannot tell what breaks on {names[0]}: {one_line(error)}")
 
 
 def _name_in_report(run: Run, broken: Dataset) -> None:
@@ -82,7 +82,7 @@ def _name_in_report(run: Run, broken: Dataset) -> None:
 def _reason(needed_by: Collection[str]) -> str:
     first, others = sorted(needed_by)[:_MOST_NAMED], len(needed_by) - _MOST_NAMED
     said = ", ".join(first) + (f" and {others} more" if others > 0 else "")
-    return f"it is not stored, and needed by {said}" if said else "it is referenced and not stored"
+    return f"it is missing, and needed by {said}" if said else "it is referenced but missing"
 
 
 class _LostFiles:

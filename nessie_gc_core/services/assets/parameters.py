@@ -51,7 +51,7 @@ def branch_option() -> str:
 
 
 def own_branch_option() -> bool:
-    """Declares whether the table is on a branch of its own."""
+    """Declares whether the table is on its own branch."""
     return option(
         True, section=_ASSETS, help="In Nessie, use --branch; otherwise the branch that the catalog is configured for."
     )
@@ -148,7 +148,7 @@ class FindParameters(PlaceParameters):
         return part_of(self, GcParameters, dry_run=True)
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -159,7 +159,7 @@ class FindParameters(PlaceParameters):
 
 @options
 class IdentifyParameters(FindParameters):
-    """What is unreferenced, and where it is written."""
+    """What is unreferenced, and where to write it."""
 
     table: str | None = table_option()
     branch: str = branch_option()
@@ -195,7 +195,7 @@ class IdentifyParameters(FindParameters):
         try:
             return None if self.run_id is None else str(uuid.UUID(self.run_id))
         except ValueError as error:
-            raise ConfigurationError(f"`run_id` {self.run_id!r} is no UUID") from error
+            raise ConfigurationError(f"`run_id` {self.run_id!r} is not a UUID") from error
 
     @property
     def lost_name(self) -> TableName | None:
@@ -208,7 +208,7 @@ class IdentifyParameters(FindParameters):
         return [name for name in (self.lost_name, cache_name(self.expansion_cache)) if name is not None]
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -221,7 +221,7 @@ class IdentifyParameters(FindParameters):
 
 @options
 class DeleteUnreferencedParameters(DeletionParameters):
-    """Which assets go, and what becomes of their rows."""
+    """Which assets to delete, and what happens to their rows."""
 
     table: str | None = table_option()
     branch: str = branch_option()
@@ -279,7 +279,7 @@ class DeleteUnreferencedParameters(DeletionParameters):
         }
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -306,7 +306,7 @@ def own_name(text: str, parameter: str) -> TableName:
 
 @options
 class AssetPageParameters(ConnectorOptions):
-    """Of which table figures are wanted, and where they are written."""
+    """The table to report on, and where to write the report."""
 
     table: str | None = table_option()
     branch: str = branch_option()
@@ -325,7 +325,7 @@ class AssetPageParameters(ConnectorOptions):
     where: str | None = where_option()
 
     def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -335,7 +335,7 @@ class AssetPageParameters(ConnectorOptions):
         if self.output is not None:
             _check_page(Path(self.output))
         if self.plots is not None and not Path(self.plots).is_dir():
-            raise ConfigurationError(f"`plots` {self.plots!r} is not a folder that exists; make it first")
+            raise ConfigurationError(f"`plots` {self.plots!r} is not an existing folder; create it first")
 
 
 def _check_page(path: Path) -> None:
@@ -345,5 +345,5 @@ def _check_page(path: Path) -> None:
         raise ConfigurationError(f"`output` {str(path)!r} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ConfigurationError(
-            f"`output` {str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first"
+            f"`output` {str(path)!r}: the folder {str(path.parent)!r} does not exist; create it first"
         )

@@ -52,14 +52,14 @@ class AssetsReport(ShownAsText):
 
     def __str__(self) -> str:
         """A few lines."""
-        where = "written nowhere: a dry run" if self.dry_run else f"run {self.found.runid} ({self.found.run})"
+        where = "not written: this was a dry run" if self.dry_run else f"run {self.found.runid} ({self.found.run})"
         lines = [f"assets in {self.table}, {where}: {Tally(self.found.assets, self.found.size_bytes)}"]
         return "\n".join([*lines, *(f"  {name}: {tally}" for name, tally in self.by_type)])
 
 
 @dataclass(slots=True, kw_only=True)
 class PurgeReport(ShownAsText):
-    """What became of the assets that enough runs agree on."""
+    """The outcome of the assets that enough runs agree on."""
 
     table: str
     """The table, with its catalog."""
@@ -76,11 +76,11 @@ class PurgeReport(ShownAsText):
     agreed: Tally = field(default_factory=Tally)
     """The assets that enough runs have seen, and that the predicate let through."""
     outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
-    """What became of them."""
+    """Their outcomes."""
     tried: int = 0
     """How many files it tried to delete; what was gone before it began is not among them."""
     assets: Dataset | None = field(default=None, repr=False)
-    """Each of them with what became of it (:data:`HANDLED_ASSETS`); ``None`` where none was agreed upon."""
+    """Each of them with its outcome (:data:`HANDLED_ASSETS`); ``None`` if none was agreed upon."""
 
     @property
     def failed(self) -> int:
@@ -112,7 +112,7 @@ class PurgeReport(ShownAsText):
         """A few lines."""
         latest = "none" if self.latest is None else str(self.latest.runid)
         lines = [
-            f"agreed upon by enough of the {self.runs:,} runs of {self.table} (the latest: {latest}): {self.agreed}",
+            f"seen by enough of the {self.runs:,} runs of {self.table} (the latest: {latest}): {self.agreed}",
             *(
                 f"  {outcome.value.replace('_', ' ')}: {tally}"
                 for outcome, tally in self.outcomes.items()

@@ -70,8 +70,8 @@ class AssetTable:
             raise TableError(f"the table {shown} holds {state.properties.get(KIND)}, not {kind}; choose another name")
         if int(version) > _VERSION:
             raise TableError(
-                f"the table {shown} was made by a later version of this program (its columns are of version {version}, "
-                f"this one knows {_VERSION}); update nessie-gc-core"
+                f"the table {shown} was created by a later version of this program (its columns have version "
+                f"{version}, this program supports {_VERSION}); upgrade nessie-gc-core"
             )
         there = {field.name.lower(): field for field in state.schema}
         for column in columns:
@@ -79,8 +79,8 @@ class AssetTable:
             if found is None or found.type != column.type:
                 has = "no such column" if found is None else f"one of type {found.type}"
                 raise TableError(
-                    f"the table {shown} is no table of {kind}: expected is a column {column.name!r} of type "
-                    f"{column.type}, and there is {has}; choose another name"
+                    f"the table {shown} is not a table of {kind}: expected a column {column.name!r} of type "
+                    f"{column.type}, found {has}; choose another name"
                 )
         return state
 
@@ -115,7 +115,7 @@ class AssetTable:
         return complete_runs(self._tables.read(self._runs, ASSET_RUNS).summary())
 
     def start(self, run: AssetRun) -> AssetRun:
-        """Gives a run its number: the greatest that there is, plus one; no two runs get one number.
+        """Returns a run its number: the greatest that there is, plus one; no two runs get one number.
 
         Raises:
             TableError: other runs were faster, again and again.
@@ -123,12 +123,12 @@ class AssetTable:
         for _ in range(_CLAIMS):
             state = self._tables.state(self._runs)
             if state is None:
-                raise TableError(f"the table {'.'.join(self._runs)} is gone; run again")
+                raise TableError(f"the table {'.'.join(self._runs)} no longer exists; run again")
             numbered = replace(run, runid=max(self._greatest(self._name), self._greatest(self._runs)) + 1)
             if self._tables.claim(self._runs, numbered.row(RunStatus.STARTED), "runid", since=state):
                 return numbered
             log.info("another run took number %d of %s", numbered.runid, self)
-        raise TableError(f"other runs took {_CLAIMS} numbers of {self} one after the other; run again")
+        raise TableError(f"other runs claimed {_CLAIMS} run numbers of {self} in a row; run again")
 
     def _greatest(self, name: TableName) -> int:
         rows = self._tables.read(name, _ONLY_RUNID)
@@ -157,7 +157,7 @@ class AssetTable:
         self._tables.append(self._name, rows)
 
     def forget(self, assets: Dataset) -> None:
-        """Takes out all sightings of some assets (their column ``asset``)."""
+        """Removes all sightings of some assets (their column ``asset``)."""
         self._tables.remove(self._name, assets.select(pa.schema([ASSETS.field("asset")])).distinct(["asset"]))
 
     def with_first_seen(self, assets: Dataset) -> Dataset:
@@ -177,7 +177,7 @@ class AssetTable:
 
     # ---- the expansion cache --------------------------------------------------------------------------
     def remembered(self, name: TableName) -> Dataset:
-        """What an expansion cache holds (:data:`CACHED_FILES`); nothing where there is none yet."""
+        """What an expansion cache holds (:data:`CACHED_FILES`); nothing if there is none yet."""
         if self._checked(name, _CACHE, CACHED_FILES) is None:
             return self._engine.empty(CACHED_FILES)
         return self._tables.read(name, CACHED_FILES)
@@ -205,7 +205,7 @@ class AssetTable:
 
 
 def _make(tables: Tables, name: TableName, kind: str, schema: pa.Schema, bucket_by: str | None) -> None:
-    """Makes a table, or the columns that it lacks."""
+    """Creates a table, or the columns that it lacks."""
     properties = {KIND: kind, VERSION: str(_VERSION), **_ISOLATION}
     tables.create(name, schema, bucket_by=bucket_by, properties=properties)
     state = tables.state(name)

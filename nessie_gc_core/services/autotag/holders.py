@@ -18,12 +18,12 @@ from nessie_gc_core.services.autotag.states import State, states_in, states_of
 
 
 class Done(StrEnum):
-    """What became of a change that was asked for."""
+    """The outcome of a change that was asked for."""
 
     DONE = "done"
     """It was made."""
     NOT_OURS = "not ours"
-    """Somebody else was faster: the name is taken, or the tag is gone or elsewhere. Nothing was changed."""
+    """Someone else was faster: the name is taken, or the tag is gone or elsewhere. Nothing was changed."""
     CONFLICT = "conflict"
     """Others committed meanwhile; nothing was changed."""
     REFUSED = "refused"
@@ -34,7 +34,7 @@ class Done(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What became of one tag."""
+    """The outcome of one tag."""
 
     done: Done
     """What."""
@@ -79,11 +79,11 @@ class Holder(ABC):
 
     @abstractmethod
     def change(self, make: Sequence[TagRecord], delete: Sequence[TagRecord]) -> Iterator[tuple[TagRecord, Change]]:
-        """Makes tags, and deletes others that are where their records say; tells what became of each."""
+        """Makes tags, and deletes others that are where their records say; tells the outcome of each."""
 
     @abstractmethod
     def reloaded(self) -> Holder | None:
-        """The same as it is now; ``None`` where it is gone.
+        """The same as it is now; ``None`` if it is gone.
 
         Raises:
             NessieGcError: it cannot be read.
@@ -91,7 +91,7 @@ class Holder(ABC):
 
 
 class RepositoryHolder(Holder):
-    """A repository with a history of its own."""
+    """A repository with its own history."""
 
     def __init__(self, repository: RepositoryConnector, tags: SupportsTags) -> None:
         self.id, self.table = "", None
@@ -117,10 +117,10 @@ class RepositoryHolder(Holder):
         """One by one."""
         for tag in make:
             at = replace(self._found[tag.branch], commit_id=tag.target)
-            yield tag, self._tried(partial(self._tags.make_tag, tag.name, at), tag, "somebody took the name")
+            yield tag, self._tried(partial(self._tags.make_tag, tag.name, at), tag, "the name is already taken")
         for tag in delete:
             found = Reference(name=tag.name, kind=ReferenceKind.TAG, commit_id=tag.target)
-            reason = "somebody deleted or moved it"
+            reason = "someone deleted or moved it"
             yield tag, self._tried(partial(self._tags.delete_tag, found), tag, reason)
 
     def reloaded(self) -> RepositoryHolder:
@@ -144,7 +144,7 @@ class TableHolder(Holder):
     def __init__(self, tags: SupportsTableTags, table: TableMetadata) -> None:
         self.id, self.table = table.content_id, table.content_key
         self._tags, self.metadata = tags, table
-        self.left_alone = table.unwritable if table.manager is None else f"{table.manager} manages it"
+        self.left_alone = table.unwritable if table.manager is None else f"it is managed by {table.manager}"
         refs = table.refs.items()
         self.references = {name: str(ref.snapshot_id) if ref.type is RefType.TAG else None for name, ref in refs}
 
@@ -188,7 +188,7 @@ class TableHolder(Holder):
 
 
 def _found_out(holder: Holder, error: CommitUnknownError, tags: Sequence[TagRecord]) -> Change:
-    """What became of a change that nobody answered for: deletions were made where the tags are gone.
+    """The outcome of a change that nobody answered for: deletions were made where the tags are gone.
 
     Of a tag that was to be made nothing follows: where it is there, anybody may have made it, and where it is not, it
     may still come.

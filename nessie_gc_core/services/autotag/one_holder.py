@@ -36,12 +36,12 @@ _SAID = {
     Done.REFUSED: TagOutcome.REFUSED,
     Done.UNKNOWN: TagOutcome.UNKNOWN,
 }
-_NO_STATE = "the branch had no state then"
+_NO_STATE = "the branch had no state at that time"
 
 
 @dataclass(slots=True)
 class Tagged:
-    """What became of the tags of a holder."""
+    """The outcome of the tags of a holder."""
 
     results: dict[tuple[str, str], TagResult] = field(default_factory=dict)
     """By branch and name, the last word on each."""
@@ -56,7 +56,7 @@ class Tagged:
         return list(self.results.values())
 
     def say(self, result: TagResult) -> None:
-        """Adds what became of a tag."""
+        """Adds the outcome of a tag."""
         self.results[result.branch, result.name] = result
 
     @property
@@ -92,7 +92,7 @@ class HolderTagging:
             self._tag_once(holder, known, tagged)
             if not tagged.is_in_conflict or attempt == self.parameters.commit_retries:
                 break
-            log.info("%s was changed meanwhile; trying again", holder.table)
+            log.info("%s changed in the meantime; trying again", holder.table)
             self.wait(SECONDS * 2**attempt)
             now = holder.reloaded()
             if now is None:
@@ -242,13 +242,13 @@ def _said(holder: Holder, plan: TagPlan) -> Iterator[TagResult]:
     """What nothing is done about."""
     for each in plan.foreign:
         record = _record(holder, each, holder.references[each.name])
-        yield _result(holder, record, TagOutcome.LEFT_ALONE, "somebody else made it")
+        yield _result(holder, record, TagOutcome.LEFT_ALONE, "someone else created it")
     for tag in plan.changed:
-        yield _result(holder, tag, TagOutcome.LEFT_ALONE, "somebody moved it, so it is theirs now")
+        yield _result(holder, tag, TagOutcome.LEFT_ALONE, "someone moved it, so it is theirs now")
     for tag in plan.vanished:
-        yield _result(holder, tag, TagOutcome.VANISHED, "somebody deleted it; it is not made again")
+        yield _result(holder, tag, TagOutcome.VANISHED, "someone deleted it; it is not created again")
     for tag in plan.doubtful:
-        reason = "a run was cut off while it made it; delete it by hand, or give `adopt` if it is ours"
+        reason = "a run was interrupted while creating it; delete it by hand, or use `adopt` if it belongs to autotag"
         yield _result(holder, tag, TagOutcome.IN_DOUBT, reason)
 
 

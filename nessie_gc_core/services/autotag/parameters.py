@@ -15,7 +15,7 @@ TAGS = "Tags"
 
 @options
 class AutotagParameters(ConnectorOptions):
-    """Which tags are made, of what, and how long they stay."""
+    """Which tags to create, of what, and how long to keep them."""
 
     tag_branch: str | None = option(
         None,
@@ -62,7 +62,7 @@ class AutotagParameters(ConnectorOptions):
         """The policies.
 
         Raises:
-            ConfigurationError: one makes no sense, or two fight over a name.
+            ConfigurationError: one is invalid, or two use the same name.
         """
         return parse_policies(self.tag_policy, prefix=self.tag_prefix, zone=self.tag_time_zone, delay=self.tag_delay)
 

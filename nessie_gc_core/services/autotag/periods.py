@@ -50,7 +50,9 @@ class Period:
             return cls(text=word, step=None)
         if word == "hourly":
             return cls(text=word, step=_HOUR)
-        problem = f"the period {text!r} is none of hourly, {', '.join(_CALENDAR)}, and no part of a day such as PT15M"
+        problem = (
+            f"the period {text!r} is not valid; use hourly, {', '.join(_CALENDAR)}, or a part of a day such as PT15M"
+        )
         if re.match("P", word, re.IGNORECASE) is None:
             raise ConfigurationError(problem)
         step = parse_duration(text)
@@ -83,7 +85,7 @@ class Period:
         return midnight.replace(month=1, day=1) if self.text == "yearly" else midnight
 
     def _before(self, wall: datetime) -> datetime | None:
-        """The roll-over before; ``None`` where the calendar ends."""
+        """The roll-over before; ``None`` if the calendar ends."""
         try:
             return self._floor(wall - timedelta(microseconds=1))
         except OverflowError:

@@ -37,15 +37,15 @@ class TagPlan:
     delete: tuple[TagRecord, ...] = ()
     """Tags of ours that no policy keeps any more."""
     record: tuple[TagRecord, ...] = ()
-    """Records that change, though their tags do not: more or fewer periods ask for them, or somebody deleted them."""
+    """Records that change, though their tags do not: more or fewer periods ask for them, or someone deleted them."""
     forget: tuple[TagRecord, ...] = ()
-    """Records of what is gone, was never made, or is no tag of ours any more."""
+    """Records of what is gone, was never made, or is not a tag of ours any more."""
     foreign: tuple[WantedTag, ...] = ()
-    """Names that somebody else gave to something."""
+    """Names that someone else gave to something."""
     changed: tuple[TagRecord, ...] = ()
-    """Tags that somebody moved since they were made, and that no policy keeps: theirs now. They are forgotten, too."""
+    """Tags that someone moved since they were made, and that no policy keeps: theirs now. They are forgotten, too."""
     vanished: tuple[TagRecord, ...] = ()
-    """Tags that a policy keeps and that somebody deleted. They are not made again."""
+    """Tags that a policy keeps and that someone deleted. They are not made again."""
     doubtful: tuple[TagRecord, ...] = ()
     """Tags that may be ours or not; they stay."""
     kept: int = 0
@@ -58,12 +58,12 @@ def plan_tags(wanted: Mapping[str, WantedTag], known: Known, *, places: Places, 
     """Decides.
 
     A tag is made for the latest roll-over of each period, and for each roll-over since the oldest one for which the
-    period has a record: those that were missed while nothing ran. A name that somebody else uses is left to them.
-    Only a tag that is known to be ours, that is where it was made, and that no period asks for any more, is deleted.
-    Periods that these policies do not name go on asking for it: other runs have policies of their own.
+    period has a record: those that were missed while nothing ran. A name that someone else uses is left to them. Only a
+    tag that is known to be ours, that is where it was made, and that no period asks for any more, is deleted. Periods
+    that these policies do not name go on asking for it: other runs have policies of their own.
 
     Raises:
-        ConfigurationError: a policy gives a name that a tag of ours has to another instant.
+        ConfigurationError: a policy gives a name that a tag of ours has for another instant.
     """
     here = {name: each for name, each in known.records.items() if (each.branch, each.prefix) in places}
     _check_instants(wanted, here)
@@ -144,8 +144,8 @@ def _check_instants(wanted: Mapping[str, WantedTag], here: Mapping[str, TagRecor
         record = here.get(name)
         if record is not None and (record.instant, record.state_at) != (each.instant, each.state_at):
             raise ConfigurationError(
-                f"the tag {name!r} shows the state of {record.state_at.isoformat()}, and would show that of "
-                f"{each.state_at.isoformat()}: a policy with another time zone or delay needs another prefix"
+                f"the tag {name!r} shows the state at {record.state_at.isoformat()}, and would show the state at "
+                f"{each.state_at.isoformat()}: give a policy with another time zone or delay another prefix"
             )
 
 

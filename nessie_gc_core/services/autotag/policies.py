@@ -51,7 +51,7 @@ class TagPolicy:
             delay: how long after the roll-over the state is taken, likewise.
 
         Raises:
-            ConfigurationError: it makes no sense; the message names what.
+            ConfigurationError: it is invalid; the message names what.
         """
         first, *more = (part.strip() for part in text.split(";"))
         period, _, keep = first.partition("=")
@@ -93,19 +93,21 @@ class WantedTag:
 
 
 def parse_policies(texts: Sequence[str], *, prefix: str, zone: str, delay: timedelta) -> tuple[TagPolicy, ...]:
-    """Reads policies, and refuses those that would give one name to two states.
+    """Reads policies, and refuses those that would use one name for two states.
 
     Raises:
-        ConfigurationError: one makes no sense, or two fight over a name.
+        ConfigurationError: one is invalid, or two use the same name.
     """
     policies = tuple(TagPolicy.parse(text, prefix=prefix, zone=zone, delay=delay) for text in texts)
     for number, one in enumerate(policies):
         for other in policies[:number]:
             if _pattern_text(one) == _pattern_text(other) and one.prefix == other.prefix:
                 if one.period == other.period:
-                    raise ConfigurationError(f"two tag policies are {one.period.text} under {one.prefix!r}; keep one")
+                    raise ConfigurationError(
+                        f"two tag policies are {one.period.text} with the prefix {one.prefix!r}; keep one"
+                    )
                 if (one.zone.key, one.delay) != (other.zone.key, other.delay):
-                    raise _fight(one, other, f"under {one.prefix!r}")
+                    raise _fight(one, other, f"with the prefix {one.prefix!r}")
     return policies
 
 
@@ -131,12 +133,13 @@ def policies_by_branch(
             named = policy if name == default else replace(policy, prefix=f"{policy.prefix}{name}/")
             if any((each.period, each.prefix) == (named.period, named.prefix) for each in found.get(name, ())):
                 raise ConfigurationError(
-                    f"two tag policies are {named.period.text} for the branch {name!r} under {named.prefix!r}; keep one"
+                    f"two tag policies are {named.period.text} for the branch {name!r} with the prefix "
+                    f"{named.prefix!r}; keep one"
                 )
             owner, other = owners.setdefault(named.prefix, (name, named))
             same = (owner, other.zone.key, other.delay) == (name, named.zone.key, named.delay)
             if not same:
-                raise _fight(named, other, f"of the branches {owner!r} and {name!r} under {named.prefix!r}")
+                raise _fight(named, other, f"of the branches {owner!r} and {name!r} with the prefix {named.prefix!r}")
             found.setdefault(name, []).append(named)
     return found
 
@@ -172,7 +175,7 @@ def _words(text: str, more: Iterable[str]) -> dict[str, str]:
     for part in more:
         key, equals, value = (each.strip() for each in part.partition("="))
         if key not in ("prefix", "time-zone", "delay", "branch") or not equals or not value or key in words:
-            raise ConfigurationError(f"tag policy {text!r}: {part!r} is not understood; give {_FORM}")
+            raise ConfigurationError(f"tag policy {text!r}: {part!r} is not valid; give {_FORM}")
         words[key] = value
     return words
 
@@ -180,7 +183,7 @@ def _words(text: str, more: Iterable[str]) -> dict[str, str]:
 def _checked_prefix(prefix: str) -> str:
     if _PREFIX.fullmatch(prefix) is None:
         raise ConfigurationError(
-            f"the tag prefix {prefix!r} cannot begin a name: give a letter, then letters, digits and . _ / -"
+            f"the tag prefix {prefix!r} is not valid: start with a letter, then use letters, digits and . _ / -"
         )
     return prefix
 
@@ -195,14 +198,16 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise ConfigurationError(f"{name!r} is no time zone; give a name such as UTC or Europe/Berlin") from error
+        raise ConfigurationError(f"{name!r} is not a time zone; give a name such as UTC or Europe/Berlin") from error
 
 
 def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise ConfigurationError(f"the branch {text!r} of a tag policy is no regular expression: {error}") from error
+        raise ConfigurationError(
+            f"the branch {text!r} of a tag policy is not a valid regular expression: {error}"
+        ) from error
 
 
 def _pattern_text(policy: TagPolicy) -> str | None:
@@ -212,6 +217,6 @@ def _pattern_text(policy: TagPolicy) -> str | None:
 def _fight(one: TagPolicy, other: TagPolicy, where: str) -> ConfigurationError:
     periods = f"{other.period.text} and {one.period.text}"
     return ConfigurationError(
-        f"the tag policies {periods} {where} would give one name to two states; give them different prefixes, or the "
+        f"the tag policies {periods} {where} would use one name for two states; give them different prefixes, or the "
         "same time zone and delay"
     )

@@ -12,6 +12,7 @@ from nessie_gc_core.connectors import (
 )
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.tags import TagRecord
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.report import GcReport
 
 
@@ -26,8 +27,8 @@ class Recording:
         """
         if not isinstance(store, SupportsTagRecords):
             raise ConfigurationError(
-                f"the live-set store {store.name!r} does not remember which tags were made, and without that none "
-                "could ever be deleted; use another store, such as 'jdbc'"
+                f"the live-set store {store.name!r} does not record which tags were created, so that none could ever "
+                "be deleted; use another store, such as 'jdbc'"
             )
         self.identity = repository.identity()
         self._repository, self._store, self._records = repository, store, store
@@ -44,7 +45,7 @@ class Recording:
         self._records.put_tags(self.identity, records)
 
     def forget(self, records: Iterable[TagRecord]) -> None:
-        """Takes some out."""
+        """Removes some."""
         self._records.forget_tags(self.identity, [record.key for record in records])
 
     def warn_of_former(self, report: GcReport) -> None:
@@ -56,7 +57,7 @@ class Recording:
             count = self._store.count_records(former).tags
             if count:
                 report.warn(
-                    f"the store remembers {count:,} tags of this repository under its former identity, which are not "
-                    f"seen; bring them over with `move_records(source={former!r}, target={self.identity!r}, "
+                    f"the store remembers {plural(count, 'tag')} of this repository under its former identity, and "
+                    f"ignores them; move them with `move_records(source={former!r}, target={self.identity!r}, "
                     "dry_run=False)`"
                 )

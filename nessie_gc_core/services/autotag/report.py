@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from nessie_gc_core.errors import IncompleteError
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.shown import ShownAsText
 
 _SHOWN = 20
@@ -17,18 +18,18 @@ _SHOWN = 20
 
 
 class TagOutcome(StrEnum):
-    """What became of one tag."""
+    """The outcome of one tag."""
 
     MADE = "made"
     """It was made; in a dry run it would be."""
     DELETED = "deleted"
     """It was deleted, for no policy keeps it; in a dry run it would be."""
     NO_STATE = "no state"
-    """There is nothing to tag: the branch had no state then, or files of that state may be gone."""
+    """There is nothing to tag: the branch had no state at that time, or files of that state may be gone."""
     LEFT_ALONE = "left alone"
-    """The name, or the tag by now, is somebody else's."""
+    """The name, or the tag by now, is someone else's."""
     VANISHED = "vanished"
-    """A policy keeps it, and somebody deleted it; it is not made again."""
+    """A policy keeps it, and someone deleted it; it is not created again."""
     IN_DOUBT = "in doubt"
     """It is there, and nobody knows for certain that it is ours; it stays."""
     CONFLICT = "conflict"
@@ -44,7 +45,7 @@ FAILED = (TagOutcome.CONFLICT, TagOutcome.REFUSED, TagOutcome.UNKNOWN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """One tag, and what became of it."""
+    """One tag, and its outcome."""
 
     outcome: TagOutcome
     """What."""
@@ -150,8 +151,8 @@ class AutotagReport(ShownAsText):
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        of_tables = f", {self.tables:,} tables" if self.tables else ""
-        dry = ", dry run: nothing was made or deleted" if self.dry_run else ""
+        of_tables = f", {plural(self.tables, 'table')}" if self.tables else ""
+        dry = ", dry run: nothing was created or deleted" if self.dry_run else ""
         yield f"tags of {self.repository}{of_tables} at {self.at.strftime('%Y-%m-%d %H:%M:%S UTC')}{dry}"
         counts = Counter(tag.outcome for tag in self.tags)
         said = [f"{counts[outcome]:,} {outcome.value}" for outcome in TagOutcome if counts[outcome]]

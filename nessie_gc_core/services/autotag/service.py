@@ -1,4 +1,4 @@
-"""The service that makes tags by time, and deletes those that no policy keeps any more."""
+"""The service that creates tags by time, and deletes those that no policy keeps any more."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _LEASE = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class AutotagService(Service[Run]):
-    """Make tags by time, and delete those that no policy keeps any more.
+    """Create tags by time, and delete those that no policy keeps any more.
 
-    By default there are tags for the last 25 hours, 8 days, 6 weeks, 13 months and 3 years, such as
-    'date/2019_09_07_15_50'. Each shows the state at its roll-over, also where this runs later. Only tags that it made
-    itself are deleted; the live-set store remembers which. In Nessie they are tags of the repository, in a plain
-    catalog Iceberg's tags of each table.
+    By default, keeps tags for the last 25 hours, 8 days, 6 weeks, 13 months and 3 years, such as
+    'date/2019_09_07_15_50'. Each tag shows the state at the end of its period, even if this runs later. Only tags that
+    autotag created are deleted; the live-set store records them. In Nessie these are tags of the repository, in a plain
+    catalog Iceberg tags of each table.
     """
 
     name: ClassVar[str] = "autotag"
@@ -52,9 +52,9 @@ class AutotagService(Service[Run]):
         """Makes and deletes.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, the branch is not there, or repository or store have no
+            ConfigurationError: a parameter is invalid, the branch is not there, or repository or store have no
                 tags.
-            LeaseHeldError: another process does the same right now.
+            LeaseHeldError: another process is doing the same.
             NessieGcError: the repository or the store cannot be read.
         """
         started, parameters = run.elapsed(), self.parameters
@@ -82,7 +82,7 @@ class AutotagService(Service[Run]):
         )
 
     def _tagged(self, tagging: HolderTagging, records: Records) -> tuple[list[Tagged], int]:
-        """What became of the tags of the repository, or of each of its tables, and how many tables there are.
+        """The outcome of the tags of the repository, or of each of its tables, and how many tables there are.
 
         Raises:
             ConfigurationError: the repository takes no tags, or the branch that is asked for is nowhere.
@@ -90,12 +90,15 @@ class AutotagService(Service[Run]):
         run, repository = tagging.run, tagging.run.repository
         if isinstance(repository, SupportsTags):
             if self.parameters.include or self.parameters.exclude:
-                run.report.warn("`include` and `exclude` choose tables, and here tags are of all of them together")
+                run.report.warn(
+                    "`include` and `exclude` choose tables, but tags of this repository apply to all "
+                    "tables; leave them out"
+                )
             holder = RepositoryHolder(repository, repository)
             self._check_branch(run, holder.default, holder.branches, records)
             return [tagging.tag(holder, records.get("", {}))], 0
         if not isinstance(repository, SupportsTableTags):
-            raise ConfigurationError(f"the repository connector {repository.name!r} makes no tags")
+            raise ConfigurationError(f"the repository connector {repository.name!r} cannot create tags")
         found, branches, ids = list[Tagged](), set[str](), set[str]()
         for name, tables in self._tables(repository, run):
             tagged = Tagged() if isinstance(tables, str) else self._table(tagging, name, tables, records, ids)
@@ -106,7 +109,7 @@ class AutotagService(Service[Run]):
             found.append(tagged)
             run.tell("tags", len(found), None)
         if not found and (self.parameters.include or self.parameters.exclude):
-            run.report.warn("`include` and `exclude` leave no table")
+            run.report.warn("no table is left by `include` and `exclude`")
         self._check_branch(run, MAIN, branches | {MAIN}, records)
         return found, len(found)
 
@@ -121,14 +124,14 @@ class AutotagService(Service[Run]):
             return min(now)
         if given > min(now) and not self.parameters.dry_run:
             raise ConfigurationError(
-                f"`at` {given.isoformat()} is still to come: tags would be made of states that nobody knows yet; look "
-                "ahead with `dry_run`"
+                f"`at` {given.isoformat()} is in the future, whose states are not yet known; use `dry_run` to look "
+                "ahead"
             )
         return given
 
     @contextmanager
     def _lease(self, run: Run, identity: str) -> Iterator[Lease | None]:
-        """One process at a time makes tags; collectors have a lease of their own. A dry run needs none."""
+        """One process at a time makes tags; collectors have their own lease. A dry run needs none."""
         if self.parameters.dry_run:
             yield None
             return
@@ -139,11 +142,11 @@ class AutotagService(Service[Run]):
                     hold_lease(run.store, names, _LEASE, elapsed=run.elapsed, then="run it again")
                 )
             except LeaseHeldError as error:
-                raise LeaseHeldError(f"tags are being made already: {error}") from error
+                raise LeaseHeldError(f"another run is already tagging: {error}") from error
             yield lease
 
     def _check_branch(self, run: Run, default: str, branches: Collection[str], records: Records) -> None:
-        """The branch that is tagged has to be there, unless it was there once.
+        """The branch that is tagged must be there, unless it was there once.
 
         Raises:
             ConfigurationError: it is not, and never was.
@@ -151,13 +154,13 @@ class AutotagService(Service[Run]):
         chosen, policies = self.parameters.tag_branch or default, self.parameters.policies
         for policy in policies:
             if policy.branch is not None and not any(map(policy.branch.fullmatch, branches)):
-                run.report.warn(f"the branch {policy.branch.pattern!r} of a tag policy matches none")
+                run.report.warn(f"the branch {policy.branch.pattern!r} of a tag policy matches no branch")
         is_meant = self.parameters.tag_branch is not None or any(each.branch is None for each in policies)
         if chosen in branches or not is_meant:
             return
         if not any(record.branch == chosen for of_holder in records.values() for record in of_holder.values()):
-            raise ConfigurationError(f"`tag_branch`: there is no branch {chosen!r}")
-        run.report.warn(f"the branch {chosen!r} is gone; its tags stay as long as their policies keep them")
+            raise ConfigurationError(f"`tag_branch`: the branch {chosen!r} does not exist")
+        run.report.warn(f"the branch {chosen!r} no longer exists; its tags stay as long as their policies keep them")
 
     # ---- tables ---------------------------------------------------------------------------------------
     def _tables(self, repository: SupportsTableTags, run: Run) -> Iterator[tuple[str, list[TableMetadata] | str]]:
@@ -174,7 +177,7 @@ class AutotagService(Service[Run]):
     def _table(
         self, tagging: HolderTagging, name: str, tables: Sequence[TableMetadata], records: Records, ids: set[str]
     ) -> Tagged:
-        """What became of the tags of one table; what goes wrong stops no other (S18)."""
+        """The outcome of the tags of one table; what goes wrong stops no other (S18)."""
         tagged = Tagged()
         repository = tagging.run.repository
         assert isinstance(repository, SupportsTableTags)

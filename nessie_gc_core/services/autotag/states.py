@@ -36,8 +36,8 @@ def states_of(entries: Iterable[LogEntry]) -> Iterator[State]:
 def states_in(table: TableMetadata, branch: str) -> Iterator[State]:
     """The states of a branch of a table, newest first, as far as its metadata lists them.
 
-    ``main`` has a log of its own, which knows of roll-backs; of other branches the snapshots and their parents tell.
-    The first snapshot that is not listed any more ends it: nobody knows what was there before.
+    ``main`` has its own log, which knows of roll-backs; of other branches the snapshots and their parents tell. The
+    first snapshot that is not listed any more ends it: nobody knows what was there before.
     """
     ref = table.refs.get(branch)
     if ref is None:

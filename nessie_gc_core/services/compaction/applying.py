@@ -1,4 +1,4 @@
-"""Compacts what was planned, table by table, and says what became of it."""
+"""Compacts what was planned, table by table, and says the outcome of it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from nessie_gc_core.tables import Maintenance
 
 log = logging.getLogger(__name__)
 
-_TAKEN = "others changed the partitions that were planned, which are no longer due"
-_NOTHING_FOUND = "Iceberg found nothing to rewrite in what is due"
-_MORE = "others changed it, and it takes more now than was planned"
+_TAKEN = "another process changed the planned partitions, which are no longer due"
+_NOTHING_FOUND = "Iceberg found nothing to rewrite"
+_MORE = "another process changed it, and it needs more work now than planned"
 _ERRORS: Mapping[RewriteFailure, type[NessieGcError]] = {
     RewriteFailure.CONFLICT: CommitConflictError,
     RewriteFailure.UNKNOWN: CommitUnknownError,
@@ -83,7 +83,7 @@ class Compactor:
             except CommitConflictError as error:
                 if tries_left == 0:
                     return self._ended(work, Compacted.CONFLICT, one_line(error))
-                log.info("%s; it is planned again", error)
+                log.info("%s; planning it again", error)
                 wanted, tries_left = self._again(planned, work.left), tries_left - 1
                 work.planned_again(wanted)
                 if wanted.report.outcome is not Compacted.REWRITTEN:
@@ -115,7 +115,7 @@ class Compactor:
         if found.current is None:
             return found
         if found.current.uuid != planned.current.uuid:
-            reason = "it is another table of the same name by now"
+            reason = "it was replaced by another table with the same name"
             return replace(found, report=replace(found.report, outcome=Compacted.GONE, reason=reason))
         before = {plan.partition: plan for plan in planned.plans}
         within = [_within(plan, before[plan.partition]) for plan in found.plans if plan.partition in left]
@@ -151,7 +151,7 @@ class Compactor:
         try:
             tallies = self.look.tallies(after)
         except Exception as error:  # noqa: BLE001 - the commit is made whatever can be read of it
-            log.warning("%s: what was committed cannot be read: %s", report.table, error)
+            log.warning("%s: the committed state cannot be read: %s", report.table, error)
             return report
         rows = tuple(
             replace(row, after=files_of(tallies, {plan.partition}))

@@ -77,14 +77,14 @@ def compaction_rules(given: FileLimits, *, written_since_ms: int | None = None) 
             ``None``: none waits.
 
     Raises:
-        ConfigurationError: a size is none, or the small one is more than half of the target.
+        ConfigurationError: a size is invalid, or the small one is more than half of the target.
     """
     small = parse_size(given.small_file_size, "small_file_size")
     target = parse_size(given.target_rewrite_size, "target_rewrite_size")
     if not 0 < small <= target / 2:
         raise ConfigurationError(
-            f"`small_file_size` {given.small_file_size!r} is not between nothing and half of `target_rewrite_size` "
-            f"{given.target_rewrite_size!r}: files would be small that no two of which fit into a new one"
+            f"`small_file_size` {given.small_file_size!r} must be above 0 and at most half of `target_rewrite_size` "
+            f"{given.target_rewrite_size!r}, so that two small files fit into a new one"
         )
     return CompactionRules(
         max_small_files=given.max_small_files,

@@ -13,6 +13,7 @@ from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.tables import CurrentTable, TableName
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.compaction.estimating import nothing_due
 from nessie_gc_core.services.compaction.planning import (
     CompactionRules,
@@ -129,7 +130,7 @@ class TableLook:
         """Why the manifests need not be opened."""
         counts = FileCounts.of(table.summary)
         if nothing_due(counts, self.rules, specs=len(table.spec_fields)):
-            reason = f"it has {counts.data_files:,} data files and {counts.delete_files:,} delete files"
+            reason = f"it has {plural(counts.data_files, 'data file')} and {plural(counts.delete_files, 'delete file')}"
             return Left(outcome="not worth it", reason=reason, format_version=current.format_version)
         return None
 

@@ -88,7 +88,7 @@ class CompactParameters(ConnectorOptions):
 
     @property
     def patterns(self) -> TablePatterns:
-        """Which tables are meant."""
+        """Which tables are selected."""
         return TablePatterns.parse(self.include, self.exclude)
 
     @property
@@ -96,7 +96,7 @@ class CompactParameters(ConnectorOptions):
         """How many bytes are rewritten at most; ``None``: any number.
 
         Raises:
-            ConfigurationError: it is no size.
+            ConfigurationError: it is not a size.
         """
         return None if self.max_bytes is None else parse_size(self.max_bytes, "max_bytes")
 
@@ -107,7 +107,7 @@ class CompactParameters(ConnectorOptions):
             now: the time from which ages count.
 
         Raises:
-            ConfigurationError: a size is none, or the small one is more than half of the target.
+            ConfigurationError: a size is invalid, or the small one is more than half of the target.
         """
         newest = int((now - self.skip_newer_than).timestamp() * 1000) if self.skip_newer_than else None
         return compaction_rules(self, written_since_ms=newest)
@@ -124,7 +124,9 @@ class CompactParameters(ConnectorOptions):
         if self.sort_order and self.strategy is not Strategy.SORT:
             raise ConfigurationError("`sort_order` needs `strategy` sort")
         if bool(self.zorder_columns) is not (self.strategy is Strategy.ZORDER):
-            raise ConfigurationError("`strategy` zorder and `zorder_columns` need each other: name at least one column")
+            raise ConfigurationError(
+                "`strategy` zorder and `zorder_columns` must be given together: name at least one column"
+            )
         return FileRewrite(
             target_bytes=parse_size(self.target_rewrite_size, "target_rewrite_size"),
             small_bytes=parse_size(self.small_file_size, "small_file_size"),
@@ -136,14 +138,14 @@ class CompactParameters(ConnectorOptions):
         )
 
     def check(self, now: datetime) -> str:
-        """Refuses parameters that make no sense, before anything is opened; gives the name of the catalog.
+        """Rejects invalid parameters before anything is opened; returns the name of the catalog.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
         _ = self.patterns, self.budget, self.rules(now), self.rewrite("")
         if self.work_branch is not None and self.table_branch is None:
-            raise ConfigurationError("`work_branch` needs `table_branch`: name the branch that it is made from")
+            raise ConfigurationError("`work_branch` needs `table_branch`: name the branch to create it from")
         if self.merge and self.work_branch is None:
             raise ConfigurationError("`merge` needs `work_branch`: name the branch to work on")
         if not self.catalog:
@@ -155,7 +157,7 @@ def _sort_field(text: str) -> SortField:
     found = _SORT.fullmatch(text.strip())
     if found is None:
         raise ConfigurationError(
-            f"`sort_order` {text!r} is no column with a direction; write `id`, `id desc` or `id desc nulls last`"
+            f"`sort_order` {text!r} is not a column with a direction; write `id`, `id desc` or `id desc nulls last`"
         )
     ascending = (found["direction"] or "asc").lower() == "asc"
     nulls_first = ascending if found["nulls"] is None else found["nulls"].lower() == "first"

@@ -18,12 +18,12 @@ from nessie_gc_core.services.compaction.separating import (
 )
 from nessie_gc_core.services.compaction.tallies import Tally, deletes_everywhere, own_deletes
 
-_SPREAD = "its small files would be dealt out over partitions of the current spec, and could become more"
+_SPREAD = "its small files would be spread over partitions of the current spec, and could become more"
 _OVER_BUDGET = "the byte budget of this run is used up"
-_TOO_LARGE = "what has to be rewritten together is larger than the byte budget; raise `max_bytes`"
-_INSEPARABLE = "Iceberg would rewrite files of another partition spec with it, which are not due or have to wait"
-_EARLIER_SPECS = "`earlier_specs` makes the small files of earlier specs due"
-_ALONE = "it is one small file of an earlier partition spec, which Iceberg leaves as it is"
+_TOO_LARGE = "files that must be rewritten together exceed the byte budget; raise `max_bytes`"
+_INSEPARABLE = "Iceberg would also rewrite files of another partition spec, which are not due or must wait"
+_EARLIER_SPECS = "use `earlier_specs` to rewrite small files of earlier specs"
+_ALONE = "it is a single small file of an earlier partition spec, which Iceberg does not rewrite"
 
 
 def small_ratio(small: int, data_files: int) -> float:
@@ -132,7 +132,7 @@ class CompactionRules:
         )
         since = self.written_since_ms
         if since is not None and tally.added_ms is not None and tally.added_ms >= since:
-            return replace(plan, reason="it is being written: files were added to it a short time ago")
+            return replace(plan, reason="it is being written to: files were added to it recently")
         return plan
 
 
@@ -145,7 +145,7 @@ def _named(plan: PartitionPlan, specs: Specs, columns: Set[int]) -> PartitionPla
     dropped = dropped_source(plan.partition, specs, columns)
     if plan.reason is not None or dropped is None:
         return plan
-    return replace(plan, reason=f"Iceberg cannot name it: the column of its partition field {dropped} was dropped")
+    return replace(plan, reason=f"Iceberg cannot select it: the column of its partition field {dropped} was dropped")
 
 
 def _kept_together(plan: PartitionPlan, specs: Specs, default_spec: int | None) -> PartitionPlan:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from nessie_gc_core.model.sizes import size_text
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 from nessie_gc_core.services.work_branch import Merged, MergeReport
@@ -16,7 +17,7 @@ _UNMERGED = (Merged.CONFLICT, Merged.REFUSED, Merged.UNKNOWN)
 
 
 class Compacted(StrEnum):
-    """What became of one table."""
+    """The outcome of one table."""
 
     REWRITTEN = "rewritten"
     """Its files were rewritten; in a dry run they would be."""
@@ -25,7 +26,7 @@ class Compacted(StrEnum):
     NOT_WORTH_IT = "not worth it"
     """No partition is due, or each that is has a reason to be left as it is."""
     LEFT_ALONE = "left alone"
-    """Somebody else maintains it, or it is no Iceberg table."""
+    """Someone else maintains it, or it is no Iceberg table."""
     CONFLICT = "conflict"
     """Others changed it each time; nothing was committed."""
     UNKNOWN = "unknown"
@@ -95,7 +96,7 @@ class CompactedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactedTable:
-    """What became of one table."""
+    """The outcome of one table."""
 
     table: str
     """Its dotted name."""
@@ -108,7 +109,7 @@ class CompactedTable:
     format_version: int | None = None
     """Version of Iceberg's table format."""
     before: TableFiles | None = None
-    """Its files before; ``None`` where its manifests were not opened."""
+    """Its files before; ``None`` if its manifests were not opened."""
     after: TableFiles | None = None
     """Its files afterwards, with what others committed meanwhile; ``None``: nothing was committed, or not read."""
     snapshot_ids: Sequence[int] = ()
@@ -118,11 +119,11 @@ class CompactedTable:
     added_data_files: int = 0
     """Data files that replaced them."""
     removed_delete_files: int = 0
-    """Delete files that were taken out."""
+    """Delete files that were removed."""
     added_delete_files: int = 0
     """Delete files that replaced them."""
     removed_bytes: int = 0
-    """Size of all that was taken out."""
+    """Size of all that was removed."""
     added_bytes: int = 0
     """Size of all that was written."""
     partitions: Sequence[CompactedPartition] = ()
@@ -161,9 +162,11 @@ class CompactedTable:
                 sum(each.output_files for each in self.chosen),
             )
             deletes = sum(each.before.delete_files for each in self.chosen if each.deletes_due)
-            said = f"{name}: {files:,} data files ({size_text(self.input_bytes)}) become about {output:,}"
-            said += f", {deletes:,} delete files are merged" if deletes else ""
-            return f"{said}; {len(self.chosen):,} of {self.before.partitions if self.before else 0:,} partitions"
+            said = f"{name}: {plural(files, 'data file')} ({size_text(self.input_bytes)}) would become about {output:,}"
+            said += f", {plural(deletes, 'delete file')} merged" if deletes else ""
+            return (
+                f"{said}; {len(self.chosen):,} of {plural(self.before.partitions if self.before else 0, 'partition')}"
+            )
         return f"{name}: {self.outcome.value}: {self.reason}"
 
 
@@ -182,7 +185,7 @@ class CompactionReport(ShownAsText):
     tables: Sequence[CompactedTable]
     """Every table that was meant."""
     work_branch: MergeReport | None = None
-    """The branch that was made for the work, and what became of it."""
+    """The branch that was made for the work, and its outcome."""
     seconds: float = 0.0
     """How long it took."""
 
@@ -233,7 +236,7 @@ class CompactionReport(ShownAsText):
     def __str__(self) -> str:
         """A page for a terminal: what was compacted and what failed; of the rest how many there are."""
         would = "would be compacted" if self.dry_run else "compacted"
-        lines = [f"{would}: {self.rewritten:,} of {len(self.tables):,} tables; {self.seconds:.1f} s"]
+        lines = [f"{would}: {self.rewritten:,} of {plural(len(self.tables), 'table')}; {self.seconds:.1f} s"]
         lines.extend([] if self.work_branch is None else [str(self.work_branch)])
         quiet = (Compacted.NOT_WORTH_IT, Compacted.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]

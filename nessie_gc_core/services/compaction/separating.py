@@ -70,7 +70,7 @@ def bundles(chosen: Iterable[Partition], specs: Specs) -> dict[Partition, frozen
 
 
 def _merge(found: dict[Partition, set[Partition]], one: Partition, other: Partition) -> None:
-    """Makes one set of those of two partitions; the smaller one goes into the larger."""
+    """Creates one set of those of two partitions; the smaller one goes into the larger."""
     less, more = sorted((found[one], found[other]), key=len)
     if less is not more:
         more |= less
@@ -160,7 +160,7 @@ def _text(transform: str, value: PartitionValue | None) -> str:
 
 
 def _time(transform: str, value: int) -> str | None:
-    """A number since the epoch; ``None`` where it is none, or no calendar has it."""
+    """A number since the epoch; ``None`` if it is none, or no calendar has it."""
     try:
         if transform == "year":
             return str(1970 + value)

@@ -10,6 +10,7 @@ from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.tables import CurrentTable
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.compaction.applying import Compactor
 from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
 from nessie_gc_core.services.compaction.parameters import CompactParameters
@@ -33,10 +34,10 @@ class PlannedCompaction:
 
 @dataclass(frozen=True, slots=True)
 class CompactService(Service[Run]):
-    """Compact Iceberg tables: put small data files together, and merge delete files.
+    """Compact Iceberg tables: combine small data files, and merge delete files.
 
-    Which partitions are due is decided from metadata alone. Iceberg's own Spark actions do the rewriting; every query
-    gives the same rows, and no file is deleted.
+    Metadata alone decides which partitions are due. Iceberg's own Spark actions do the rewriting; every query returns
+    the same rows, and no files are deleted.
     """
 
     name: ClassVar[str] = "compact"
@@ -49,7 +50,7 @@ class CompactService(Service[Run]):
         """Plans, and rewrites what is planned.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, or the engine is not Spark.
+            ConfigurationError: a parameter is invalid, or the engine is not Spark.
             NessieGcError: the catalog cannot be listed.
         """
         planned = self.plan(run)
@@ -90,8 +91,8 @@ class CompactService(Service[Run]):
         merge = work.ended(
             merge=self.parameters.merge,
             committed=any(table.snapshot_ids for table in done),
-            problem="not every table could be compacted" if any(table.is_failed for table in done) else None,
-            message=f"nessie-gc {self.name}: files of {report.rewritten} tables",
+            problem="some tables could not be compacted" if any(table.is_failed for table in done) else None,
+            message=f"nessie-gc {self.name}: files of {plural(report.rewritten, 'table')}",
         )
         return replace(report, tables=rows, work_branch=merge)
 

@@ -29,7 +29,7 @@ class Tally:
     delete_bytes: int = 0
     """Their size."""
     equality_deletes: int = 0
-    """How many of the delete files have equality deletes, which apply to all partitions where there is none."""
+    """How many of the delete files have equality deletes, which apply to all partitions if there is none."""
     added_ms: int | None = None
     """When the newest of its files was added, in milliseconds since the epoch; ``None``: not known."""
 

@@ -167,7 +167,7 @@ class BranchPlan:
         if None in needed or version.snapshot_id is None:
             return frozenset()
         for asked in sorted(retention.snapshot_ids.intersection(needed)):
-            raise SafetyError(f"snapshot {asked} of {table.content_key} cannot go: a live commit has it")
+            raise SafetyError(f"snapshot {asked} of {table.content_key} cannot expire: a live commit needs it")
         held = {ref.snapshot_id for ref in table.refs.values()} | table.held | {version.snapshot_id}
         return going - held - frozenset(id_ for id_ in needed if id_ is not None)
 
@@ -175,7 +175,7 @@ class BranchPlan:
         """Why nothing is written into the folder of its metadata, which anybody may name who can commit (S13)."""
         rules, path = self._run.choice.rules(), version.metadata_location or ""
         if (rules.to_open(folder), rules.to_open(path)) != (folder, path):
-            return f"nothing is written to {folder}: its scheme is one that only the configuration knows"
+            return f"nothing is written to {folder}: its scheme is only an alias in the configuration"
         plan = plan_units([table.location], rules, self._allowed, shared=[folder])
         for raw in (table.location, folder):
             reason = plan.unknown.get(raw) or plan.refused.get(raw)

@@ -1,4 +1,4 @@
-"""Snapshot expiry in a repository with a history of its own: its branches get metadata that lists fewer snapshots.
+"""Snapshot expiry in a repository with its own history: its branches get metadata that lists fewer snapshots.
 
 There is one commit for each branch, whatever the number of its tables, since commits count in cut-off policies. What
 its tables listed before is still there in older commits, and so are all files: a sweep takes them when no live commit
@@ -27,7 +27,7 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion, Reference, ReferenceKind
 from nessie_gc_core.model.table_patterns import any_matches
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.expiry.branch_plan import BranchPlan, PlannedVersion
 from nessie_gc_core.services.expiry.commits import SECONDS, Committed
@@ -42,8 +42,8 @@ from nessie_gc_core.services.run import Run
 log = logging.getLogger(__name__)
 
 _MAY_BE_COMMITTED = (Committed.EXPIRED, Committed.UNKNOWN)
-_GONE = "it is gone from the branch"
-_NOTHING = "nothing of it may go any more"
+_GONE = "it is no longer on the branch"
+_NOTHING = "none of its snapshots may expire any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Attempts:
     planned: dict[str, PlannedVersion]
     """What may go, by content id."""
     results: dict[str, ExpiredTable] = field(default_factory=dict)
-    """What became of a table, by content id."""
+    """The outcome of a table, by content id."""
     written: dict[str, tuple[PlannedVersion, str]] = field(default_factory=dict)
     """The metadata file that was written for a table, and for what."""
 
@@ -63,12 +63,12 @@ class _Attempts:
         return [each for id_, each in self.planned.items() if each.snapshot_ids and id_ not in self.results]
 
     def end(self, outcome: Committed, reason: str | None = None) -> None:
-        """Says what became of all that are still open."""
+        """Says the outcome of all that are still open."""
         for each in self.going:
             self.end_one(each, outcome, reason)
 
     def end_one(self, planned: PlannedVersion, outcome: Committed, reason: str | None = None) -> None:
-        """Says what became of one."""
+        """Says the outcome of one."""
         self.results[planned.version.content_id] = ExpiredTable(
             table=planned.version.content_key,
             outcome=outcome,
@@ -92,7 +92,7 @@ class BranchExpiry:
         """Checks what is given.
 
         Raises:
-            ConfigurationError: a parameter makes no sense here, or no plugin writes metadata of tables.
+            ConfigurationError: a parameter is invalid here, or no plugin writes metadata of tables.
         """
         parameters.check_with_history()
         reader = run.registry.reader_of(ICEBERG_TABLE)
@@ -108,7 +108,7 @@ class BranchExpiry:
         self._looked_at = 0
 
     def run(self) -> ExpiryReport:
-        """Marks what is live, and commits to the branches; the live set is taken out again."""
+        """Marks what is live, and commits to the branches; the live set is removed again."""
         run, parameters = self._run, self._parameters
         allowed = parameters.allowed(run.choice.rules())
         self._check_policies(self._branches())
@@ -150,8 +150,8 @@ class BranchExpiry:
             policy = policies.for_reference(branch.name)
             if policy.reach.commits > 1:
                 raise ConfigurationError(
-                    f"the cut-off policy {policy.text} of the branch {branch.name!r} counts commits, and this makes "
-                    "one, so that the oldest would not be live any more; give a duration, such as P30D, or an instant"
+                    f"the cut-off policy {policy.text} of the branch {branch.name!r} counts commits, and this commit "
+                    "would push the oldest out; give a duration, such as P30D, or an instant"
                 )
 
     def _lease(self) -> AbstractContextManager[Lease | None]:
@@ -174,7 +174,7 @@ class BranchExpiry:
         return found
 
     def _expired(self, branch: Reference, connectors: OpenConnectors, lease: Lease | None) -> Iterator[ExpiredTable]:
-        """What became of the tables of one branch."""
+        """The outcome of the tables of one branch."""
         attempts = _Attempts(self._plan.of(branch, connectors))
         self._looked_at += len(attempts.planned)
         for each in attempts.planned.values():
@@ -188,7 +188,7 @@ class BranchExpiry:
 
     # ---- one branch -----------------------------------------------------------------------------------
     def _commit(self, branch: Reference, attempts: _Attempts, connectors: OpenConnectors, lease: Lease) -> None:
-        """Commits, again where somebody else changed one of the tables; says what became of each."""
+        """Commits, again where someone else changed one of the tables; says the outcome of each."""
         for attempt in range(self._parameters.commit_retries + 1):
             self._write(attempts, connectors)
             going = attempts.going
@@ -218,7 +218,7 @@ class BranchExpiry:
                 return
 
     def _now(self, name: str) -> Reference | None:
-        """The branch as it is now; ``None`` where it is gone."""
+        """The branch as it is now; ``None`` if it is gone."""
         kind = ReferenceKind.BRANCH
         found = (each for each in self._run.repository.references() if each.name == name and each.kind is kind)
         return next(found, None)
@@ -259,7 +259,7 @@ class BranchExpiry:
                 attempts.planned[id_] = again
 
     def _find_out(self, branch: Reference, attempts: _Attempts, reason: str) -> None:
-        """Says what became of a commit that nobody answered for: it was made where the branch shows what was written.
+        """Says the outcome of a commit that nobody answered for: it was made where the branch shows what was written.
 
         Where it does not, it may still come.
         """
@@ -293,4 +293,6 @@ def _message(going: Iterable[PlannedVersion]) -> str:
     """What the history says of the commit."""
     plans = list(going)
     snapshots = sum(len(each.snapshot_ids) for each in plans)
-    return f"nessie-gc expire-snapshots: metadata of {len(plans)} tables without {snapshots} snapshots"
+    return (
+        f"nessie-gc expire-snapshots: metadata of {plural(len(plans), 'table')} without {plural(snapshots, 'snapshot')}"
+    )

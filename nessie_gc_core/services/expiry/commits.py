@@ -1,4 +1,4 @@
-"""Commits what expires, table by table: once where it can, again where somebody else was faster."""
+"""Commits what expires, table by table: once where it can, again where someone else was faster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS = 0.1
 
 
 class Committed(StrEnum):
-    """What became of the commit to one table."""
+    """The outcome of the commit to one table."""
 
     EXPIRED = "expired"
     """It was made; in a dry run it would be."""
@@ -39,14 +39,14 @@ class Committed(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitResult:
-    """What became of one table."""
+    """The outcome of one table."""
 
     outcome: Committed
     """What."""
     reason: str | None = None
     """Why nothing was committed."""
     removal: Removal = field(default_factory=Removal)
-    """What was taken out for certain."""
+    """What was removed for certain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +78,16 @@ class Committer:
                     continue
                 if not isinstance(error, RepositoryError) or len(part.snapshot_ids) <= _FEWEST:
                     return CommitResult(outcome=Committed.REFUSED, reason=one_line(error), removal=done)
-                log.info("%s; trying half of it", error)
+                log.info("%s; trying half as many", error)
                 waiting.extend(reversed(part.halves()))
         if not done:
-            return CommitResult(outcome=Committed.LEFT_ALONE, reason=left_out or "nothing of it may go any more")
+            return CommitResult(
+                outcome=Committed.LEFT_ALONE, reason=left_out or "none of its snapshots may expire any more"
+            )
         return CommitResult(outcome=Committed.EXPIRED, reason=left_out or None, removal=done)
 
     def _commit(self, planned: PlannedTable, part: Removal) -> Removal:
-        """Commits what of a part may still go; gives what was taken out."""
+        """Commits what of a part may still go; returns what was removed."""
         for attempt in range(self.retries + 1):
             table = self._now(planned)
             removal = _without_held(self.decide(table).within(part), table)
@@ -112,7 +114,7 @@ class Committer:
     def _now(self, planned: PlannedTable) -> TableMetadata:
         table = self.repository.reload(planned.table)
         if table is None:
-            raise CommitConflictError(f"{planned.table.content_key} is gone, or another table has its name")
+            raise CommitConflictError(f"{planned.table.content_key} no longer exists, or another table has its name")
         return table
 
     def _is_made(self, planned: PlannedTable, removal: Removal) -> bool:

@@ -30,25 +30,25 @@ from nessie_gc_core.model.table_metadata import Removal, TableMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTable:
-    """A table from which something is to be taken out."""
+    """A table from which something is to be removed."""
 
     table: TableMetadata
     """The table, without what its metadata lists."""
     removal: Removal
-    """What is to be taken out."""
+    """What is to be removed."""
     snapshots: int
     """How many snapshots it lists."""
 
 
 Decide = Callable[[TableMetadata], Removal]
-"""What is to be taken out of a table."""
+"""What is to be removed from a table."""
 
 
 class ExpectedRepository(RepositoryConnector):
-    """Reads a repository, and shows it without what is to be taken out.
+    """Reads a repository, and shows it without what is to be removed.
 
-    One reference stands for one table. Of such a table every listed snapshot that stays is live by itself, and what
-    its branches and tags hold by now is not: some of them are to go.
+    One reference stands for one table. Of such a table every listed snapshot that stays is live by itself, and what its
+    branches and tags hold by now is not: some of them are to go.
     """
 
     name = "expected"
@@ -62,11 +62,11 @@ class ExpectedRepository(RepositoryConnector):
         self._planned: dict[str, PlannedTable] = {}
         self._looked_at: set[str] = set()
         self.unreadable: dict[str, str] = {}
-        """Tables whose metadata makes no sense, with the reason."""
+        """Tables whose metadata is invalid, with the reason."""
 
     @property
     def planned(self) -> Sequence[PlannedTable]:
-        """The tables from which something is to be taken out, as far as the references were listed."""
+        """The tables from which something is to be removed, as far as the references were listed."""
         return [self._planned[name] for name in sorted(self._planned)]
 
     def identity(self) -> str:
@@ -87,7 +87,7 @@ class ExpectedRepository(RepositoryConnector):
         return self._repository.shared_time() if isinstance(self._repository, SupportsSharedClock) else None
 
     def references(self) -> Iterator[Reference]:
-        """All, with another head where something is to be taken out; a few are read ahead of the consumer."""
+        """All, with another head where something is to be removed; a few are read ahead of the consumer."""
         with ThreadPoolExecutor(self._parallelism, thread_name_prefix="expiry") as pool:
             ahead: deque[Future[Reference]] = deque()
             try:
@@ -135,7 +135,7 @@ class ExpectedRepository(RepositoryConnector):
             return []
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
-        """That of the repository, without what is to be taken out."""
+        """That of the repository, without what is to be removed."""
         planned = self._planned_at(reference)
         if planned is None:
             yield from self._repository.commit_log(reference)
@@ -147,7 +147,7 @@ class ExpectedRepository(RepositoryConnector):
             yield replace(entry, commit_id=commit_id, parent_id=parent, operations=operations)
 
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
-        """Those of the repository, without what is to be taken out."""
+        """Those of the repository, without what is to be removed."""
         planned = self._planned_at(reference)
         if planned is None:
             yield from self._repository.contents(reference)
@@ -180,7 +180,7 @@ def _expected_operations(operations: Sequence[Operation], planned: PlannedTable)
 
 
 def _expected_version(version: ContentVersion, planned: PlannedTable) -> ContentVersion | None:
-    """The version as it will be; ``None`` where it will not be."""
+    """The version as it will be; ``None`` if it will not be."""
     removal, table = planned.removal, planned.table
     if version.content_type != ICEBERG_TABLE or version.metadata_location != table.metadata_location:
         return None if version.metadata_location in removal.metadata_files else version

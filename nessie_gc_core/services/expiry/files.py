@@ -57,7 +57,7 @@ def _warn_of_outside(expired: Expansion, needed: Needed, run: SweepRun) -> None:
     if count := outside.count():
         example = outside.head(1).to_pylist()[0]["path"]
         run.report.warn(
-            f"{count:,} files that only expired snapshots name lie outside of the locations that are swept, and stay: "
+            f"{count:,} files that only expired snapshots reference lie outside the swept locations, and stay: "
             f"{example}"
         )
 
@@ -88,8 +88,8 @@ def _warn_of_unreadable(problems: Dataset, run: SweepRun) -> None:
     rows = problems.distinct(["path"]).head(MAX_NAMES).to_pylist()
     for row in rows:
         run.report.warn(
-            f"what only the expired snapshots of {row['path']} need is not all deleted: {row['problem']}; "
-            "'gc' finds the rest"
+            f"some files of the expired snapshots of {row['path']} were not deleted: {row['problem']}; 'gc' finds "
+            "the rest"
         )
 
 
@@ -116,7 +116,7 @@ class Unfinished:
         gone = {each.content_key for each in versions if each.content_id not in live}
         if gone:
             self._run.report.warn(
-                f"what the expiry of live set {live_set_id} recorded stays: {min(gone)} is gone since"
+                f"files that the expiry of live set {live_set_id} recorded stay: {min(gone)} no longer exists"
             )
         return not gone
 
@@ -136,13 +136,13 @@ class Unfinished:
         return keys
 
     def forget_needed(self, verdicts: Dataset, units: Sequence[str]) -> None:
-        """Takes out the records of files in some units that are needed by now, or are not there any more."""
+        """Removes the records of files in some units that are needed by now, or no longer exist."""
         for id_, files in self._found.items():
             for batch in files.where("unit", units).anti_join(verdicts, FILE_KEYS.names).batches():
                 self._run.store.remove_file_deletions(id_, file_deletions(batch))
 
     def forget_gone(self, outcomes: Dataset) -> None:
-        """Takes out the records of files that are gone."""
+        """Removes the records of files that are gone."""
         for id_ in self._found:
             for batch in outcomes.where("outcome", GONE).batches():
                 self._run.store.remove_file_deletions(id_, file_deletions(batch))
@@ -165,5 +165,5 @@ def record_plan(verdicts: Dataset, run: SweepRun) -> None:
 
 
 def forget_gone(outcomes: Dataset, run: SweepRun) -> None:
-    """Takes out the records of files that are gone."""
+    """Removes the records of files that are gone."""
     forget_deletions(outcomes.where("outcome", GONE), run)

@@ -128,7 +128,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
         """The rules for each table; durations count back from ``now``.
 
         Raises:
-            ConfigurationError: one of them makes no sense.
+            ConfigurationError: one of them is invalid.
         """
         overall = Retention(
             older_than=None if self.older_than is None else time_before(self.older_than, now, "older_than"),
@@ -139,7 +139,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
         return Retentions(overall, [_by_pattern(text, overall, now) for text in self.retention])
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -172,11 +172,18 @@ class ExpireSnapshotsParameters(DeletionParameters):
             )
         ages = [self.max_ref_age, *(each.max_ref_age for _, each in self.retentions(datetime.now(UTC)).by_pattern)]
         if any(age is not None for age in ages):
-            raise ConfigurationError("`max_ref_age` is for plain catalogs: tags and branches in the metadata stay here")
+            raise ConfigurationError(
+                "`max_ref_age` is for plain catalogs: here, tags and branches in the metadata "
+                "never expire; leave it out"
+            )
         if self.clean_expired_metadata:
-            raise ConfigurationError("`clean_expired_metadata` is for plain catalogs: schemas and specs stay here")
+            raise ConfigurationError(
+                "`clean_expired_metadata` is for plain catalogs: here, schemas and specs stay; leave it out"
+            )
         if self.outcomes_to is not None:
-            raise ConfigurationError("`outcomes_to` is for what deletes files, which only 'gc' does here; leave it out")
+            raise ConfigurationError(
+                "`outcomes_to` needs a run that deletes files, which only 'gc' does here; leave it out"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +230,7 @@ def _age(text: str, whole: str) -> timedelta:
 
 def _positive(text: str, whole: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigurationError(f"`retention` {whole!r}: retain-last {text!r} is no number of at least 1")
+        raise ConfigurationError(f"`retention` {whole!r}: retain-last {text!r} must be a number of at least 1")
     return int(text)
 
 
@@ -231,4 +238,4 @@ def _snapshot_id(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise ConfigurationError(f"`snapshot_ids` {text!r} is no number") from error
+        raise ConfigurationError(f"`snapshot_ids` {text!r} is not a number") from error

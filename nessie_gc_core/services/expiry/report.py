@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nessie_gc_core.errors import IncompleteError
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.shown import ShownAsText
@@ -19,14 +20,14 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredTable:
-    """What became of one table of which something was to expire, or that was left alone."""
+    """The outcome of one table of which something was to expire, or that was left alone."""
 
     table: str
     """Its dotted name."""
     reference: str | None = None
     """The branch on which it is; ``None`` in a catalog without branches."""
     outcome: Committed
-    """What became of the commit."""
+    """The outcome of the commit."""
     reason: str | None = None
     """Why nothing, or not all, was committed."""
     snapshots: int = 0
@@ -36,9 +37,9 @@ class ExpiredTable:
     refs: Sequence[str] = ()
     """Branches and tags that expired, or would expire."""
     schemas: Sequence[int] = ()
-    """Ids of schemas that were taken out, or would be."""
+    """Ids of schemas that were removed, or would be."""
     partition_specs: Sequence[int] = ()
-    """Ids of partition specs that were taken out, or would be."""
+    """Ids of partition specs that were removed, or would be."""
     files: Tally = field(default_factory=Tally)
     """Files in its location that only they needed, and that were deleted, or would be."""
 
@@ -65,7 +66,7 @@ class ExpiredTable:
         lists = {"refs": self.refs, "schemas": self.schemas, "partition specs": self.partition_specs}
         more = "".join(f", {word} {', '.join(map(str, found))}" for word, found in lists.items() if found)
         files = "" if self.reference is not None else f"; {self.files}"
-        return f"{name}: {self.expired:,} of {self.snapshots:,} snapshots{more}{files}"
+        return f"{name}: {self.expired:,} of {plural(self.snapshots, 'snapshot')}{more}{files}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +124,11 @@ class ExpiryReport(ShownAsText):
         """A page for a terminal."""
         of_these = [table for table in self.tables if table.outcome is Committed.EXPIRED]
         would = "would expire" if self.dry_run else "expired"
-        lines = [f"{would}: {self.snapshots:,} snapshots of {len(of_these):,} tables"]
+        lines = [f"{would}: {plural(self.snapshots, 'snapshot')} of {plural(len(of_these), 'table')}"]
         lines.extend(f"  {table}" for table in self.tables[:_SHOWN])
         if len(self.tables) > _SHOWN:
             lines.append(f"  and {len(self.tables) - _SHOWN:,} more tables; --json has them all")
         if self.files_stay:
-            lines.append("no files are deleted here: 'gc' deletes what no live commit needs")
+            lines.append("no files are deleted here: 'gc' deletes files that no live commit needs")
         lines.extend(f"{kind.lower().replace('_', ' ')}: {tally}" for kind, tally in self.files_by_kind.items())
         return "\n".join(lines)

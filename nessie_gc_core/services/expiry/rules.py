@@ -39,7 +39,7 @@ class ExpiryRules:
     def warn_of_unmatched(self, report: GcReport) -> None:
         """Says which snapshots that were asked for no table has, and which patterns match no table."""
         for asked in sorted(self._asked - self._seen):
-            report.warn(f"no table that is meant has a snapshot {asked}")
+            report.warn(f"no selected table has a snapshot {asked}")
         given = (*self._patterns.include, *self._patterns.exclude, *self._retentions.patterns)
         for pattern in given:
             if not any(pattern.fullmatch(name) for name in self._names):

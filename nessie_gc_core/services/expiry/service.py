@@ -27,7 +27,7 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT
 from nessie_gc_core.model.table_metadata import Removal, TableMetadata
 from nessie_gc_core.model.table_properties import write_paths
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.model.verdicts import GONE, Outcome
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.deletion import DEAD
@@ -47,21 +47,22 @@ from nessie_gc_core.services.expiry.rules import ExpiryRules
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.needed import Located, Needed
+from nessie_gc_core.services.preconditions import check_answers
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep import Directions, Purpose, SweepService
 
-_NOT_COMMITTED = "an expired snapshot of a table needs it to which nothing was committed"
+_NOT_COMMITTED = "an expired snapshot needs it, but its table was not committed"
 
 
 @dataclass(frozen=True, slots=True)
 class ExpireSnapshotsService(Service[Run]):
     """Expire old snapshots, tags and branches of tables, and delete the files that only they need.
 
-    The rules are those of Iceberg: what a branch or tag says of itself comes first, then what is given here, then the
-    properties of the table. Files are judged and deleted as by 'gc'; a dry run names them with their bytes, and commits
-    nothing. In a repository with a history of its own, such as Nessie, the branches that are named get metadata that
-    no longer lists what no live commit has; no file is deleted there, which is the work of 'gc'.
+    The rules are Iceberg's: settings of a branch or tag come first, then the options given here, then the properties of
+    the table. Files are checked and deleted as by 'gc'; a dry run lists them with their bytes, and commits nothing. In
+    a repository with its own history, such as Nessie, the chosen branches get metadata without the snapshots that no
+    live commit needs; 'gc' then deletes the files.
     """
 
     name: ClassVar[str] = "expire-snapshots"
@@ -73,8 +74,8 @@ class ExpireSnapshotsService(Service[Run]):
         """Expires.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, or the repository's connector cannot expire snapshots.
-            NessieGcError: something that is needed to decide could not be read.
+            ConfigurationError: a parameter is invalid, or the repository's connector cannot expire snapshots.
+            NessieGcError: something needed for the decision could not be read.
         """
         parameters = self.parameters
         parameters.check(run.choice)
@@ -83,8 +84,10 @@ class ExpireSnapshotsService(Service[Run]):
         if isinstance(repository, SupportsMetadataCommits) and not isinstance(repository, SupportsSnapshotExpiry):
             return BranchExpiry(run, parameters, repository).run()
         parameters.check_without_history()
+        expirable = _expirable(run)
+        check_answers(run)
         run.engine.check()
-        return _Expiry(run, parameters, _expirable(run)).run()
+        return _Expiry(run, parameters, expirable).run()
 
 
 def _expirable(run: Run) -> SupportsSnapshotExpiry:
@@ -117,7 +120,7 @@ class _Decision:
         if not self._rules.is_meant(name):
             return Removal()
         retention = self._rules.of(table)
-        removal, reason = Removal(), None if table.manager is None else f"{table.manager} collects it"
+        removal, reason = Removal(), None if table.manager is None else f"it is collected by {table.manager}"
         if reason is None:
             try:
                 removal = expired(table, retention, self._rules.now)
@@ -150,7 +153,7 @@ class _Expiry(Purpose):
         self._unfinished: Unfinished | None = None
 
     def run(self) -> ExpiryReport:
-        """Marks what will be live, and sweeps what is not; what a dry run stored is taken out again."""
+        """Marks what will be live, and sweeps what is not; what a dry run stored is removed again."""
         run, dry_run = self._run, self._parameters.dry_run
         looking = run.seeing(self._expected)
         MarkService(self._parameters.mark).run(looking)
@@ -217,7 +220,7 @@ class _Expiry(Purpose):
         location = planned.table.location
         left_out = (why for root, why in plan.left_out.items() if self._places.get(location, "").startswith(root))
         found = plan.refused.get(location) or next(left_out, None)
-        return found or "its location is left alone: see what is unknown or unread"
+        return found or "its location is not swept: see the unknown and unread locations"
 
     def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
         """Records what is to go, and commits; what a table names goes only where its commit was made (S19, S20)."""
@@ -255,7 +258,7 @@ class _Expiry(Purpose):
         if unknown := self._with(Committed.UNKNOWN):
             return str(self._results[unknown[0].table.content_key].reason)
         failed = self._run.report.outcomes[Outcome.FAILED].files
-        return f"{failed:,} files could not be deleted" if failed else None
+        return f"{plural(failed, 'file')} could not be deleted" if failed else None
 
     def _commit(self, planned: Sequence[PlannedTable]) -> None:
         """Commits to several tables at once; a lease that is lost ends it."""

@@ -79,7 +79,7 @@ class References:
     def _walk(self, member: Member, policies: ReferencePolicies, run: SweepRun) -> None:
         references = list(member.repository.references())
         if len(references) > MAX_REFERENCES:
-            run.report.warn(f"of {len(references):,} references the first {MAX_REFERENCES:,} are looked at")
+            run.report.warn(f"of {len(references):,} references, only the first {MAX_REFERENCES:,} are examined")
         for done, reference in enumerate(references[:MAX_REFERENCES]):
             run.tell("references", done, min(len(references), MAX_REFERENCES))
             name = reference.name

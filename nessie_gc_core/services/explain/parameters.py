@@ -28,14 +28,14 @@ class ExplainParameters(FindParameters):
         return part_of(self, GcParameters, dry_run=True, membership=Membership.EXACT)
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
         FindParameters.check(self, choice)
         if not self.file:
-            raise ConfigurationError("`file` is missing: give the whole path of at least one file")
+            raise ConfigurationError("`file` is missing: give the full path of at least one file")
         if len(self.file) > MAX_FILES:
             raise ConfigurationError(
                 f"`file`: at most {MAX_FILES:,} files are explained at once, not {len(self.file):,}"
@@ -45,6 +45,6 @@ class ExplainParameters(FindParameters):
             try:
                 rules.canonical(path)
             except UnknownLocationError as error:
-                raise ConfigurationError(f"`file`: {error}; give the whole path, with its scheme") from error
+                raise ConfigurationError(f"`file`: {error}; give the full path, with its scheme") from error
             if path.endswith("/"):
                 raise ConfigurationError(f"`file` {path!r} is a folder; name a file in it")

@@ -42,12 +42,12 @@ class Standing(StrEnum):
 
 _MEANINGS = {
     Standing.LIVE: "live",
-    Standing.LOST: "lost: needed, and not stored",
+    Standing.LOST: "lost: needed, but missing",
     Standing.FROZEN: "frozen",
     Standing.REFUSED: "refused",
     Standing.LEFT_OUT: "left out",
-    Standing.OUTSIDE: "outside: it lies in no location of a table or view, so it is never deleted",
-    Standing.NOT_STORED: "not stored, and nothing needs it",
+    Standing.OUTSIDE: "outside: it is not in a location of a table or view, so it is never deleted",
+    Standing.NOT_STORED: "does not exist, and nothing needs it",
     Standing.TOO_YOUNG: "too young: nothing needs it",
     Standing.SPARED: "spared: nothing needs it",
     Standing.UNREFERENCED: "unreferenced: nothing needs it, and a run deletes it",

@@ -55,7 +55,7 @@ class ExplainService(Service[Run]):
         """Explains.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, or a path is not a whole one.
+            ConfigurationError: a parameter is invalid, or a path is not a whole one.
             NessieGcError: something that is needed could not be read.
         """
         self.parameters.check(run.choice)
@@ -193,7 +193,7 @@ class _Explaining:
             return Standing.NOT_STORED, None
         standing = _BY_OUTCOME[outcome]
         if standing is Standing.TOO_YOUNG and reason is None:
-            reason = f"files that are younger than `min_age` stay ({self.parameters.min_age})"
+            reason = f"files younger than `min_age` ({self.parameters.min_age}) stay"
         return standing, reason
 
 

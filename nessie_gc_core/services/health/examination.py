@@ -13,7 +13,7 @@ from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.table_properties import gc_enabled, product_of
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.compaction.estimating import least_small_files
 from nessie_gc_core.services.health.files_due import FilesDue, exactly
 from nessie_gc_core.services.health.manifests_read import ManifestsRead
@@ -75,16 +75,16 @@ def unread_finding(types: tuple[str, ...]) -> Finding:
         name=FindingName.UNREAD,
         value=", ".join(types),
         limit=None,
-        text=f"it is left alone ({', '.join(types)})",
+        text=f"it is skipped ({', '.join(types)})",
         action="leave it to whoever manages it",
     )
 
 
 def sweep_finding(last: datetime | None, now: datetime, interval: timedelta) -> Finding | None:
-    """What is found about the last sweep; ``None`` where it is recent."""
+    """What is found about the last sweep; ``None`` if it is recent."""
     if last is not None and now - last < interval:
         return None
-    said = "this live-set store knows of no sweep" if last is None else f"the last sweep is {age(now - last)} ago"
+    said = f"the last sweep was {age(now - last)} ago" if last else "this live-set store has no record of a sweep"
     value = None if last is None else (now - last).total_seconds()
     limit = interval.total_seconds()
     return Finding(name=FindingName.ORPHANS, value=value, limit=limit, text=said, action=_SWEEP)
@@ -98,7 +98,7 @@ def _check_target(table: TableMetadata, broken: list[Finding]) -> None:
 
 
 def _measured(table: TableMetadata, counts: FileCounts, now: datetime, broken: list[Finding]) -> TableHealth:
-    """What the metadata says; findings about properties that make no sense go to ``broken``."""
+    """What the metadata says; findings about properties that are invalid go to ``broken``."""
     position, equality = counts.position_deletes, counts.equality_deletes
     deletes = None if position is None or equality is None else position + equality
     leaving = _expirable(table, now, broken)
@@ -135,17 +135,19 @@ def _to_expire(health: TableHealth, *, can_expire: bool, has_branches: bool) -> 
     tables = f"--include {shlex.quote(exactly(health.table))}"
     if can_expire:
         return f"`nessie-gc expire-snapshots {tables}`"
-    sweep = "`nessie-gc gc` with a cut-off policy frees what only they need"
+    sweep = "`nessie-gc gc` with a cut-off policy frees the files that only they need"
     if has_branches:
         branch = shlex.quote(exactly(health.reference))
-        return f"{sweep}; `nessie-gc expire-snapshots --commit-to {branch} {tables}` then lists them no longer"
-    return f"{sweep}; the metadata goes on listing them"
+        return (
+            f"{sweep}; `nessie-gc expire-snapshots --commit-to {branch} {tables}` then removes them from the metadata"
+        )
+    return f"{sweep}; the metadata still lists them"
 
 
 def _due_snapshots(health: TableHealth, parameters: HealthParameters, expire: str) -> Iterator[Finding]:
     most = parameters.snapshot_threshold
     if health.expirable is not None and health.expirable >= most:
-        text = f"{health.expirable:,} of {health.snapshots:,} snapshots can expire"
+        text = f"{health.expirable:,} of {plural(health.snapshots, 'snapshot')} can expire"
         text += f", which frees about {size_text(health.reclaimable_bytes)}" if health.reclaimable_bytes else ""
         yield Finding(name=FindingName.SNAPSHOTS, value=health.expirable, limit=most, text=text, action=expire)
 
@@ -156,11 +158,11 @@ def _due_metadata(health: TableHealth, parameters: HealthParameters, expire: str
         text, limit = f"the metadata file is {size_text(size)}", parameters.metadata_size_threshold
         yield Finding(name=name, value=size, limit=limit, text=text, action=expire)
     elif listed >= parameters.listed_snapshot_threshold:
-        text, limit = f"the metadata file lists {listed:,} snapshots", parameters.listed_snapshot_threshold
+        text, limit = f"the metadata file lists {plural(listed, 'snapshot')}", parameters.listed_snapshot_threshold
         yield Finding(name=name, value=listed, limit=limit, text=text, action=expire)
     versions, held = health.metadata_versions or 0, health.max_metadata_versions
     if held is not None and versions >= held and not health.delete_after_commit:
-        text = f"the metadata log is full ({versions:,}), and nothing deletes the metadata files that fall out"
+        text = f"the metadata log is full ({versions:,}), and nothing deletes older metadata files"
         yield Finding(name=FindingName.METADATA_VERSIONS, value=versions, limit=held, text=text, action=_SWEEP)
 
 
@@ -209,7 +211,7 @@ def _is_one_line(table: TableMetadata) -> bool:
 
 
 def _expirable(table: TableMetadata, now: datetime, broken: list[Finding]) -> Set[int] | None:
-    """The snapshots that can expire; ``None`` where a property makes no sense."""
+    """The snapshots that can expire; ``None`` if a property is invalid."""
     try:
         return expired(table, Retention(), now).snapshot_ids
     except ConfigurationError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 
 from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.sizes import size_text
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.compaction.estimating import delete_files_due, small_files_due
 from nessie_gc_core.services.compaction.planning import PartitionPlan, delete_ratio, small_ratio
 from nessie_gc_core.services.health.manifests_read import ManifestsRead
@@ -63,25 +64,26 @@ class FilesDue:
             yield _finding(FindingName.SMALL_FILES, ratio, limit, text + together, compact)
         deletes = counts.delete_files or 0
         if delete_files_due(counts, rules):
-            text = f"{deletes:,} delete files beside {files:,} data files{together}"
+            text = f"{plural(deletes, 'delete file')} for {plural(files, 'data file')}{together}"
             ratio, limit = delete_ratio(deletes, files), rules.max_delete_files
             yield _finding(FindingName.DELETE_FILES, ratio, limit, text, compact)
         manifests, most = counts.manifests or 0, self.parameters.manifest_threshold
         if manifests >= most:
             action = self._command("rewrite-manifests", *_MANIFEST_LIMITS)
-            yield _finding(FindingName.MANIFESTS, manifests, most, f"{manifests:,} manifests", action)
+            yield _finding(FindingName.MANIFESTS, manifests, most, f"{plural(manifests, 'manifest')}", action)
 
     def _planned(self, read: ManifestsRead) -> Iterator[Finding]:
         """What the services would rewrite, and what they would leave though it is due."""
         rules, compact = self.parameters.rules, self._command("compact", *_FILE_LIMITS)
         small = [plan for plan in read.chosen if plan.small_due]
         if small:
-            text = f"{_small(small):,} data files smaller than {size_text(rules.small_bytes)}{_within(small, read)}"
+            size = size_text(rules.small_bytes)
+            text = f"{plural(_small(small), 'data file')} smaller than {size}{_within(small, read)}"
             worst = max(small_ratio(plan.tally.small, plan.tally.data_files) for plan in small)
             yield _finding(FindingName.SMALL_FILES, worst, rules.max_small_files, text, compact)
         deletes = [plan for plan in read.chosen if plan.deletes_due]
         if deletes:
-            text = f"{_deletes(deletes):,} delete files{_within(deletes, read)}"
+            text = f"{plural(_deletes(deletes), 'delete file')}{_within(deletes, read)}"
             worst = max(delete_ratio(plan.tally.delete_files, plan.tally.data_files) for plan in deletes)
             yield _finding(FindingName.DELETE_FILES, worst, rules.max_delete_files, text, compact)
         if read.held:
@@ -97,7 +99,7 @@ class FilesDue:
             action = self._command("compact --earlier-specs", *_FILE_LIMITS)
         counts = {"small data files": _small(read.held), "delete files": _deletes(read.held)}
         what = " and ".join(f"{count:,} {name}" for name, count in counts.items() if count)
-        text = f"{what}{_within(read.held, read)} are due and left as they are: {first.reason}"
+        text = f"{what}{_within(read.held, read)} are due but cannot be rewritten: {first.reason}"
         return _finding(FindingName.HELD_BACK, len(read.held), None, text, action)
 
     def _command(self, name: str, *limits: str) -> str:

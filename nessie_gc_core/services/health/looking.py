@@ -32,7 +32,7 @@ class TableLook:
     """Whether branches of the repository can get metadata that lists fewer snapshots."""
 
     def looked(self, each: Visible) -> list[TableHealth]:
-        """One table, whatever is wrong with it; nothing where it is no table."""
+        """One table, whatever is wrong with it; nothing where it is not a table."""
         nothing = TableHealth(table=each.table, reference=each.reference, unread=each.unread)
         if each.unread:
             nothing = replace(nothing, findings=(unread_finding(each.unread),))

@@ -34,7 +34,7 @@ from nessie_gc_core.services.manifests.planning import ManifestPlanner
 
 @options
 class HealthParameters(ConnectorOptions):
-    """Which tables are looked at, and from when on something is due."""
+    """Which tables to examine, and when something is due."""
 
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
@@ -83,7 +83,7 @@ class HealthParameters(ConnectorOptions):
 
     @property
     def patterns(self) -> TablePatterns:
-        """Which tables are looked at."""
+        """Which tables are examined."""
         return TablePatterns.parse(self.include, self.exclude)
 
     @property
@@ -91,7 +91,7 @@ class HealthParameters(ConnectorOptions):
         """When files are due; partitions that are being written do not wait.
 
         Raises:
-            ConfigurationError: a size is none, or the small one is more than half of the target.
+            ConfigurationError: a size is invalid, or the small one is more than half of the target.
         """
         return compaction_rules(self)
 
@@ -99,12 +99,12 @@ class HealthParameters(ConnectorOptions):
         """Decides which manifests are due.
 
         Raises:
-            ConfigurationError: a size is none, or the table's own is not.
+            ConfigurationError: a size, or the table's own, is invalid.
         """
         return ManifestPlanner.of(table, self.effort, self.partition_priority, self.target_manifest_size)
 
     def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nessie_gc_core.model.sizes import size_text
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import plural, shown
 
 _SHOWN = 20
 """So many tables a terminal shows."""
@@ -41,9 +41,9 @@ class FindingName(StrEnum):
     METADATA_VERSIONS = "metadata-versions"
     """Earlier metadata files fall out of the metadata log, and nothing deletes them."""
     UNREAD = "unread"
-    """No plugin reads the content, or somebody else manages it: it is left alone."""
+    """No plugin reads the content, or someone else manages it: it is left alone."""
     INVALID_PROPERTY = "invalid-property"
-    """A property of the table makes no sense."""
+    """A property of the table is invalid."""
     ORPHANS = "orphans"
     """The repository was not swept for long."""
 
@@ -57,7 +57,7 @@ class Finding:
     value: float | str | None
     """What was found; a number of seconds for a time, ``None`` for what never happened."""
     limit: float | None
-    """From when on it is due; ``None`` where there is no such limit."""
+    """From when on it is due; ``None`` if there is no such limit."""
     text: str
     """The same as a sentence."""
     action: str
@@ -203,7 +203,7 @@ class HealthReport:
 
     @property
     def exit_code(self) -> int:
-        """1 where a table could not be read, else 0: what is due is no failure."""
+        """1 where a table could not be read, else 0: what is due is not a failure."""
         return 1 if self.unreadable else 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class HealthReport:
     def _head(self) -> Iterator[str]:
         unreadable = f", {self.unreadable:,} cannot be read" if self.unreadable else ""
         yield f"health of {self.repository}"
-        yield f"{_plural(len(self.tables), 'table')}, {self.due:,} with something due{unreadable}; {self.seconds:.1f} s"
+        yield f"{plural(len(self.tables), 'table')}, {self.due:,} with something due{unreadable}; {self.seconds:.1f} s"
         if self.last_sweep is not None:
             yield f"last sweep: {age(self.checked - self.last_sweep)} ago"
         yield from (f"due: {finding}" for finding in self.findings)
@@ -248,7 +248,7 @@ class HealthReport:
                 yield f"{table.table}: {what}cannot be read: {table.problem}"
             yield from (f"{table.table}: {finding}" for finding in table.findings)
         if len(worst) > _SHOWN:
-            yield f"and {len(worst) - _SHOWN:,} more tables; --json has them all"
+            yield f"and {plural(len(worst) - _SHOWN, 'more table')}; --json has them all"
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -263,8 +263,8 @@ def age(duration: timedelta) -> str:
     """A duration as people say it."""
     hours = int(duration.total_seconds() // 3600)
     if hours >= 48:
-        return f"{hours // 24:,} days"
-    return _plural(hours, "hour") if hours else "less than an hour"
+        return plural(hours // 24, "day")
+    return plural(hours, "hour") if hours else "less than an hour"
 
 
 def _cells(table: TableHealth) -> Iterator[str]:
@@ -275,7 +275,7 @@ def _cells(table: TableHealth) -> Iterator[str]:
     expirable = f", {table.expirable:,} can expire" if table.expirable else ""
     yield "" if table.snapshots is None else f"{table.snapshots:,}{expirable}"
     yield _bytes(table.average_file_bytes)
-    yield "" if table.delete_files is None else f"{table.delete_files:,} files"
+    yield "" if table.delete_files is None else plural(table.delete_files, "file")
     yield _UNKNOWN if table.manifests is None else f"{table.manifests:,}"
     yield _bytes(table.metadata_bytes)
     due = ", ".join(finding.name.value for finding in table.findings) or "nothing"
@@ -284,7 +284,3 @@ def _cells(table: TableHealth) -> Iterator[str]:
 
 def _bytes(size: int | None) -> str:
     return "" if size is None else size_text(size)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -33,10 +33,10 @@ from nessie_gc_core.services.run import Run
 
 @dataclass(frozen=True, slots=True)
 class HealthService(Service[Run]):
-    """Say what is due at which table: snapshots, small files, delete files, manifests, metadata, orphans.
+    """Report which tables need maintenance: snapshots, small files, delete files, manifests, metadata, orphans.
 
-    One small file is read for each table, its metadata file, and each manifest of its current snapshot where that is
-    asked for. Nothing is listed, and nothing is changed. What is not said is shown as not known.
+    Reads one metadata file for each table and, with --read-manifests, each manifest of its current snapshot. Lists no
+    storage, and changes nothing. Figures that the metadata lacks are shown as not known.
     """
 
     name: ClassVar[str] = "health"
@@ -50,7 +50,7 @@ class HealthService(Service[Run]):
         """Looks. A table that cannot be read is in the report, and stops no other (S18).
 
         Raises:
-            ConfigurationError: a parameter makes no sense, or no plugin reads metadata of tables.
+            ConfigurationError: a parameter is invalid, or no plugin reads metadata of tables.
             NessieGcError: the repository or the live-set store cannot be read.
         """
         started, parameters = run.elapsed(), self.parameters
@@ -108,7 +108,7 @@ def _looked_at(
 
 
 def _last_sweep(run: Run) -> datetime | None:
-    """When the newest live set was swept to its end; dry runs leave none, and what expiry sweeps is not the whole."""
+    """When the newest live set was swept completely; dry runs leave none, and what expiry sweeps is not the whole."""
     identity = run.repository.identity()
     for live_set in run.store.live_sets():
         is_swept = live_set.repository == identity and live_set.status is LiveSetStatus.EXPIRY_SUCCESS

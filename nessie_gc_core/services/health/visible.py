@@ -55,7 +55,7 @@ def visible_tables(
                 seen.add((found.table, *place))
                 yield found
     if missing:
-        raise ConfigurationError(f"`reference`: there is no branch or tag {min(missing)!r}")
+        raise ConfigurationError(f"`reference`: the branch or tag {min(missing)!r} does not exist")
 
 
 def _visible_at(reference: Reference, repository: RepositoryConnector, registry: PluginRegistry) -> Iterator[Visible]:

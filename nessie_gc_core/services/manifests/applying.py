@@ -1,4 +1,4 @@
-"""Rewrites what was planned, table by table, and says what became of it."""
+"""Rewrites what was planned, table by table, and says the outcome of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 SUMMARY = "nessie-gc.service"
 """What a snapshot's summary says of who made it."""
 _NOTHING_FOUND = "Iceberg found nothing to rewrite in what was planned"
-_TAKEN = "others rewrote the manifests that were planned"
+_TAKEN = "another process rewrote the planned manifests"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class ManifestRewriter:
             except CommitConflictError as error:
                 if tries_left == 0:
                     return _failed(wanted, Reorganized.CONFLICT, error)
-                log.info("%s; it is planned again", error)
+                log.info("%s; planning it again", error)
                 wanted, tries_left = self._again(planned), tries_left - 1
             except CommitUnknownError as error:
                 return _failed(wanted, Reorganized.UNKNOWN, error)
@@ -66,7 +66,7 @@ class ManifestRewriter:
         if found.current is None:
             return found
         if found.current.uuid != planned.current.uuid:
-            reason = "it is another table of the same name by now"
+            reason = "it was replaced by another table with the same name"
             return replace(found, report=replace(found.report, outcome=Reorganized.GONE, reason=reason))
         groups = [_within(group, planned.groups) for group in found.groups]
         if not any(group.chosen for group in groups):
@@ -84,7 +84,7 @@ class ManifestRewriter:
         try:
             manifests = self.look.manifests(after)
         except Exception as error:  # noqa: BLE001 - the commit is made whatever can be read of it
-            log.warning("%s: what was committed cannot be read: %s", report.table, error)
+            log.warning("%s: the committed state cannot be read: %s", report.table, error)
             return report
         return replace(
             report,

@@ -103,7 +103,7 @@ def parse_target(target_manifest_size: str | None) -> int | None:
     """The size of new manifests in bytes; ``None``: what each table says.
 
     Raises:
-        ConfigurationError: it is no size, or a very small one.
+        ConfigurationError: it is not a size, or is too small.
     """
     if target_manifest_size is None:
         return None
@@ -117,7 +117,7 @@ def target_of(table: TableMetadata) -> int:
     """The size of manifests that a table's property says, in bytes.
 
     Raises:
-        ConfigurationError: it is no number.
+        ConfigurationError: it is not a number.
     """
     name = MANIFEST_TARGET_SIZE
     text = table.properties.get(name, str(DEFAULT_MANIFEST_TARGET_SIZE))

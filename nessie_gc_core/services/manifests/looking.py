@@ -21,10 +21,10 @@ from nessie_gc_core.services.run import Run
 from nessie_gc_core.tables import Maintenance
 
 _ROW_LINEAGE = 3
-_FEW = "its snapshot has no more than one manifest"
+_FEW = "its snapshot has at most one manifest"
 _NEW_IDS = (
-    f"more than {MOST_FILES:,} files of format version 3, whose rows the session's Iceberg would give new ids; "
-    "use Iceberg 1.11.1 or later"
+    f"more than {MOST_FILES:,} files of format version 3, whose row ids the session's Iceberg would change; use "
+    "Iceberg 1.11.1 or later"
 )
 
 
@@ -102,7 +102,7 @@ class TableLook:
         return looked_at(self.maintenance, name, planned, left)
 
     def _read(self, current: CurrentTable) -> tuple[TableMetadata, list[Manifest] | None]:
-        """What the metadata lists, and the manifests; ``None`` where the metadata says that there is one at most."""
+        """What the metadata lists, and the manifests; ``None`` if the metadata says that there is one at most."""
         version = version_of(current)
         with self.connectors.reader(version.content_type) as reader, reader.remembering():
             assert isinstance(reader, SupportsManifests)
@@ -118,7 +118,7 @@ class TableLook:
             return list(reader.manifests(version))
 
     def placed(self, planned: PlannedTable) -> dict[str, int] | None:
-        """How the data files are dealt out, where Iceberg's Spark action would give their rows new ids; else nothing.
+        """How the data files are distributed, where Iceberg's Spark action would give their rows new ids; else nothing.
 
         Raises:
             UnreadableFileError: a manifest cannot be read.

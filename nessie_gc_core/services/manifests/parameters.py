@@ -27,7 +27,7 @@ MANIFESTS = "Manifests"
 
 @options
 class RewriteManifestsParameters(ConnectorOptions):
-    """Which manifests are rewritten, of which tables."""
+    """Which manifests to rewrite, in which tables."""
 
     catalog: str | None = session_catalog_option()
     table_branch: str | None = session_branch_option()
@@ -43,7 +43,7 @@ class RewriteManifestsParameters(ConnectorOptions):
 
     @property
     def patterns(self) -> TablePatterns:
-        """Which tables are meant."""
+        """Which tables are selected."""
         return TablePatterns.parse(self.include, self.exclude)
 
     @property
@@ -51,12 +51,12 @@ class RewriteManifestsParameters(ConnectorOptions):
         """The target size in bytes; ``None``: what each table says.
 
         Raises:
-            ConfigurationError: it is no size.
+            ConfigurationError: it is not a size.
         """
         return parse_target(self.target_manifest_size)
 
     def check(self) -> str:
-        """Refuses parameters that make no sense, before anything is opened; gives the name of the catalog.
+        """Rejects invalid parameters before anything is opened; returns the name of the catalog.
 
         Raises:
             ConfigurationError: the message names the parameter.

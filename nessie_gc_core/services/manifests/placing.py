@@ -10,7 +10,7 @@ from nessie_gc_core.model.manifests import FileEntry, Manifest, ManifestContent
 from nessie_gc_core.services.manifests.planning import ManifestGroup
 
 MOST_FILES = 200_000
-"""Files of one table that are dealt out in the memory of the driver."""
+"""Files of one table that are distributed in the memory of the driver."""
 
 
 def can_be_placed(groups: Sequence[ManifestGroup]) -> bool:

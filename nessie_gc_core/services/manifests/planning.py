@@ -21,7 +21,7 @@ from nessie_gc_core.services.manifests.levels import (
 )
 from nessie_gc_core.services.manifests.ranges import Box, Point, by_size, measured, meeting, possible_partitions
 
-_TOO_MUCH = "its ranges meet, and together they are more bytes than this effort rewrites; give it more effort"
+_TOO_MUCH = "its ranges overlap, and together they exceed what this effort rewrites; raise `effort`"
 
 _FULL = 1.2
 """Iceberg ends a new manifest at so many times the target size."""
@@ -99,7 +99,7 @@ class ManifestPlanner:
         """The planner of one table.
 
         Raises:
-            ConfigurationError: a size is none, or the table's own is not.
+            ConfigurationError: a size, or the table's own, is invalid.
         """
         target = parse_target(target_manifest_size) or target_of(table)
         return cls(effort=effort, priority=priority, target_bytes=target)
@@ -175,15 +175,16 @@ class ManifestPlanner:
     def _against(self, group: ManifestGroup, found: Problems, chosen: set[int]) -> str | None:
         """Why it is not worth it; ``None``: it is."""
         if not (found.small or found.large or found.crowded):
-            return "sizes and partition ranges are as they should be"
+            return "sizes and partition ranges are fine"
         if not chosen:
             uncounted = any(not manifest.is_counted for manifest in group.manifests)
-            return "its manifest list does not count files" if uncounted else _TOO_MUCH
+            return "its manifest list has no file counts" if uncounted else _TOO_MUCH
         least = max(self._rules.fewer, math.ceil(self._rules.fewer_share * len(group.manifests)))
         if group.fewer >= least or len(chosen & found.crowded) > 1 or chosen & found.large:
             return None
         return (
-            f"it would save {group.fewer:,} of {len(group.manifests):,} manifests, and this effort begins at {least:,}"
+            f"it would save {group.fewer:,} of {len(group.manifests):,} manifests, and this effort requires at least "
+            f"{least:,}"
         )
 
 

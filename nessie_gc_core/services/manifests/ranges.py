@@ -25,7 +25,7 @@ class Box:
 
     @classmethod
     def of(cls, manifest: Manifest) -> Box | None:
-        """That of a manifest; ``None`` where its list does not say, or its spec has no fields."""
+        """That of a manifest; ``None`` if its list does not say, or its spec has no fields."""
         if not manifest.partitions:
             return None
         return cls(tuple(map(_lower, manifest.partitions)), tuple(map(_upper, manifest.partitions)))

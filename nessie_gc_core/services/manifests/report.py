@@ -9,19 +9,20 @@ from typing import Any
 
 from nessie_gc_core.model.manifests import ManifestContent
 from nessie_gc_core.model.sizes import size_text
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 
 
 class Reorganized(StrEnum):
-    """What became of one table."""
+    """The outcome of one table."""
 
     REWRITTEN = "rewritten"
     """Manifests were rewritten in one commit; in a dry run they would be."""
     NOT_WORTH_IT = "not worth it"
     """Its manifests are as they should be, or too little would be gained."""
     LEFT_ALONE = "left alone"
-    """Somebody else maintains it, it is no Iceberg table, or its rows would not stay the same."""
+    """Someone else maintains it, it is no Iceberg table, or its rows would not stay the same."""
     CONFLICT = "conflict"
     """Others changed it each time; nothing was committed."""
     UNKNOWN = "unknown"
@@ -69,7 +70,7 @@ class ManifestFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReorganizedTable:
-    """What became of one table."""
+    """The outcome of one table."""
 
     table: str
     """Its dotted name."""
@@ -84,7 +85,7 @@ class ReorganizedTable:
     target_bytes: int | None = None
     """The size that new manifests got."""
     manifests: int | None = None
-    """Manifests of the current snapshot before; ``None`` where its manifest list was not opened."""
+    """Manifests of the current snapshot before; ``None`` if its manifest list was not opened."""
     bytes: int | None = None
     """Their size."""
     rewritten: int = 0
@@ -118,7 +119,7 @@ class ReorganizedTable:
         if self.outcome is not Reorganized.REWRITTEN:
             return f"{name}: {self.outcome.value}: {self.reason}"
         after = f"about {self.expected:,}" if self.manifests_after is None else f"{self.manifests_after:,}"
-        said = f"{name}: {self.manifests:,} manifests, {after} afterwards"
+        said = f"{name}: {plural(self.manifests, 'manifest')}, {after} afterwards"
         said += f"; {self.rewritten:,} rewritten, {size_text(self.rewritten_bytes)}"
         if self.overlap is None:
             return said
@@ -171,7 +172,9 @@ class ManifestsReport(ShownAsText):
     def __str__(self) -> str:
         """A page for a terminal: what was rewritten and what failed; of the rest how many there are."""
         would = "would be rewritten" if self.dry_run else "rewritten"
-        lines = [f"{would}: manifests of {self.rewritten:,} of {len(self.tables):,} tables; {self.seconds:.1f} s"]
+        lines = [
+            f"{would}: manifests of {self.rewritten:,} of {plural(len(self.tables), 'table')}; {self.seconds:.1f} s"
+        ]
         quiet = (Reorganized.NOT_WORTH_IT, Reorganized.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]
         return "\n".join([*lines, *table_lines(shown, [table for table in self.tables if table.outcome in quiet])])

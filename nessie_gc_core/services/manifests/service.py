@@ -30,10 +30,10 @@ class PlannedManifests:
 
 @dataclass(frozen=True, slots=True)
 class RewriteManifestsService(Service[Run]):
-    """Rewrite manifests of Iceberg tables, so that they have the right size and follow the partitions.
+    """Rewrite manifests of Iceberg tables to the right size, grouped by partition.
 
-    Whether it is worth it is decided from metadata alone. Iceberg's own Spark action does the rewriting, in one commit
-    for each table; no data file is touched, and every query gives the same rows.
+    Metadata alone decides whether it is worth it. Iceberg's own Spark action does the rewriting, in one commit for each
+    table; data files are not touched, and every query returns the same rows.
     """
 
     name: ClassVar[str] = "rewrite-manifests"
@@ -46,7 +46,7 @@ class RewriteManifestsService(Service[Run]):
         """Plans, and rewrites what is planned.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, or the engine is not Spark.
+            ConfigurationError: a parameter is invalid, or the engine is not Spark.
             NessieGcError: the catalog cannot be listed.
         """
         planned = self.plan(run)

@@ -50,7 +50,7 @@ class OneTable(Purpose):
             place = rules.place_prefix_or_none(asked)
             if place is None or not place.startswith(tuple(places)):
                 name = self._parameters.table
-                raise ConfigurationError(f"`location` {asked!r} does not lie where {name} does: {', '.join(raw)}")
+                raise ConfigurationError(f"`location` {asked!r} is not below the location of {name}: {', '.join(raw)}")
             places = {place}
         self._places = tuple(sorted(places))
         located.plan.keep(places)
@@ -62,7 +62,7 @@ class OneTable(Purpose):
         heads = (head for each in references for head in contents_at(run.repository, each))
         ids = {each.content_id for each in heads if each.content_key == name}
         if not ids:
-            raise ConfigurationError(f"the repository has no table {name!r}; give its whole dotted name")
+            raise ConfigurationError(f"the repository has no table {name!r}; give its full dotted name")
         homes = (row for row in located.homes.to_pylist() if row["content_id"] in ids)
         return sorted({row["location"] for row in homes if row["location"] is not None})
 
@@ -82,8 +82,9 @@ class OneTable(Purpose):
         count = mismatched.count()
         if count and self._parameters.prefix_mismatch_mode is PrefixMismatchMode.ERROR:
             raise SafetyError(
-                f"of {count:,} files {_MISMATCH}, such as {mismatched.head(1).to_pylist()[0]['plain']}: say what is "
-                "the same with `equal_schemes` or `equal_authorities`, or keep them with `prefix_mismatch_mode` IGNORE"
+                f"of {count:,} files {_MISMATCH}, such as {mismatched.head(1).to_pylist()[0]['plain']}: declare "
+                "equal ones with `equal_schemes` or `equal_authorities`, or keep the files with "
+                "`prefix_mismatch_mode` IGNORE"
             )
         return spare(mine, mismatched.select(FILE_KEYS), _MISMATCH) if count else mine
 

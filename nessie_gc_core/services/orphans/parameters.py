@@ -32,7 +32,7 @@ class PrefixMismatchMode(StrEnum):
 
 @options
 class RemoveOrphanFilesParameters(DeletionParameters):
-    """Where orphan files of a table are looked for, and which of them go."""
+    """Where to look for orphan files of a table, and which to delete."""
 
     table: str | None = option(None, section=ORPHANS, metavar="NAMESPACE.TABLE", help="The table (required).")
     older_than: str = option(
@@ -85,24 +85,24 @@ class RemoveOrphanFilesParameters(DeletionParameters):
         instant = time_before(self.older_than, now, "older_than")
         if now - instant < FLOOR and not self.no_age_floor:
             raise ConfigurationError(
-                f"`older_than` {self.older_than!r} is less than 24 hours ago: writers may be at work on such files; "
-                "give `no_age_floor` where there are none"
+                f"`older_than` {self.older_than!r} is less than 24 hours ago, so files that are being written could "
+                "be deleted; use `no_age_floor` if nobody writes to the table"
             )
         return instant
 
     def check(self, choice: ConnectorChoice) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
         """
         DeletionParameters.check(self, choice)
         if not self.table:
-            raise ConfigurationError("`table` is missing: the table whose orphan files are removed")
+            raise ConfigurationError("`table` is missing: name the table whose orphan files to remove")
         if self.prefix_mismatch_mode is PrefixMismatchMode.DELETE:
             raise ConfigurationError(
-                "`prefix_mismatch_mode` DELETE is refused: a file that metadata names with another scheme or authority "
-                "may be that file; say with `equal_schemes` and `equal_authorities` what is the same, or give IGNORE"
+                "`prefix_mismatch_mode` DELETE is refused, because the file may be the one that metadata names; "
+                "declare equal ones with `equal_schemes` and `equal_authorities`, or use IGNORE"
             )
         self.aliases(choice).rules()
         self.collection(datetime.fromisoformat("9999-01-01T00:00:00+00:00")).check(choice)

@@ -23,11 +23,11 @@ from nessie_gc_core.services.sweep import Directions
 
 @dataclass(frozen=True, slots=True)
 class RemoveOrphanFilesService(Service[Run]):
-    """Remove files at the location of one table that nothing in the repository needs.
+    """Remove files from the location of one table that nothing in the repository needs.
 
-    It takes the arguments of Iceberg's procedure of this name, and looks at what that looks at: hidden files are left
-    alone, and files of the last three days stay. What is live is found as by 'gc': every other table of the repository
-    keeps its files, wherever they are.
+    Takes the arguments of Iceberg's procedure with this name, and covers the same files: hidden files and files of the
+    last three days stay. Live files are found as by 'gc': every other table of the repository keeps its files, wherever
+    they are.
     """
 
     name: ClassVar[str] = "remove-orphan-files"
@@ -40,15 +40,15 @@ class RemoveOrphanFilesService(Service[Run]):
         """Removes them.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, or there is no such table.
+            ConfigurationError: a parameter is invalid, or the table does not exist.
             SafetyError: metadata names the path of such a file with another scheme or authority.
-            NessieGcError: something that is needed to decide could not be read.
+            NessieGcError: something needed for the decision could not be read.
         """
         self.outcomes(run)
         return run.report
 
     def outcomes(self, run: Run) -> Dataset:
-        """Removes them, and gives the outcomes (:data:`OUTCOMES`) of all steps."""
+        """Removes them, and returns the outcomes (:data:`OUTCOMES`) of all steps."""
         parameters = self.parameters
         parameters.check(run.choice)
         check_one_repository(run)

@@ -23,7 +23,7 @@ class HiveMetastore(OneProcessServer):
     """A metastore that is empty, asks nobody who they are, and forgets all when it stops.
 
     Tables can be created, registered, changed under its locks, and dropped. It has no tables for transactions, so that
-    locks belong to none, and nothing takes back a lock that somebody left behind.
+    locks belong to none, and nothing takes back a lock that someone left behind.
 
     Args:
         warehouse: a folder, in which namespaces without a location of their own lie.

@@ -48,7 +48,7 @@ def cached_nessie_jar(
 ) -> Path:
     """The jar in a cache folder, fetched from the first source that has it.
 
-    A source gets an empty folder and gives the path of a jar, or ``None`` where it has none.
+    A source gets an empty folder and gives the path of a jar, or ``None`` if it has none.
     """
     target = cache / _FILE_NAME
     verified = cache / f"{_FILE_NAME}.{sha256[:16]}.verified"

@@ -109,7 +109,7 @@ def installed_javas() -> Iterator[Java]:
 
 
 def inspect_java(home: Path) -> Java | None:
-    """What a Java home holds; ``None`` where there is no launcher that works."""
+    """What a Java home holds; ``None`` if there is no launcher that works."""
     java = Java(home=home, version=0)
     if not java.executable.is_file():
         return None

@@ -85,7 +85,7 @@ class OneProcessServer(Startable):
 
 
 def accepts(port: int) -> bool:
-    """Whether somebody takes connections on a loopback port."""
+    """Whether someone takes connections on a loopback port."""
     try:
         with socket.create_connection((LOOPBACK, port), timeout=5):
             return True

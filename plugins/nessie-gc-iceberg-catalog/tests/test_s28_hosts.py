@@ -135,5 +135,5 @@ def test_s28_a_foreign_endpoint_has_its_own_credentials_and_none_of_ours() -> No
     ],
 )
 def test_s28_a_foreign_host_without_credentials_is_refused(said: dict[str, str]) -> None:
-    with pytest.raises(ConfigurationError, match="configuration only"):
+    with pytest.raises(ConfigurationError, match="only to configured hosts"):
         storage_properties({**OURS, "uri": "http://catalog/api"}, said)

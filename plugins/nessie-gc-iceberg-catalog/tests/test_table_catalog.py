@@ -32,7 +32,7 @@ class TestSql(TableCatalogContract):
 def test_a_catalog_that_has_no_branches_says_so(properties):
     with (
         IcebergTableCatalog.from_options({"properties": properties}) as tables,
-        pytest.raises(ConfigurationError, match="no branch to choose"),
+        pytest.raises(ConfigurationError, match="it has no branches"),
         tables.open("tables", branch="assets"),
     ):
         pass

@@ -116,13 +116,13 @@ def test_missing_metadata_is_missing(reader, version_of, tmp_path):
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no whole JSON"),
+        (b"", "not complete JSON"),
         (b"[]", "no JSON object"),
-        (b'{"format-version": 2', "no whole JSON"),
-        (b"\xff\xfe\x00", "no whole JSON"),
-        (b"[" * 100_000, "no whole JSON"),
+        (b'{"format-version": 2', "not complete JSON"),
+        (b"\xff\xfe\x00", "not complete JSON"),
+        (b"[" * 100_000, "not complete JSON"),
         (b"AGS1\x00\x00", "encrypted"),
-        (Table("/wh/t", snapshots=[S1], current=1).bytes(packed=True)[:-9], "no whole JSON"),
+        (Table("/wh/t", snapshots=[S1], current=1).bytes(packed=True)[:-9], "not complete JSON"),
         (Table("/wh/t", version=4).bytes(), "format version is 4"),
         (Table("/wh/t", extra={"format-version": True}).bytes(), "format version is True"),
         (Table("/wh/t", extra={"location": None}).bytes(), "location"),

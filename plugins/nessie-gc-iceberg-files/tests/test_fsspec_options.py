@@ -62,8 +62,8 @@ def test_a_scheme_of_fsspec_is_listed_with_the_arguments_of_its_property(tos):
         ({"s3.client": "fspec"}, "the property s3.client is 'fspec'; it can be native or fsspec"),
         ({"gcs.client": ""}, "gcs.client"),
         ({"adls.client": "FSSPEC"}, "adls.client"),
-        ({"fsspec.sfpt": "{}"}, "for no scheme that fsspec serves here: .*sftp"),
-        ({"fsspec.s3": "{}"}, "for no scheme"),
+        ({"fsspec.sfpt": "{}"}, "names a scheme that is not used through fsspec; known are: .*sftp"),
+        ({"fsspec.s3": "{}"}, "names a scheme that is not used through fsspec"),
         ({"fsspec.sftp": "our-secret"}, "fsspec.sftp is not a JSON object"),
         ({"fsspec.sftp": '["our-secret"]'}, "fsspec.sftp is not a JSON object"),
     ],
@@ -130,7 +130,7 @@ def test_paramiko_that_is_missing_is_one_line_that_says_what_to_install(monkeypa
 
 def test_s04_a_file_system_whose_paths_are_not_understood_is_refused():
     fsspec.register_implementation("tos", Elsewhere, clobber=True)
-    with pytest.raises(ConfigurationError, match="is not understood"):
+    with pytest.raises(ConfigurationError, match="cannot tell how fsspec reads"):
         listed("tos://lake/t/", {})
 
 

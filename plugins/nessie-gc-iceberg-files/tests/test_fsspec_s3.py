@@ -85,7 +85,7 @@ def test_s06_pages_that_break_off_are_an_error_and_not_the_end():
     store = S3fsStore(Scripted({**page, "NextContinuationToken": "more"}, page), "lake")
     listing = store.files("t/")
     assert ["t/a", "t/a"] == [next(listing).key, next(listing).key]
-    with pytest.raises(ListingError, match="no token to ask for it"):
+    with pytest.raises(ListingError, match="no token to request them"):
         next(listing)
 
 
@@ -116,7 +116,7 @@ def test_s15_each_key_has_the_outcome_that_the_server_says():
     expected = [DeleteStatus.DELETED, DeleteStatus.FAILED, DeleteStatus.ALREADY_GONE, DeleteStatus.FAILED]
     assert expected == [outcomes[path].status for path in "abcd"]
     assert "AccessDenied: no" == outcomes["b"].reason
-    assert "the server's answer does not mention it" == outcomes["d"].reason
+    assert "the server's response does not mention it" == outcomes["d"].reason
 
 
 def test_s15_a_request_that_fails_is_the_failure_of_each_of_its_files():

@@ -235,7 +235,7 @@ def test_nothing_is_deleted_through_a_linked_directory(deleter, location, tmp_pa
     live = put(f"{tmp_path}/other/", "live")
     (Path(location) / "link").symlink_to(tmp_path / "other")
     outcome = next(iter(deleter.delete_files(location, references(location, "link/live"))))
-    assert ("FAILED", "a directory above it is a symbolic link or no directory") == (outcome.status, outcome.reason)
+    assert ("FAILED", "a parent directory is a symbolic link or not a directory") == (outcome.status, outcome.reason)
     assert live.exists()
 
 

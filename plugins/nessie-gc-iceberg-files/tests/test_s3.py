@@ -225,7 +225,7 @@ def test_a_server_that_is_not_there_is_unavailable():
 @pytest.mark.parametrize(
     ("properties", "reason"),
     [
-        ({"s3.endpoint": "not a url"}, "no S3 client"),
+        ({"s3.endpoint": "not a url"}, "cannot create an S3 client"),
         ({"s3.connect-timeout": "soon"}, "s3.connect-timeout"),
         ({"s3.retry.num-retries": "few"}, "s3.retry.num-retries"),
         ({"s3.signer": "S3V4RestSigner"}, "s3.signer"),

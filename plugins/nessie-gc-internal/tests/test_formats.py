@@ -198,14 +198,14 @@ def test_a_field_that_a_later_nessie_adds_is_refused_by_its_number() -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "said"),
     [
-        ("x-y", b"", "kind 'x-y' is not known"),
+        ("x-y", b"", "kind 'x-y' is unknown"),
         ("c", message((4, message())), "do not fit"),
         ("v", message((4, message()), (2, message())), "do not fit"),
         ("c-s", message((2, message())), "do not fit"),
         ("c", message((2, b"\x0a")), "field 1 of wire type 2"),
         ("c", message((2, message((1, 1), (10, 1)))), "finish the import"),
         ("v", message((4, message((1, "id"), (2, 9), (3, b"")))), "payload 9"),
-        ("v", message((4, message((1, "id"), (2, 1), (3, message((5, "id")))))), "of a type that is not known"),
+        ("v", message((4, message((1, "id"), (2, 1), (3, message((5, "id")))))), "has an unknown type"),
         ("c", b"\x12\x7f", "cut off"),
         ("c", b"\x12" + b"\xff" * 11, "too long"),
         ("s", b"\x3a", "cut off"),

@@ -65,7 +65,7 @@ def test_contents_are_named_up_to_twenty() -> None:
     content = UnseenContent(content_id="id", content_type="ICEBERG_TABLE", metadata_location="s3://a\x1b[31m")
     report.contents, report.contents_found = [content] * 30, 30
     shown = _shown(report)
-    assert "contents that no live commit sees (30)" in shown
+    assert "contents that no live commit references (30)" in shown
     assert "and 10 more (--json has the first 30)" in shown
     assert "\x1b" not in shown
 

@@ -36,7 +36,7 @@ def test_a_locked_file_is_said_to_be_locked(sqlite_url, tmp_path):
 
 def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
     (tmp_path / "x.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
-    assert "is none of ours, or damaged" in the_error(f"jdbc:sqlite:{tmp_path}/x.db")
+    assert "is damaged, or not a database of Nessie GC" in the_error(f"jdbc:sqlite:{tmp_path}/x.db")
 
 
 @pytest.mark.parametrize("folder", ["misspelt", "a/b/c", "file", "file/folder"])
@@ -44,7 +44,7 @@ def test_a_folder_that_does_not_exist_is_named_and_not_made(tmp_path, folder):
     (tmp_path / "file").write_text("")
     for act in (lambda store: list(store.live_sets()), lambda store: store.create_schema("CREATE")):
         said = the_error(f"jdbc:sqlite:{tmp_path}/{folder}/x.db", act)
-        assert f"the folder {tmp_path}/{folder} of the live-set store does not exist; make it, or correct" in said
+        assert f"the folder {tmp_path}/{folder} of the live-set store does not exist; create it, or correct" in said
     assert ["file"] == [path.name for path in tmp_path.iterdir()]
 
 
@@ -64,7 +64,7 @@ def test_a_server_that_does_not_run_is_named_without_the_password():
     (port,) = free_ports(1)
     message = the_error(f"jdbc:postgresql://127.0.0.1:{port}/gc?user=me", password="hidden-word")
     assert f"postgresql+psycopg://me@127.0.0.1:{port}/gc" in message
-    assert "check that the database runs" in message
+    assert "check that the database is running" in message
     assert "hidden-word" not in message
 
 

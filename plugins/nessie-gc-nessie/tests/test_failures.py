@@ -143,8 +143,8 @@ def test_nobody_listening_is_unavailable() -> None:
         list(connector.references())
 
     expected = (
-        f"Nessie at {uri} does not serve: Connection refused (3 attempts); "
-        "check that it runs and that the URI is right, then try again"
+        f"Nessie at {uri} is unavailable: Connection refused (3 attempts); "
+        "check that it is running and that the URI is right, then try again"
     )
     assert expected == str(raised.value)
     assert 2 == len(pauses.seconds)

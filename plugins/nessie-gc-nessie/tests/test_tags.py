@@ -123,7 +123,7 @@ def test_a_request_that_is_refused_is_known_not_to_be_done(
 @BOTH
 def test_what_the_account_lacks_is_said(act: Act) -> None:
     error, _ = error_of(act, always(json_reply({"message": "CREATE_REFERENCE"}, status=403)))
-    assert "grant it the making and deleting of tags" in str(error)
+    assert "grant it creating and deleting of tags" in str(error)
 
 
 @BOTH

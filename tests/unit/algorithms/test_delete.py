@@ -55,7 +55,7 @@ def said(path: str, status: DeleteStatus = DeleteStatus.DELETED, reason: str = "
 
 
 def test_a_file_that_the_deleter_does_not_mention_has_failed() -> None:
-    assert [("a", "deleted", ""), ("b", "failed", "the deleter gave no outcome for it")] == outcomes(
+    assert [("a", "deleted", ""), ("b", "failed", "the deleter returned no outcome for it")] == outcomes(
         Scripted([said("a")]), "a", "b"
     )
 

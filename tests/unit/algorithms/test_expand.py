@@ -37,7 +37,7 @@ class BreaksOff(ContentToFiles):
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
         for path in NAMED:
             yield ReachableFile(path=path, kind="DATA")
-        raise UnreadableFileError(file.path, "it is cut off")
+        raise UnreadableFileError(file.path, "it is truncated")
 
 
 class Remembers(ContentToFiles):

@@ -116,8 +116,8 @@ WRONG = [
     ("l.csv", b"", "cannot be read"),
     ("l.csv", b"path,last_modified\n", "has no column file_path"),
     ("l.jsonl", b'{"size": 1}\n', "has no column file_path and no column last_modified"),
-    ("l.csv", b"file_path,last_modified\na,2026-01-31\n", "'2026-01-31' is no time"),
-    ("l.csv", b"file_path,last_modified\na,yesterday at noon\n", "'yesterday at noon' is no time"),
+    ("l.csv", b"file_path,last_modified\na,2026-01-31\n", "'2026-01-31' is not a time"),
+    ("l.csv", b"file_path,last_modified\na,yesterday at noon\n", "'yesterday at noon' is not a time"),
     ("l.csv", b"file_path,last_modified,size\na,2026-01-31T00:00:00Z,many\n", "size"),
     ("l.jsonl", b'{"file_path": "a", "last_modified": 1769817600}\n', "last_modified"),
     ("l.jsonl", b'{"file_path": "a", "last_modi', "cannot be read"),
@@ -140,10 +140,10 @@ def test_what_is_no_list_is_refused_in_one_line_that_names_it(
 @pytest.mark.parametrize(
     ("column", "values", "reason"),
     [
-        ("file_path", [b"a"], "file_path is binary, expected is text"),
-        ("last_modified", [1769817600], "last_modified is int64, expected is timestamp"),
-        ("last_modified", ["2026-01-31T00:00:00Z"], "last_modified is string, expected is timestamp"),
-        ("size", [1.5], "size is double, expected is integer"),
+        ("file_path", [b"a"], "file_path is binary, expected text"),
+        ("last_modified", [1769817600], "last_modified is int64, expected timestamp"),
+        ("last_modified", ["2026-01-31T00:00:00Z"], "last_modified is string, expected timestamp"),
+        ("size", [1.5], "size is double, expected integer"),
     ],
 )
 def test_columns_of_another_type_are_refused_by_name(
@@ -156,11 +156,11 @@ def test_columns_of_another_type_are_refused_by_name(
 
 
 def test_a_folder_without_a_list_or_with_two_kinds_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="of one kind"):
+    with pytest.raises(ConfigurationError, match="of one format"):
         check_file_lists([str(tmp_path)])
     parquet(tmp_path / "a.parquet")
     csv(tmp_path / "b.csv")
-    with pytest.raises(ConfigurationError, match="of one kind"):
+    with pytest.raises(ConfigurationError, match="of one format"):
         check_file_lists([str(tmp_path)])
 
 
@@ -175,7 +175,7 @@ def test_a_list_that_breaks_off_is_no_shorter_list(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write("STANDARD,1,no time at all,s3://b/a\n")
     check_file_lists([str(path)])
-    with pytest.raises(ListingError, match=r"l\.csv.*to its end.*no time at all"):
+    with pytest.raises(ListingError, match=r"l\.csv.*completely.*no time at all"):
         list(read_file_lists([str(path)]))
 
 

@@ -114,7 +114,7 @@ def said_of(store: str, name: str, modified: int, *, vetoes: bool, deferred: boo
     if modified == UNKNOWN_TIME:
         return "TOO_YOUNG", "its modification time is unknown"
     if not deferred and modified > to_micros(STORES[store].now):
-        return "TOO_YOUNG", "its modification time lies in the future"
+        return "TOO_YOUNG", "its modification time is in the future"
     if not deferred and modified > to_micros(STORES[store].newest_deletable):
         return "TOO_YOUNG", None
     return ("SPARED", f"held in {store}/t/") if vetoes and name.startswith("h") else ("UNREFERENCED", None)

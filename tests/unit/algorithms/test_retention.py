@@ -180,7 +180,7 @@ def test_a_snapshot_that_is_asked_for_goes_whatever_its_age() -> None:
 
 def test_a_snapshot_that_a_ref_holds_cannot_be_asked_for() -> None:
     held = table(line(4), {"main": branch(4), "release": tag(2)})
-    with pytest.raises(SafetyError, match=r"snapshot 2 of db\.t cannot go: release still holds it"):
+    with pytest.raises(SafetyError, match=r"snapshot 2 of db\.t cannot expire: release still references it"):
         expired(held, Retention(snapshot_ids=frozenset({2})), NOW)
 
 

@@ -50,7 +50,7 @@ def test_explain_says_why_a_file_would_go(run: Run, lake: MemoryLake) -> None:
     before = lake.paths()
     result = run(*EXPLAIN, ORPHAN, "memory://warehouse/elsewhere/a.parquet")
     assert "  unreferenced: nothing needs it, and a run deletes it" in result.stdout.splitlines()
-    assert "outside: it lies in no location of a table or view" in result.stdout
+    assert "outside: it is not in a location of a table or view" in result.stdout
     assert before == lake.paths()
 
 

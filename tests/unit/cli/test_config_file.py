@@ -9,10 +9,10 @@ BAD = {
     "unknown key": ('default-cutof = "1"', "unknown key 'default-cutof'; did you mean 'default-cutoff'?"),
     "underscores": ('default_cutoff = "1"', "unknown key 'default_cutoff'; did you mean 'default-cutoff'?"),
     "nothing like it": ("zzz = 1", "unknown key 'zzz'; its keys are the long option names"),
-    "no TOML": ("default-cutoff = ", "nessie-gc.toml is no TOML file: it cannot be understood at"),
+    "no TOML": ("default-cutoff = ", "nessie-gc.toml is not a TOML file: it cannot be understood at"),
     "one of several without a table": ("[repositories]\nname = 1", "write [[repositories]], one for each repository"),
-    "a list for one value": ('default-cutoff = ["1", "2"]', "'default-cutoff' is one value, not a list"),
-    "a table for one value": ("[default-cutoff]\na = 1", "'default-cutoff' is one value, not a table"),
+    "a list for one value": ('default-cutoff = ["1", "2"]', "'default-cutoff' takes one value, not a list"),
+    "a table for one value": ("[default-cutoff]\na = 1", "'default-cutoff' takes one value, not a table"),
     "a wrong type": ('identify-parallelism = "many"', "'many' is not a valid integer range"),
     "an unknown connector": ("[connectors.file-lister.tape]\na = 1", "unknown file-lister 'tape'"),
     "an unknown kind": ("[connectors.robot.tape]\na = 1", "unknown kind of connector 'robot'"),
@@ -32,7 +32,7 @@ def test_what_is_wrong_in_the_file_is_one_line_and_exit_code_2(run: Run, home: P
 
 def test_a_file_that_is_not_utf_8_is_named(run: Run, home: Path) -> None:
     (home / "x.toml").write_bytes(b'uri = "\xff"')
-    assert "x.toml is no TOML file: it is not UTF-8" == one_line(run("list", "--config", "x.toml"))
+    assert "x.toml is not a TOML file: it is not UTF-8" == one_line(run("list", "--config", "x.toml"))
 
 
 def test_keys_of_other_commands_do_not_disturb(run: Run, home: Path) -> None:

@@ -197,7 +197,7 @@ def test_what_failed_before_a_resumed_attempt_is_not_counted_again(
 def test_a_fresh_store_that_finds_metadata_missing_says_what_tombstones_are(run: Run, lake: MemoryLake) -> None:
     state = next(iter(lake.history.state_at(lake.history.reference("main").commit_id).values()))
     lake.objects.delete(str(state.metadata_location))
-    said = "only a tombstone proves that nobody lost the file"
+    said = "has no record of an earlier run that deleted them"
     first = run("gc", *COLLECT, "-c", "1")
     assert (1, True) == (first.exit_code, said in first.stdout)
     assert said not in run("gc", *COLLECT, "-c", "1").stdout

@@ -25,7 +25,7 @@ def uncommented(text: str) -> str:
 def test_a_file_is_written_that_says_what_to_do_next(run: Run, home: Path) -> None:
     result = run("init")
     assert (0, "") == (result.exit_code, result.stderr)
-    said = "nessie-gc.toml is written\nnext: edit it, then run 'nessie-gc check' and 'nessie-gc gc --dry-run'\n"
+    said = "wrote nessie-gc.toml\nnext: edit it, then run 'nessie-gc check' and 'nessie-gc gc --dry-run'\n"
     assert said == result.stdout
     assert {} == tomllib.loads((home / "nessie-gc.toml").read_text())
 
@@ -54,7 +54,7 @@ def test_it_points_to_everything_else(run: Run) -> None:
 def test_a_file_that_exists_is_never_written_over(run: Run, home: Path) -> None:
     (home / "nessie-gc.toml").write_text("# mine\n")
     result = run("init")
-    assert (1, "nessie-gc.toml exists already; name another file, or remove it") == (result.exit_code, one_line(result))
+    assert (1, "nessie-gc.toml already exists; name another file, or remove it") == (result.exit_code, one_line(result))
     assert "# mine\n" == (home / "nessie-gc.toml").read_text()
 
 
@@ -74,7 +74,7 @@ def test_what_is_given_is_set_in_the_file(run: Run, home: Path) -> None:
         *("--uri", "http://lake/api/v2", "--allow", "s3://a/", "--allow", "s3://b/", "--min-age", "P2D"),
         *("--engine", "local", "--strict-unknown", "--max-deletes", "7", "-I", "s3.endpoint=http://localhost:9000"),
     )
-    assert "is written, with uri, allow, min-age, engine, iceberg.s3.endpoint" in run("init", *given).stdout
+    assert "wrote nessie-gc.toml, with uri, allow, min-age, engine, iceberg.s3.endpoint" in run("init", *given).stdout
     expected = {
         "uri": "http://lake/api/v2",
         "allow": ["s3://a/", "s3://b/"],

@@ -80,9 +80,9 @@ def test_check_goes_on_after_a_failure_and_says_all(run: Run, lake: MemoryLake, 
     (home / "file").write_text("")
     lake.faults.references = ConnectionError("no answer")
     nowhere = ("--jdbc-url", f"sqlite:///{home}/file/in/a/file.db", "--allow", "ftp://x/")
-    result = run("check", "--repository", "memory", *nowhere, "--connect-timeout", "PT1S")
+    result = run("check", "--repository", "memory", *nowhere, "--connect-timeout", "PT1S", "--engine", "local")
     lines = result.stdout.splitlines()
-    assert (1, 5) == (result.exit_code, len(lines))
+    assert (1, 6) == (result.exit_code, len(lines))
     assert ["plugins"] == [line.split()[1].rstrip(":") for line in lines if line.startswith("ok")]
     assert all(line.startswith(("ok      ", "failed  ")) for line in lines)
 
@@ -103,13 +103,13 @@ def test_check_asks_about_what_a_sweep_would_list(run: Run, lake: MemoryLake, ho
 
 def test_check_says_what_would_never_be_swept(run: Run, lake: MemoryLake) -> None:
     place = "memory://warehouse/db/../t"
-    result = run("check", "--repository", "memory", "--inmemory", "--allow", place)
+    result = run("check", "--repository", "memory", "--inmemory", "--engine", "local", "--allow", place)
     assert f"failed  {place}: it is never swept: " in result.stdout
     assert 1 == result.exit_code
 
 
 def test_check_names_a_broken_plugin(broken_plugin: Path, tmp_path: Path) -> None:
-    done = with_broken_plugin(broken_plugin, "check", "--repository", "memory", "--inmemory")
+    done = with_broken_plugin(broken_plugin, "check", "--repository", "memory", "--inmemory", "--engine", "local")
     assert 1 == done.returncode
     assert "failed  plugins: broken: tape (ModuleNotFoundError" in done.stdout
 
@@ -119,7 +119,7 @@ def test_a_completion_script_is_written_and_never_written_over(run: Run, home: P
     assert 0 == run("completion-script", "-O", "script", "--shell", shell).exit_code
     assert "_NESSIE_GC_COMPLETE" in (home / "script").read_text()
     again = run("completion-script", "-O", "script", "--shell", shell)
-    assert (1, "script exists already; name another file, or remove it") == (again.exit_code, one_line(again))
+    assert (1, "script already exists; name another file, or remove it") == (again.exit_code, one_line(again))
 
 
 def test_the_completion_script_works_in_bash(run: Run, home: Path) -> None:

@@ -99,7 +99,7 @@ def test_options_of_connectors_come_from_their_tables(run: Run, lake: MemoryLake
     live_set_id = json.loads(marked.stdout)["live_set_id"]
     assert live_set_id in run("list", "--config", "other.toml").stdout
     swept = run("sweep", "--config", "other.toml", *COLLECT[2:], "-l", live_set_id, "--json")
-    assert "the listing shows none of the files" in json.loads(swept.stdout)["unknown"][0]["reason"]
+    assert "the listing shows none of the expected files" in json.loads(swept.stdout)["unknown"][0]["reason"]
 
 
 def test_a_repository_gets_its_options_from_the_environment(run: Run, lake: MemoryLake) -> None:

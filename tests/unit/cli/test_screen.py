@@ -55,8 +55,8 @@ def test_a_report_says_what_was_read_and_what_became_of_it(
 
 
 def test_a_report_says_what_was_left_alone_with_reasons(report: GcReport, capsys: pytest.CaptureFixture[str]) -> None:
-    report.unknown = {f"s3://b/{number}/": "cannot read it" for number in range(25)}
-    report.unreadable = {"s3://b/1/metadata/1.avro": "it is cut off"}
+    report.unknown = {f"s3://b/{number}/": f"cannot read {number}" for number in range(25)}
+    report.unreadable = {"s3://b/1/metadata/1.avro": "it is truncated"}
     report.unread = {"s3://b/delta/": "holds a content of type DELTA_LAKE_TABLE"}
     report.refused = {"s3://b/": "is less than 2 levels deep"}
     report.lost.files, report.lost_files = 1, [NamedFile("s3://b/x", None)]
@@ -66,7 +66,7 @@ def test_a_report_says_what_was_left_alone_with_reasons(report: GcReport, capsys
     assert "unknown: nothing was deleted there; make it readable and run again (25)" in said
     assert "  and 5 more (--outcomes-to FILE has every file)" in said
     assert "unreadable: files that decide what is live (1)" in said
-    assert "  s3://b/1/metadata/1.avro: it is cut off" in said
+    assert "  s3://b/1/metadata/1.avro: it is truncated" in said
     assert "  s3://b/delta/: holds a content of type DELTA_LAKE_TABLE" in said
     assert "  s3://b/: is less than 2 levels deep" in said
     assert "lost: referenced but not stored (1)" in said

@@ -16,7 +16,7 @@ def runs(run: Run, home: Path) -> dict[str, object]:
         f'[store]\nurl = "postgresql://me:{SECRET}@127.0.0.1:1/x"\n[iceberg]\n"s3.secret-access-key" = "{SECRET}"\n'
     )
     database = f"postgresql://me:{SECRET}@127.0.0.1:1/x"
-    mark, check = ("mark", *AWAY), ("check", "--inmemory", *AWAY)
+    mark, check = ("mark", *AWAY), ("check", "--inmemory", "--engine", "local", *AWAY)
     return {
         "token": run(*mark, "--token", SECRET),
         "token in the environment": run(*mark, env={"NESSIE_GC_TOKEN": SECRET}),

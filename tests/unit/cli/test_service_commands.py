@@ -123,7 +123,7 @@ def test_a_service_that_works_on_something_of_its_own_has_no_option_about_reposi
     alone = type("Alone", (CountReferences,), {"uses_repository": False, "uses_files": True})
     (command,) = service_commands([alone])
     sections = {section for option in command.params if (section := getattr(option, "section", ""))}
-    assert {"Plugins", "Everywhere"} == sections
+    assert {"Plugins", "Common options"} == sections
 
 
 def test_a_command_whose_plugin_is_missing_says_what_to_install(
@@ -160,9 +160,9 @@ def test_it_runs_where_no_store_could_be_opened(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("attributes", "said"),
     [
-        ({"name": "Count References"}, "no name of a command"),
-        ({"name": None}, "no name of a command"),
-        ({"Parameters": dict}, "'Parameters' is no subclass of ConnectorOptions"),
+        ({"name": "Count References"}, "is not a valid command name"),
+        ({"name": None}, "is not a valid command name"),
+        ({"Parameters": dict}, "'Parameters' is not a subclass of ConnectorOptions"),
         ({"run": Service.run}, "does not implement run"),
     ],
 )
@@ -208,7 +208,7 @@ def test_a_service_with_the_name_of_a_command_is_said_to_be_hidden(
 ) -> None:
     own = GcCommand("count-references", lambda call: 0, (), help="The program's own.")
     assert "The program's own." in invoke(Program([own]), "count-references", "--help")[1]
-    assert ["the service 'count-references' has the name of a command, which hides it; run it from Python"] == [
+    assert ["the service 'count-references' has the same name as a command, which hides it; run it from Python"] == [
         record.getMessage() for record in caplog.records
     ]
 

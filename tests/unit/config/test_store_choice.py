@@ -66,8 +66,8 @@ def test_two_words_for_one_store_go_together() -> None:
         ({"store": "memory", "jdbc_url": "sqlite:///x.db"}, "`store` and `jdbc_url`"),
         ({"store": "jdbc", "inmemory": True}, "`inmemory` and `store`"),
         ({"store": "memory", "jdbc": True}, "`store` and `jdbc`"),
-        ({"store": "memory", "jdbc_user": "me"}, "`jdbc_user` does nothing with the live-set store 'memory'"),
-        ({"inmemory": True, "jdbc_fetch_size": 7}, "`jdbc_fetch_size` does nothing with the live-set store 'memory'"),
+        ({"store": "memory", "jdbc_user": "me"}, "`jdbc_user` has no effect with the live-set store 'memory'"),
+        ({"inmemory": True, "jdbc_fetch_size": 7}, "`jdbc_fetch_size` has no effect with the live-set store 'memory'"),
     ],
 )
 def test_s27_words_for_different_stores_are_an_error(settings: Mapping[str, Any], said: str) -> None:
@@ -83,7 +83,7 @@ def test_a_store_that_is_not_installed_is_named_with_those_that_are() -> None:
 
 def test_s27_an_unknown_option_of_the_store_is_an_error_that_lists_the_others() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        chosen({"store": "memory", "store_option": {"stoer": "x"}})
+        chosen({"store": "memory", "store_option": {"stoer": "x"}})  # codespell:ignore stoer
     said = "live-set-store 'memory': unknown option 'stoer'; known options are: store; did you mean 'store'?"
     assert said == str(caught.value)
 

@@ -20,7 +20,7 @@ def printed(screen: Screen) -> str:
 
 
 def test_off_a_terminal_a_step_is_one_plain_line(screen: Screen) -> None:
-    with screen.step("Spark starts", done="Spark answers"):
+    with screen.step("Spark is starting", done="Spark answers"):
         pass
     assert 1 == printed(screen).count("\n")
     assert printed(screen).startswith("- Spark answers ")

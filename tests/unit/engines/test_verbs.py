@@ -144,7 +144,7 @@ def test_matching_keeps_rows_for_which_a_predicate_is_true(files: Dataset) -> No
 
 @pytest.mark.parametrize("predicate", ["nobody = 1", "size +", "size", "true; DROP TABLE x", "size > (", ""])
 def test_what_is_no_predicate_is_refused_in_one_line(files: Dataset, predicate: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no predicate") as caught:
+    with pytest.raises(ConfigurationError, match=r"is not a (valid )?predicate") as caught:
         files.matching(predicate).count()
     assert "\n" not in str(caught.value)
 

@@ -62,8 +62,8 @@ def test_each_spelling_has_one_canonical_form(raw: str, canonical: str) -> None:
     ("raw", "said"),
     [
         ("warp://b/k", "`scheme_alias` warp=SCHEME"),
-        ("a/b", "neither absolute"),
-        ("", "neither absolute"),
+        ("a/b", "is not absolute"),
+        ("", "is not absolute"),
         ("s3:b/k", "no authority"),
         ("file:a/b", "relative"),
         ("s3:///b/k", "no authority"),

@@ -146,7 +146,7 @@ def test_an_instant_is_in_utc_whatever_its_offset_was() -> None:
         ("level", [1], "one of 1, 2"),
         ("kind", Level.LOW, "one of new, old"),
         ("kind", "newer", "one of new, old"),
-        ("names", {"a"}, "a list of texts"),
+        ("names", {"a"}, "a list of strings"),
         ("retries", -1, "a whole number, at least 0, at most 9"),
         ("retries", "10", "a whole number, at least 0, at most 9"),
         ("share", "0.51", "a number, at most 0.5"),
@@ -170,7 +170,7 @@ def test_a_value_that_does_not_fit_is_one_line_that_says_what_is_expected(
 
 def test_a_number_of_more_digits_than_can_be_written_is_refused_in_a_line() -> None:
     for name in ("count", "ratio", "wait", "names"):
-        with pytest.raises(ConfigurationError, match=f"option '{name}' cannot be what was given: "):
+        with pytest.raises(ConfigurationError, match=f"option '{name}' cannot be the given value: "):
             read(name, 10**5000 if name != "names" else [10**5000])
 
 
@@ -178,7 +178,7 @@ def test_a_number_of_more_digits_than_can_be_written_is_refused_in_a_line() -> N
 def test_an_error_about_a_secret_leads_to_its_value_on_no_way(value: object) -> None:
     with pytest.raises(ConfigurationError) as raised:
         StoreOptions.from_mapping({"properties": value})  # type: ignore[dict-item]  # the point of the test
-    assert "option 'properties' cannot be what was given: expected pairs of the form KEY=VALUE" == str(raised.value)
+    assert "option 'properties' cannot be the given value: expected pairs of the form KEY=VALUE" == str(raised.value)
     assert (None, None) == (raised.value.__cause__, raised.value.__context__)
 
 
@@ -212,7 +212,7 @@ def test_a_type_that_no_option_can_have_is_found_in_the_declaration(hint: object
     ("hint", "minimum"), [(str, 1), (bool, 1), (int, 0.5), (int, "many"), (timedelta, float("nan")), (datetime, 3)]
 )
 def test_a_bound_that_does_not_fit_the_type_is_found_in_the_declaration(hint: object, minimum: object) -> None:
-    with pytest.raises(ConfigurationError, match=r"option 'wrong': .* is no bound for the type"):
+    with pytest.raises(ConfigurationError, match=r"option 'wrong': .* is not a bound for the type"):
         _declared(hint, minimum=minimum).check_types()
 
 

@@ -51,7 +51,7 @@ def test_a_value_that_does_not_fit_is_named(name: str, text: str) -> None:
 
 def test_an_unknown_option_is_refused_and_the_known_ones_are_named() -> None:
     with pytest.raises(ConfigurationError, match="unknown option 'siz'; known options are: fast, name"):
-        Sample.from_mapping({"siz": 1})
+        Sample.from_mapping({"siz": 1})  # codespell:ignore siz
 
 
 def test_secrets_are_in_no_repr() -> None:

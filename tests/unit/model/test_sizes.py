@@ -18,7 +18,12 @@ def test_units_are_binary(text: str, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("8", "has no unit; write 8MB or 8B"), ("8 XB", "is no size"), ("-8MB", "is no size"), ("", "is no size")],
+    [
+        ("8", "has no unit; write 8MB or 8B"),
+        ("8 XB", "is not a size"),
+        ("-8MB", "is not a size"),
+        ("", "is not a size"),
+    ],
 )
 def test_what_is_no_size_or_has_no_unit_is_refused(text: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):

@@ -33,5 +33,5 @@ def test_what_is_excluded_is_so_whatever_is_included() -> None:
 
 
 def test_a_text_that_is_no_pattern_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"option 'exclude': 'sales\(' is no regular expression"):
+    with pytest.raises(ConfigurationError, match=r"option 'exclude': 'sales\(' is not a valid regular expression"):
         TablePatterns.parse((), ["sales("])

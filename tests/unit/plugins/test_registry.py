@@ -171,13 +171,13 @@ def test_fallbacks_that_are_no_set_of_texts_are_an_error(claims: object) -> None
         def nessie_gc_register_file_lister(self) -> type[FileLister]:
             return Wrong
 
-    with pytest.raises(PluginError, match="'fallback_schemes' is not a set of texts"):
+    with pytest.raises(PluginError, match="'fallback_schemes' is not a set of strings"):
         registry(Plugin())
 
 
 def test_a_hook_that_gives_no_connector_is_an_error_and_leaves_nothing_behind() -> None:
     made = registry(Tape())
-    with pytest.raises(PluginError, match="which is no FileLister"):
+    with pytest.raises(PluginError, match="which is not a FileLister"):
         made.register(Nonsense(), name="nonsense")
     assert TapeLister is made.for_scheme(FileLister, "tape")
     assert {"tape"} == set(made.connectors(FileLister))
@@ -252,7 +252,7 @@ def test_a_plugin_that_a_program_registers_in_vain_is_broken() -> None:
     with pytest.raises(PluginError):
         made.register(Nonsense(), name="nonsense")
     (info,) = made.broken
-    assert ("nonsense", True) == (info.name, "which is no FileLister" in str(info.error))
+    assert ("nonsense", True) == (info.name, "which is not a FileLister" in str(info.error))
 
 
 def files(*paths: str) -> list[FileReference]:

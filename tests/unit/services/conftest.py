@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from collecting import LakeServices, in_memory
-from lakes_by_hand import lake_at
+from lakes_by_hand import LakeBeside, lake_at
 from nessie_gc_memory import MemoryLake
 from scenes import START
 
@@ -23,3 +23,9 @@ def services(lake: MemoryLake) -> Iterator[LakeServices]:
     """What collects it, on the local engine."""
     with in_memory(lake) as services:
         yield services
+
+
+@pytest.fixture
+def beside(lake: MemoryLake) -> MemoryLake:
+    """A second lake, with a history of its own over the same objects."""
+    return LakeBeside(lake)

@@ -404,13 +404,13 @@ def test_what_was_committed_to_one_branch_is_told_though_another_cannot_be_read(
     ("given", "said"),
     [
         ({"commit_to": []}, "choose those to commit to with `commit_to`"),
-        ({"commit_to": ["("]}, "is no regular expression"),
+        ({"commit_to": ["("]}, "is not a valid regular expression"),
         ({"max_ref_age": timedelta(days=1)}, "`max_ref_age` is for plain catalogs"),
         ({"retention": ["db[.]t=max-ref-age P1D"]}, "`max_ref_age` is for plain catalogs"),
         ({"clean_expired_metadata": True}, "`clean_expired_metadata` is for plain catalogs"),
-        ({"outcomes_to": "out.jsonl"}, "`outcomes_to` is for what deletes files"),
+        ({"outcomes_to": "out.jsonl"}, "`outcomes_to` needs a run that deletes files"),
         ({"default_cutoff": "20"}, "counts commits"),
-        ({"default_cutoff": "soon"}, "is not known"),
+        ({"default_cutoff": "soon"}, "unknown cut-off policy 'soon'"),
     ],
 )
 def test_s27_words_that_mean_nothing_here_are_errors_before_anything_is_read(
@@ -430,6 +430,6 @@ def test_a_snapshot_that_is_asked_for_goes_only_if_no_live_commit_has_it(lake: M
     ids.append(lake.write())
 
     kept = lake.expire(older_than="P1D", snapshot_ids=[str(ids[1])])
-    assert {"db.t": f"snapshot {ids[1]} of db.t cannot go: a live commit has it"} == reasons(kept)
+    assert {"db.t": f"snapshot {ids[1]} of db.t cannot expire: a live commit needs it"} == reasons(kept)
     lake.expire(older_than="P1D", snapshot_ids=[str(ids[0])])
     assert ids[1:] == lake.listed()

@@ -141,7 +141,7 @@ def test_a_table_that_vanished_or_was_replaced_is_gone(
     for _ in range(4):
         other.append(ROWS)
     done = compacted(look, table)
-    assert (Compacted.GONE, "it is another table of the same name by now") == (done.outcome, done.reason)
+    assert (Compacted.GONE, "it was replaced by another table with the same name") == (done.outcome, done.reason)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_table_in_which_iceberg_finds_nothing_is_not_counted_as_rewritten(
     look: TableLook, maintenance: ScriptedMaintenance
 ) -> None:
     done = compacted(look, planned(look))
-    assert (Compacted.NOT_WORTH_IT, "Iceberg found nothing to rewrite in what is due") == (done.outcome, done.reason)
+    assert (Compacted.NOT_WORTH_IT, "Iceberg found nothing to rewrite") == (done.outcome, done.reason)
     assert [False] == [row.rewritten for row in done.partitions]
     assert 1 == len(maintenance.rewritten)
 
@@ -265,7 +265,7 @@ def test_a_partition_of_which_more_would_be_rewritten_than_planned_waits(
 
     maintenance.files = answer
     done = compacted(look, parted)
-    said = "others changed it, and it takes more now than was planned"
+    said = "another process changed it, and it needs more work now than planned"
     assert (Compacted.REWRITTEN, said, (2,)) == (done.outcome, done.reason, done.snapshot_ids)
     assert {"p=1": (False, said), "p=2": (True, None)} == {
         row.partition: (row.rewritten, row.reason) for row in done.partitions
@@ -303,14 +303,14 @@ def test_a_terminal_shows_the_first_tables_and_says_how_many_there_are() -> None
         "compacted: 0 of 28 tables; 0.0 s",
         "  f0: refused: no",
         "  and 5 more tables; --json has them all",
-        "  and 3 tables of which nothing is rewritten",
+        "  and 3 tables with nothing to rewrite",
     ] == [*lines[:2], *lines[-2:]]
     assert 1 + 20 + 2 == len(lines)
 
 
 # ---- parameters ---------------------------------------------------------------------------------------
 def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
-    with pytest.raises(ConfigurationError, match="compact rewrites on Spark; use `engine` spark, not local"):
+    with pytest.raises(ConfigurationError, match="compact needs Spark; use `engine` spark, not local"):
         CompactService(CompactParameters(catalog="c")).run(lake.run())
 
 
@@ -338,16 +338,16 @@ def test_a_sort_order_is_read_as_sql_has_it() -> None:
     [
         ({}, "`catalog` is missing"),
         ({"small_file_size": "100"}, "has no unit"),
-        ({"target_rewrite_size": "big"}, "is no size"),
+        ({"target_rewrite_size": "big"}, "is not a size"),
         ({"max_bytes": "5"}, "has no unit"),
-        ({"small_file_size": "256MB"}, "is not between nothing and"),
-        ({"small_file_size": "129MB"}, "is not between nothing and half of"),
-        ({"small_file_size": "0B"}, "is not between nothing and"),
+        ({"small_file_size": "256MB"}, "must be above 0 and at most half of"),
+        ({"small_file_size": "129MB"}, "must be above 0 and at most half of"),
+        ({"small_file_size": "0B"}, "must be above 0 and at most half of"),
         ({"sort_order": ["id"]}, "`sort_order` needs `strategy` sort"),
-        ({"strategy": Strategy.SORT, "sort_order": ["id down"]}, "is no column with a direction"),
-        ({"strategy": Strategy.ZORDER}, "need each other"),
-        ({"zorder_columns": ["id"]}, "need each other"),
-        ({"include": ["("]}, "no regular expression"),
+        ({"strategy": Strategy.SORT, "sort_order": ["id down"]}, "is not a column with a direction"),
+        ({"strategy": Strategy.ZORDER}, "must be given together"),
+        ({"zorder_columns": ["id"]}, "must be given together"),
+        ({"include": ["("]}, "not a valid regular expression"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:

@@ -126,7 +126,7 @@ def test_a_deletion_vector_has_the_size_that_its_entry_says() -> None:
     assert (2, 80, 0) == (tally.delete_files, tally.delete_bytes, tally.data_files)
 
 
-@pytest.mark.parametrize(("added", "reason"), [(999, None), (1000, "it is being written")])
+@pytest.mark.parametrize(("added", "reason"), [(999, None), (1000, "it is being written to")])
 def test_partitions_that_are_being_written_wait(added: int, reason: str | None) -> None:
     entries = [file(snapshot_id=1)] * 11 + [file(snapshot_id=2)]
     (plan,) = due(entries, replace(RULES, written_since_ms=1000), s1=5, s2=added)
@@ -235,7 +235,7 @@ def test_a_partition_whose_column_was_dropped_waits_alone() -> None:
     tallies = tallied([file()] * 11 + [file(partition=DAY_1)] * 11, small_bytes=100 * MB, added_ms={})
     specs = {1: (REGION,), 4: (REGION, DAY)}
     found = {plan.partition: plan.reason for plan in RULES.due(tallies, specs, columns={1, 2})}
-    assert {EU: None, DAY_1: "Iceberg cannot name it: the column of its partition field ts_day was dropped"} == found
+    assert {EU: None, DAY_1: "Iceberg cannot select it: the column of its partition field ts_day was dropped"} == found
     assert {EU: None, DAY_1: None} == {plan.partition: plan.reason for plan in RULES.due(tallies, specs)}
 
 
@@ -303,7 +303,7 @@ def test_what_is_left_out_is_not_taken_in_by_others() -> None:
 
 def test_partitions_that_cannot_be_told_apart_wait() -> None:
     (plan,) = due([file()] * 11 + [file(partition=Partition(0))])
-    assert (EU, True) == (plan.partition, "would rewrite files of another" in str(plan.reason))
+    assert (EU, True) == (plan.partition, "would also rewrite files of another" in str(plan.reason))
 
 
 # ---- earlier specs ------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_a_live_set_is_not_deleted_while_it_is_swept(
             refused.append(str(raised.value))
 
     report = services.sweep(live_set, progress=delete_it)
-    assert f"live set {live_set} (EXPIRY_IN_PROGRESS) may be in use, and is not deleted" in refused[0]
+    assert f"live set {live_set} (EXPIRY_IN_PROGRESS) may be in use, so it was not deleted" in refused[0]
     assert LiveSetStatus.EXPIRY_SUCCESS is services.store.get(live_set).status
     assert report.unreferenced.files == report.outcomes[Outcome.DELETED].files > 0
 
@@ -166,7 +166,7 @@ def test_a_live_set_that_a_killed_mark_left_behind_stays_while_its_repository_is
         refused.append(str(raised.value))
 
     services.sweep(swept, progress=delete_it)
-    assert f"live set {killed} (IDENTIFY_IN_PROGRESS) may be in use, and is not deleted" in refused[0]
+    assert f"live set {killed} (IDENTIFY_IN_PROGRESS) may be in use, so it was not deleted" in refused[0]
 
 
 def test_a_mark_whose_live_set_is_deleted_ends_with_an_error(

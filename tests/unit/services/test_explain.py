@@ -184,3 +184,15 @@ def test_a_dropped_table_is_explained_as_a_run_would_see_it(lake: MemoryLake, se
 def test_what_is_no_path_of_a_file_is_refused(services: LakeServices, paths: list[str], said: str) -> None:
     with pytest.raises(ConfigurationError, match=f"`file`.*{said}"):
         ExplainService(ExplainParameters(file=paths)).run(services.run())
+
+
+def test_a_file_that_another_repository_needs_says_which(
+    lake: MemoryLake, services: LakeServices, beside: MemoryLake
+) -> None:
+    table(lake)
+    theirs = f"{HOME}/data/theirs.parquet"
+    table(beside, "db.theirs", theirs, location="memory://wh/db/theirs")
+    file = explained(services.together_with(beside), theirs)
+    (version,) = file.needed_by
+    assert (Standing.LIVE, f"memory:{beside.name}") == (file.standing, version.repository)
+    assert (("db.theirs", ["main"])) == (version.content_key, version.references)

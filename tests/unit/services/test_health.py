@@ -232,7 +232,7 @@ def test_the_command_names_the_branch_where_there_are_branches() -> None:
 def test_a_table_that_a_product_maintains_is_left_to_it() -> None:
     many = summary(total_data_files=500, total_files_size=500)
     found = due(table(summary=many, properties={"self-optimizing.enabled": "true"}))
-    assert {"unread": "it is left alone (Amoro)"} == {name: each.text for name, each in found.items()}
+    assert {"unread": "it is skipped (Amoro)"} == {name: each.text for name, each in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_sweep_is_due_where_there_was_none_or_it_is_long_ago() -> None:
     assert sweep_finding(NOW - timedelta(days=6), NOW, week) is None
     late = sweep_finding(NOW - timedelta(days=21), NOW, week)
     assert late is not None
-    assert (late.text, late.times_over) == ("the last sweep is 21 days ago", 3.0)
+    assert (late.text, late.times_over) == ("the last sweep was 21 days ago", 3.0)
 
 
 # ---- what manifests say -------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ def test_what_is_due_and_held_back_is_said_with_the_reason_and_what_to_do() -> N
     health = read(Reader([manifest()], files), with_old_spec())
     (found,) = health.findings
     assert (found.name, found.value) == (FindingName.HELD_BACK, 1)
-    assert found.text.startswith("50 small data files in 1 of 2 partitions are due and left as they are: ")
+    assert found.text.startswith("50 small data files in 1 of 2 partitions are due but cannot be rewritten: ")
     assert "compact --earlier-specs --catalog CATALOG" in found.action
     assert (health.due_partitions, health.held_partitions) == (0, 1)
 
@@ -451,7 +451,7 @@ def test_the_worst_tables_come_first() -> None:
     small, many = finding(FindingName.SMALL_FILES, 1, 10), finding(FindingName.SNAPSHOTS)
     given = {"none": (), "far": (small,), "near": (many,), "both": (small, many)}
     tables = [TableHealth(table=name, reference="main", findings=found) for name, found in given.items()]
-    broken = TableHealth(table="broken", reference="main", problem="it is cut off")
+    broken = TableHealth(table="broken", reference="main", problem="it is truncated")
     found = report(*tables, broken)
     assert ["broken", "both", "far", "near", "none"] == [each.table for each in found.tables]
     assert (3, 1, 1) == (found.due, found.unreadable, found.exit_code)
@@ -470,7 +470,7 @@ def test_text_from_tables_does_not_act_upon_a_terminal() -> None:
     with console.capture() as capture:
         console.print(found)
     assert "\x1b[2J" not in capture.get()
-    assert "db.\\x1b[2J: it is left alone" in capture.get()
+    assert "db.\\x1b[2J: it is skipped" in capture.get()
 
 
 def test_a_page_shows_the_worst_and_counts_the_rest() -> None:
@@ -545,7 +545,7 @@ def test_the_default_branch_is_looked_at_or_the_references_that_are_named() -> N
     repository = WithDefault({"dev": [version("db.t", "m1")], "main": [version("db.t", "m0")]}, {})
     assert seen(repository) == [("main", "db.t", "m0")]
     assert seen(repository, "dev") == [("dev", "db.t", "m1")]
-    with pytest.raises(ConfigurationError, match="no branch or tag 'prod'"):
+    with pytest.raises(ConfigurationError, match="the branch or tag 'prod' does not exist"):
         seen(repository, "dev", "prod")
 
 

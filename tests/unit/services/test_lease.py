@@ -65,7 +65,7 @@ def test_a_lease_that_ran_out_may_be_taken_over_and_its_holder_stops() -> None:
         clocks.seconds += 60
         with hold_lease(store, ["r"], MINUTE, elapsed=clocks.elapsed) as second:
             second.check()
-            with pytest.raises(SafetyError, match="stood still"):
+            with pytest.raises(SafetyError, match="paused for too long"):
                 first.check()
 
 

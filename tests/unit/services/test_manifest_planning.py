@@ -77,17 +77,20 @@ def test_large_manifests_are_cut_but_with_little_effort(effort: Effort, large: i
 
 def test_manifests_of_the_target_size_are_left_alone() -> None:
     (group,) = planned([manifest(number, TARGET) for number in range(50)])
-    assert ((), "sizes and partition ranges are as they should be") == (group.chosen, group.reason)
+    assert ((), "sizes and partition ranges are fine") == (group.chosen, group.reason)
 
 
 def test_a_few_small_ones_among_many_are_not_worth_a_commit() -> None:
     (group,) = planned([manifest(number, TARGET if number > 3 else 7000) for number in range(200)])
-    assert ((), "it would save 3 of 200 manifests, and this effort begins at 10") == (group.chosen, group.reason)
+    assert ((), "it would save 3 of 200 manifests, and this effort requires at least 10") == (
+        group.chosen,
+        group.reason,
+    )
 
 
 def test_manifests_that_nobody_counted_are_left_alone() -> None:
     groups = planned([manifest(number, 7000, added_files=None) for number in range(9)])
-    assert [((), "its manifest list does not count files")] == [(group.chosen, group.reason) for group in groups]
+    assert [((), "its manifest list has no file counts")] == [(group.chosen, group.reason) for group in groups]
 
 
 def test_manifests_without_live_files_become_none() -> None:
@@ -177,7 +180,7 @@ def test_small_ones_that_one_rewrite_left_are_not_rewritten_again(effort: Effort
     before = [manifest(number, 26 * TARGET // 100, number % 2) for number in range(10)]
     assert 10 == len(chosen(before, HIGH, priority))
     (group,) = planned(LEFT, effort, priority)
-    assert ((), "sizes and partition ranges are as they should be") == (group.chosen, group.reason)
+    assert ((), "sizes and partition ranges are fine") == (group.chosen, group.reason)
 
 
 def test_small_ones_that_several_rewrites_left_are_rewritten() -> None:
@@ -204,7 +207,7 @@ def test_what_meets_is_rewritten_together_or_not_at_all_where_partitions_matter_
     found = chosen([*CLUSTERED, *small], MEDIUM, PartitionPriority.HIGH)
     assert ["m0", "m100", "m101", "m102"] == found
     (group,) = planned([manifest(number, MB, 0, 9) for number in range(200)], MEDIUM, PartitionPriority.HIGH)
-    assert ((), "give it more effort") == (group.chosen, str(group.reason)[-19:])
+    assert ((), "raise `effort`") == (group.chosen, str(group.reason)[-14:])
 
 
 def test_null_and_nan_have_their_places() -> None:

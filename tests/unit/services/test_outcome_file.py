@@ -153,7 +153,7 @@ def test_s15_what_was_planned_in_a_location_that_is_not_swept_any_more_is_named_
         resumed.name_earlier(planned(engine), ["s3a://b/another/"], engine)
     ((name, outcome, reason),) = _rows(tmp_path, path)
     assert ("a", "planned") == (name, outcome)
-    assert "not swept" in str(reason)
+    assert "this run does not sweep its location" in str(reason)
 
 
 def test_s15_the_plan_of_another_live_set_stays_for_its_own_resume(

@@ -122,7 +122,7 @@ def test_nothing_of_a_repository_that_is_being_collected_goes(history: History) 
 def test_deferred_deletions_are_given_up_by_an_explicit_word_only(history: History) -> None:
     id_ = history.swept(40, deferred=3)
     assert set() == history.pruned()
-    assert "it has deferred deletions that are not run yet; `discard_deferred` gives them up" == history.reason(id_)
+    assert "it has deferred deletions that have not run; `discard_deferred` discards them" == history.reason(id_)
     assert {id_} == history.pruned(PruneRule(older_than=30 * DAY, discard_deferred=True))
 
 
@@ -160,7 +160,7 @@ def test_s06_a_sweep_by_which_tags_know_what_is_gone_stays(history: History) -> 
     shorter = history.swept(40, policies=[NOW.isoformat()])
     same = history.swept(50, policies=[NOW.isoformat()])
     assert {same} == history.pruned()
-    assert "'autotag' needs it: no later sweep that stays reached as far" == history.reason(shorter)
+    assert "'autotag' needs it: no later sweep that is kept covers as much" == history.reason(shorter)
 
 
 @pytest.mark.parametrize(

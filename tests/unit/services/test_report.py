@@ -48,9 +48,14 @@ def test_lists_of_names_are_cut_and_warnings_come_once() -> None:
         report.warn(f"warning {number}")
     assert [MAX_NAMES, MAX_NAMES] == [len(report.to_dict()["unknown"]), len(report.warnings)]
     assert len(report.warnings) == len(set(report.warnings))
-    assert {"unknown": MAX_NAMES + 5, "unreadable": 0, "unread": 0, "refused": 0, "dropped": 0} == report.to_dict()[
-        "counts"
-    ]
+    assert {
+        "unknown": MAX_NAMES + 5,
+        "unreadable": 0,
+        "unread": 0,
+        "refused": 0,
+        "left_out": 0,
+        "dropped": 0,
+    } == report.to_dict()["counts"]
 
 
 def test_a_notebook_is_told_how_many_more_there_are_than_are_named() -> None:
@@ -75,10 +80,10 @@ def test_a_phase_adds_up_its_time_even_where_it_fails() -> None:
 
 
 def test_s06_locations_that_stay_and_files_that_cannot_be_read_are_two_lists() -> None:
-    report = GcReport(unknown={"s3://b/t/": "cannot read it"}, unreadable={"s3://b/t/1.avro": "it is cut off"})
+    report = GcReport(unknown={"s3://b/t/": "cannot read it"}, unreadable={"s3://b/t/1.avro": "it is truncated"})
     shown = report.to_dict()
     assert [{"location": "s3://b/t/", "reason": "cannot read it"}] == shown["unknown"]
-    assert [{"path": "s3://b/t/1.avro", "reason": "it is cut off"}] == shown["unreadable"]
+    assert [{"path": "s3://b/t/1.avro", "reason": "it is truncated"}] == shown["unreadable"]
 
 
 def test_the_worst_unknown_locations_are_named_and_the_others_counted() -> None:

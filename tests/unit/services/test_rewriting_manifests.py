@@ -164,7 +164,7 @@ def test_a_table_that_vanished_or_was_replaced_is_gone(lake: ExpiryLake, mainten
     for _ in range(4):
         table.append(ROWS)
     done = applied(lake, maintenance, tables)
-    assert (Reorganized.GONE, "it is another table of the same name by now") == (done.outcome, done.reason)
+    assert (Reorganized.GONE, "it was replaced by another table with the same name") == (done.outcome, done.reason)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_what_is_not_planned_is_not_touched(lake: ExpiryLake, maintenance: Scrip
 
 # ---- parameters ---------------------------------------------------------------------------------------
 def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
-    with pytest.raises(ConfigurationError, match="rewrites on Spark; use `engine` spark, not local"):
+    with pytest.raises(ConfigurationError, match="needs Spark; use `engine` spark, not local"):
         RewriteManifestsService(RewriteManifestsParameters(catalog="c")).run(lake.run())
 
 
@@ -234,7 +234,7 @@ def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
         ({}, "`catalog` is missing"),
         ({"catalog": "c", "target_manifest_size": "8"}, "has no unit"),
         ({"catalog": "c", "target_manifest_size": "8B"}, "less than 1KB"),
-        ({"catalog": "c", "include": ["("]}, "no regular expression"),
+        ({"catalog": "c", "include": ["("]}, "not a valid regular expression"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:

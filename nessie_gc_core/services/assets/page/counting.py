@@ -42,7 +42,7 @@ def latest_figures(
     """The figures of the latest of some complete runs, of which there is one at least.
 
     Raises:
-        ConfigurationError: ``where`` is no predicate.
+        ConfigurationError: ``where`` is not a predicate.
     """
     latest = runs[-1]
     seen = _seen_by_table(table, runs, seen_apart, where)

@@ -155,7 +155,7 @@ class AssetFigures:
     trend: Sequence[AssetRun] = ()
     """All complete runs, in the order of their times."""
     latest: LatestRun | None = None
-    """``None`` where no run is complete."""
+    """``None`` if no run is complete."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""

@@ -28,7 +28,7 @@ _PNG_DOTS = 200
 _LABEL = 24
 """The most characters of a label; the table beside the plot has the whole name."""
 _MARKED = 60
-"""Of how many runs at most each has a dot of its own."""
+"""Of how many runs at most each has its own dot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

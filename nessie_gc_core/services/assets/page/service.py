@@ -76,16 +76,16 @@ class AssetPageReport(ShownAsText):
         return [*([] if self.page is None else [self.page]), *self.plots]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page in a frame of its own."""
+        """What a notebook shows: the page in its own frame."""
         return f'<iframe srcdoc="{escape(self.html)}" sandbox style="width: 100%; height: 45em; border: 0"></iframe>'
 
 
 @dataclass(frozen=True, slots=True)
 class AssetPageService(Service[Run]):
-    """Show what a table of unreferenced assets holds: one HTML page, and plots; this deletes no file.
+    """Report on a table of unreferenced assets, as one HTML page and plots; deletes no files.
 
-    How much garbage there is, in which tables, of what type, why and how old; how it grew from run to run; and what the
-    next 'delete-unreferenced' would take.
+    Shows how much garbage there is, in which tables, of what type, why and how old; how it grew from run to run; and
+    what the next 'delete-unreferenced' would delete.
     """
 
     name: ClassVar[str] = "report"
@@ -98,7 +98,7 @@ class AssetPageService(Service[Run]):
         """Counts, and writes the files that it is told to write.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, there is no such table, or a library is missing.
+            ConfigurationError: a parameter is invalid, there is no such table, or a library is missing.
             TableError: the table is something else, or cannot be read.
         """
         self.parameters.check()

@@ -50,7 +50,7 @@ class CatalogAddress:
 
     @property
     def uri(self) -> str:
-        """The raw URI, credentials and all; empty where there is none."""
+        """The raw URI, credentials and all; empty if there is none."""
         return self.properties.get("uri", "")
 
     def identity(self) -> str:
@@ -101,7 +101,7 @@ class CatalogAddress:
             given = {"http": "rest", "https": "rest", "thrift": "hive"}.get(scheme, "")
             given = "sql" if scheme in _SQL_SCHEMES else given
         if given.lower() not in _TYPES:
-            found = f"type {given!r} is not known" if given else "no type is given, and the uri does not tell it"
+            found = f"unknown type {given!r}" if given else "no type is given, and it cannot be guessed from the uri"
             raise ConfigurationError(f"catalog {self.name!r}: {found}; give one of {', '.join(_TYPES)}")
         if not self.uri and given.lower() in _WITH_URI:
             raise ConfigurationError(f"catalog {self.name!r}: a catalog of type {given} needs a uri")
@@ -162,7 +162,7 @@ def comparable_uri(type_: str, uri: str) -> str:
             return "".join([server, *(f"?{name}={value}" for name, value in sorted(_places(rest)))])
         return ",".join(sorted(comparable(part) for part in _addresses(uri))) if uri else ""
     except ValueError as error:
-        raise ConfigurationError(f"the uri of the catalog makes no sense: {error}") from None
+        raise ConfigurationError(f"the uri of the catalog is invalid: {error}") from None
 
 
 def _require_sqlite_file(uri: str) -> None:
@@ -172,6 +172,6 @@ def _require_sqlite_file(uri: str) -> None:
     if scheme.partition("+")[0] != "sqlite" or path.startswith("file:"):
         return
     if path in ("", ":memory:"):
-        raise ConfigurationError("an SQLite catalog in memory has no tables here; give the path of its file in the uri")
+        raise ConfigurationError("an in-memory SQLite catalog is always empty; give the path of its file in the uri")
     if not Path(path).is_file():
-        raise ConfigurationError(f"there is no SQLite catalog at {path}; correct the uri")
+        raise ConfigurationError(f"{path} does not exist; correct the uri of the SQLite catalog")

@@ -38,8 +38,8 @@ _REFUSALS = frozenset(
 )
 """What is raised where a commit was refused, or never asked for; after anything else it may have been made.
 
-PyIceberg has a ``ValidationError`` of its own, for answers 422; that of pydantic says that an answer makes no sense,
-and comes after a commit that may well have been made.
+PyIceberg has a ``ValidationError`` of its own, for answers 422; that of pydantic says that an answer is invalid, and
+comes after a commit that may well have been made.
 """
 
 
@@ -57,7 +57,7 @@ class TableCommits:
         self.redact = redact
 
     def load(self, table: TableMetadata) -> Table | None:
-        """The table as it is now; ``None`` where it is gone, or another one has its name."""
+        """The table as it is now; ``None`` if it is gone, or another one has its name."""
         from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchNamespaceError, NoSuchTableError
 
         try:
@@ -70,7 +70,7 @@ class TableCommits:
         return loaded if str(loaded.metadata.table_uuid) == table.content_id.lower() else None
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
-        """What is listed by now; ``None`` where the table is gone."""
+        """What is listed by now; ``None`` if the table is gone."""
         from nessie_gc_iceberg_catalog.loading import metadata_text
 
         loaded = self.load(table)
@@ -93,17 +93,17 @@ class TableCommits:
         *,
         retried: tuple[type[Exception], ...] = (),
     ) -> None:
-        """Makes one commit to a table that is as it was read.
+        """Creates one commit to a table that is as it was read.
 
         Args:
             table: the table as it was read.
             what: what is done to it, for errors.
-            requirements: what else has to be so when the commit is made.
+            requirements: what else must be so when the commit is made.
             updates: what is changed, from the table as it was loaded.
             retried: errors that are left as they are, for whoever tries another way.
 
         Raises:
-            CommitConflictError: somebody else was faster.
+            CommitConflictError: someone else was faster.
             CommitUnknownError: nobody can tell whether it was committed.
             NessieGcError: it was refused.
         """
@@ -114,9 +114,9 @@ class TableCommits:
         except Exception as error:
             raise translated(error, what, self.redact) from error
         if loaded is None:
-            raise CommitConflictError(f"{what}: it is gone")
+            raise CommitConflictError(f"{what}: it no longer exists")
         if loaded.metadata_location != table.metadata_location:
-            raise CommitConflictError(f"{what}: somebody else committed to it")
+            raise CommitConflictError(f"{what}: someone else committed to it")
         if table.unwritable is not None:
             raise ConfigurationError(f"{what}: {table.unwritable}")
         try:
@@ -131,7 +131,7 @@ class TableCommits:
             if _is_refusal(error, by_server=self.by_server):
                 raise translated(error, what, self.redact) from error
             reason = self.redact(str(error)) or type(error).__name__
-            raise CommitUnknownError(f"{what}: nobody can tell whether it was committed ({reason})") from error
+            raise CommitUnknownError(f"{what}: cannot tell whether it was committed ({reason})") from error
 
     def _same_table(self, table: TableMetadata) -> TableRequirement:
         """It is the same table, and where PyIceberg makes the commit, it has the same branches and tags.
@@ -164,8 +164,8 @@ def _same_refs(uuid: UUID, table: TableMetadata, catalog_type: str) -> TableRequ
 def _is_refusal(error: Exception, *, by_server: bool) -> bool:
     """Whether nothing was committed for certain.
 
-    Where PyIceberg makes the commit itself, it raises a plain ``ValueError`` for a change that makes no sense, before
-    it writes anything.
+    Where PyIceberg makes the commit itself, it raises a plain ``ValueError`` for a change that is invalid, before it
+    writes anything.
     """
     from pyiceberg.exceptions import ValidationError
 
@@ -178,5 +178,5 @@ def _is_refusal(error: Exception, *, by_server: bool) -> bool:
 def _identifier(table: TableMetadata) -> tuple[str, ...]:
     identifier = identifier_of(table.content_key)
     if identifier is None:
-        raise RepositoryError(f"{table.content_key} is no name of a table of this catalog")
+        raise RepositoryError(f"{table.content_key} is not a table name of this catalog")
     return identifier

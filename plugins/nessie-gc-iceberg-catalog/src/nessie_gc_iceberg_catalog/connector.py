@@ -103,9 +103,9 @@ class IcebergCatalogConnector(RepositoryConnector):
             if not vanished:
                 return
         raise RepositoryError(
-            f"{self.identity()} changes faster than it can be listed, or has lost the metadata of {vanished[0]}: "
-            "it lists that and says that it is not there; try again; if it stays so, drop it, or name its location "
-            f"with unreadable_tables ({vanished[0]}=LOCATION)"
+            f"{self.identity()} changes faster than it can be listed, or has lost the metadata of {vanished[0]}, "
+            "which it lists but cannot load; try again, or else drop it or name its location with "
+            f"unreadable_tables ({vanished[0]}=LOCATION)"
         )
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
@@ -128,8 +128,8 @@ class IcebergCatalogConnector(RepositoryConnector):
         """The table that the reference is, where its metadata can be read and is still the head."""
         if self._selection.managers.whole:
             raise ConfigurationError(
-                f"catalog {self._address.name!r} is a Nessie server, of which one branch is seen; "
-                "write to it with the connector 'nessie'"
+                f"catalog {self._address.name!r} is a Nessie server, of which only one branch is visible; write to "
+                "it with the connector 'nessie'"
             )
         parsed = parse_commit_id(reference.commit_id or "")
         identifier = identifier_of(reference.name)
@@ -207,8 +207,8 @@ class IcebergCatalogConnector(RepositoryConnector):
             raise ConfigurationError(f"catalog {self._address.name!r} cannot be opened: {reason}") from None
         if _is_nessie(catalog):
             log.warning(
-                "catalog %r is a Nessie server: one branch is seen and every table is frozen; "
-                "use the connector 'nessie' to collect it",
+                "catalog %r is a Nessie server: only one branch is visible and every table is frozen; use the "
+                "connector 'nessie' to collect it",
                 self._address.name,
             )
         return catalog
@@ -262,12 +262,12 @@ class IcebergCatalogConnector(RepositoryConnector):
         parsed = parse_commit_id(commit)
         identifier = identifier_of(reference.name)
         if parsed is None or identifier is None:
-            raise ReferenceNotFoundError(f"{reference.name} at {commit} is no state of a table of this catalog")
+            raise ReferenceNotFoundError(f"{reference.name} at {commit} is not a state of a table of this catalog")
         source, snapshot_id = parsed
         states = self._recall(reference.name, source) or self._load_at(identifier, source)
         position = states.position(snapshot_id)
         if position is None:
-            raise ReferenceNotFoundError(f"{commit} of {reference.name} is not there: no such snapshot is listed")
+            raise ReferenceNotFoundError(f"{commit} of {reference.name} does not exist: no such snapshot is listed")
         return states, position
 
     def _load_at(self, identifier: tuple[str, ...], source: str) -> ContentStates:

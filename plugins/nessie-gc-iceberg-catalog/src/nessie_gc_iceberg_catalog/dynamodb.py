@@ -20,7 +20,7 @@ class ExistingDynamoDbCatalog(DynamoDbCatalog):
     def _ensure_catalog_table_exists_or_create(self) -> None:
         if not self._dynamodb_table_exists():
             raise ConfigurationError(
-                f"there is no DynamoDB table {self.dynamodb_table_name!r}; correct table-name, or the region"
+                f"the DynamoDB table {self.dynamodb_table_name!r} does not exist; correct table-name or the region"
             )
 
 
@@ -40,7 +40,7 @@ def list_dynamodb_contents(catalog: DynamoDbCatalog) -> Iterator[Listed]:
 
 
 def _listed(item: Mapping[str, Any]) -> Listed | None:
-    """A row as a table; ``None`` where it is a namespace, or a table of another format."""
+    """A row as a table; ``None`` if it is a namespace, or a table of another format."""
     identifier = str(item["identifier"])
     if identifier == _NAMESPACE or str(item.get("p.table_type", "")).lower() != "iceberg":
         return None

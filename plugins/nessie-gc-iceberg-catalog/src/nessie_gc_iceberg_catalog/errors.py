@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -14,6 +15,7 @@ from nessie_gc_core.errors import (
     ServiceUnavailableError,
 )
 
+log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 # By name, since most of these libraries need not be installed.
@@ -105,5 +107,6 @@ def retrying(call: Callable[[], _T], what: str, redact: Redactor, *, retries: in
             ours = translated(error, what, redact)
             if attempt == retries or not isinstance(ours, ServiceUnavailableError):
                 raise ours from error
+            log.warning("%s; trying again (attempt %d of %d)", ours, attempt + 2, retries + 1)
             wait(0.3 * 2**attempt)
     raise AssertionError("the last attempt returns or raises")

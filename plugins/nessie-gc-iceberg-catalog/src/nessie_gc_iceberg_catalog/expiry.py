@@ -24,7 +24,7 @@ _READS = 8
 
 
 class SnapshotExpiry:
-    """Takes out what expires."""
+    """Removes what expires."""
 
     def __init__(self, commits: TableCommits) -> None:
         self._commits = commits
@@ -51,7 +51,7 @@ class SnapshotExpiry:
         A server of before Iceberg 1.9 takes one snapshot in an update; where a request is refused, each gets its own.
 
         Raises:
-            CommitConflictError: somebody else was faster.
+            CommitConflictError: someone else was faster.
             CommitUnknownError: nobody can tell whether it was committed.
             NessieGcError: it was refused.
         """
@@ -95,7 +95,7 @@ def _what(table: TableMetadata) -> str:
 
 
 def _updates(table: Table, removal: Removal, portion: int, *, by_server: bool) -> Iterator[TableUpdate]:
-    """What is taken out, in the order in which PyIceberg can do it.
+    """What is removed, in the order in which PyIceberg can do it.
 
     PyIceberg itself would leave statistics by partition behind, and fails where a snapshot has two files of statistics.
     It cannot take out a branch or tag whose snapshot is not listed: where it makes the commit, such a ref stays.

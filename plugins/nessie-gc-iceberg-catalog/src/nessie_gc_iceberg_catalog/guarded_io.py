@@ -82,7 +82,7 @@ class WritingFileIO(GuardedFileIO):
 
 
 def guard(catalog: Catalog, configured: Mapping[str, str], *, writes: bool = False) -> None:
-    """Makes a catalog read through a guarded FileIO, whatever tables say in their own properties.
+    """Creates a catalog read through a guarded FileIO, whatever tables say in their own properties.
 
     PyIceberg would take endpoints from those, and even the class that reads.
     """

@@ -52,4 +52,4 @@ def why_locked(error: Exception) -> str | None:
 
     if not isinstance(error.__cause__, WaitingForLockException):
         return None
-    return "somebody else holds its lock in the metastore, or left it there; try again when it is free"
+    return "another process holds its lock in the metastore, or left it behind; try again when it is released"

@@ -43,8 +43,8 @@ def list_contents(catalog: Catalog, call: Caller, *, nested: bool) -> Iterator[L
                 continue
             if namespace[: len(parent)] != parent:
                 raise RepositoryError(
-                    f"{where}: the catalog answers with {'.'.join(namespace)}, which is not in it; "
-                    "set nested_namespaces=false if it has no nested namespaces"
+                    f"{where}: the catalog returned {'.'.join(namespace)}, which is not inside it; set "
+                    "nested_namespaces=false if it has no nested namespaces"
                 )
             seen.add(namespace)
             yield from _in_namespace(catalog, call, namespace)

@@ -49,7 +49,7 @@ class Loader:
         self._selection = selection
 
     def load(self, listed: Listed) -> ContentStates | None:
-        """The states of a table or view; ``None`` where it is gone since it was listed.
+        """The states of a table or view; ``None`` if it is gone since it was listed.
 
         Raises:
             NessieGcError: it cannot be loaded, and nothing tells where its files are.
@@ -65,8 +65,8 @@ class Loader:
         except NessieGcError as error:
             if name not in self._unreadable:
                 raise type(error)(
-                    f"{error}; nothing tells where its files are, so nothing may be collected: repair or drop it, "
-                    f"or name its location with unreadable_tables ({name}=LOCATION)"
+                    f"{error}; its location is unknown, so nothing may be collected: repair or drop it, or name its "
+                    f"location with unreadable_tables ({name}=LOCATION)"
                 ) from error
             return unreadable_states(name, self._unreadable[name])
 
@@ -74,7 +74,7 @@ class Loader:
         """The states at an earlier head, even where the table moved on or is gone since.
 
         Raises:
-            ReferenceNotFoundError: that metadata file does not exist any more.
+            ReferenceNotFoundError: that metadata file no longer exists.
         """
         name = reference_name(listed.identifier)
         content_type, _, rest = source.partition(":")
@@ -90,10 +90,10 @@ class Loader:
         try:
             return parse_states(name, source, _read(io, source), self._selection)
         except FileNotFoundError as error:
-            raise ReferenceNotFoundError(f"{source} of {name} does not exist any more") from error
+            raise ReferenceNotFoundError(f"{source} of {name} no longer exists") from error
 
     def metadata(self, listed: Listed, source: str) -> bytes | str | None:
-        """The text of a table's metadata file; ``None`` where it is not that of the table any more, or of no table."""
+        """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table."""
         name = reference_name(listed.identifier)
         if source.partition(":")[0] in _WITHOUT_METADATA:
             return None
@@ -109,7 +109,7 @@ class Loader:
         try:
             return parse_states(name, table.metadata_location, metadata_text(table), self._selection)
         except Exception as error:  # noqa: BLE001 - whatever is odd in it: this table is unreadable, no other is
-            log.warning("table %s is frozen: its metadata makes no sense (%s)", name, type(error).__name__)
+            log.warning("table %s is frozen: its metadata is invalid (%s)", name, type(error).__name__)
             return unreadable_states(name, table.metadata.location, table.metadata_location)
 
     def _table_or_none(self, identifier: tuple[str, ...]) -> Table | None:
@@ -169,7 +169,7 @@ def _read(io: FileIO, location: str) -> bytes:
     try:
         return gzip.decompress(data) if data.startswith(_GZIP) else data
     except (OSError, EOFError, zlib.error) as error:
-        raise RepositoryError(f"{location} is no whole gzip file: {error}") from error
+        raise RepositoryError(f"{location} is not a complete gzip file: {error}") from error
 
 
 def _table_location(metadata_location: str) -> str:

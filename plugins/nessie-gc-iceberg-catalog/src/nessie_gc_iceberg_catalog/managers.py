@@ -50,7 +50,7 @@ class Managers:
         return cls(catalog=next(by_host, None) or next(by_path, None))
 
     def of_table(self, location: str, properties: Mapping[str, object]) -> str | None:
-        """Who manages a table; ``None`` where nothing says that anybody does."""
+        """Who manages a table; ``None`` if nothing says that anybody does."""
         if self.catalog is not None:
             return self.catalog
         known = product_of(location, properties)

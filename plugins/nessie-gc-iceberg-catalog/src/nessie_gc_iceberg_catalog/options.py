@@ -63,7 +63,7 @@ class IcebergCatalogOptions(ConnectorOptions):
         """Which tables are collected.
 
         Raises:
-            ConfigurationError: a pattern is no regular expression.
+            ConfigurationError: a pattern is not a regular expression.
         """
         return Selection(
             patterns=TablePatterns.parse(self.include, self.exclude),

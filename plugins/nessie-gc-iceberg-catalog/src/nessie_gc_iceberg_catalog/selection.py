@@ -18,7 +18,7 @@ class Selection:
     patterns: TablePatterns = field(default_factory=TablePatterns)
     """Collect these only."""
     managed: tuple[re.Pattern[str], ...] = ()
-    """Collect these although somebody else manages them."""
+    """Collect these although someone else manages them."""
     managers: Managers = field(default_factory=Managers)
 
     def leaves_out(self, name: str) -> bool:

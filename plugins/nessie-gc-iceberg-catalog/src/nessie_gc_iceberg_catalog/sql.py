@@ -19,8 +19,8 @@ def list_sql_contents(catalog: SqlCatalog) -> list[Listed]:
     All at once: a cursor that stays open would lock writers out of some databases.
 
     Raises:
-        ConfigurationError: the database is no catalog, or has only catalogs of other names (S20: a catalog
-            that looks empty by mistake would protect nothing).
+        ConfigurationError: the database is not a catalog, or has only catalogs of other names (S20: a catalog that
+            looks empty by mistake would protect nothing).
     """
     import sqlalchemy as sql
 
@@ -39,7 +39,7 @@ def list_sql_contents(catalog: SqlCatalog) -> list[Listed]:
         )
     if others:
         raise ConfigurationError(
-            f"the database has no catalog {catalog.name!r} but {', '.join(map(repr, sorted(others)))}; "
+            f"the database has no catalog {catalog.name!r}, only {', '.join(map(repr, sorted(others)))}; "
             "correct catalog_name"
         )
     return [

@@ -63,7 +63,7 @@ class ContentStates:
         return commit_id(self.source, self.snapshots[0].snapshot_id)
 
     def position(self, snapshot_id: int | None) -> int | None:
-        """Where in the log a snapshot stands; ``None`` where it is not listed."""
+        """Where in the log a snapshot stands; ``None`` if it is not listed."""
         return next((n for n, state in enumerate(self.snapshots) if state.snapshot_id == snapshot_id), None)
 
     def version(self, state: SnapshotState) -> ContentVersion:
@@ -107,14 +107,14 @@ def parse_states(name: str, metadata_location: str, text: bytes | str, selection
     """The states that a table's metadata file lists; its locations are frozen where it is not to be collected.
 
     Raises:
-        RepositoryError: it is no metadata of an Iceberg table.
+        RepositoryError: it is not the metadata of an Iceberg table.
     """
     try:
         metadata = json.loads(text)
         return _states(name, metadata_location, metadata, selection)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise RepositoryError(
-            f"{metadata_location} of table {name} is no Iceberg table metadata ({type(error).__name__}: {error})"
+            f"{metadata_location} of table {name} is not Iceberg table metadata ({type(error).__name__}: {error})"
         ) from error
 
 
@@ -154,7 +154,7 @@ def _frozen(states: ContentStates, properties: Mapping[str, Any], selection: Sel
     type_ = selection.frozen_as(states.name, location, properties)
     if type_ is None:
         return
-    log.debug("table %s is left alone: %s", states.name, type_)
+    log.debug("table %s is skipped: %s", states.name, type_)
     named = [("", location), *((f":{key}", properties[key]) for key in WRITE_PATHS if properties.get(key))]
     for suffix, frozen in named:
         yield _beside(states, type_, content_id=states.content_id + suffix, location=str(frozen))
@@ -172,12 +172,12 @@ def table_metadata(
     """What a table's metadata file lists, for snapshot expiry, and who else manages it.
 
     Raises:
-        UnreadableFileError: it is no metadata of an Iceberg table.
+        UnreadableFileError: it is not the metadata of an Iceberg table.
     """
     try:
         fields = json.loads(text)
     except ValueError as error:
-        raise UnreadableFileError(metadata_location, f"it is no JSON: {error}") from error
+        raise UnreadableFileError(metadata_location, f"it is not JSON: {error}") from error
     table = TableMetadata.parse(
         fields,
         metadata_location=metadata_location,

@@ -80,6 +80,6 @@ def _same(one: str, other: str) -> bool:
 def _refusal(name: str, value: str) -> str:
     shown = "another host" if "connection-string" in name else repr(re.sub(r"(?<=//)[^/]*@", "", value))
     return (
-        f"the catalog says {name} = {shown} and gives no credentials for it; "
-        f"ours go to hosts of the configuration only: set {name} if that is right"
+        f"the catalog reports {name} = {shown} without credentials, and configured credentials go only to configured "
+        f"hosts; set {name} to allow it"
     )

@@ -72,8 +72,8 @@ def _uri_of_branch(catalog: Catalog, name: str, branch: str) -> str:
     base = catalog.properties.get(_NESSIE_BASE)
     if catalog.properties.get(_IS_NESSIE) != "true" or base is None:
         raise ConfigurationError(
-            f"the catalog {name!r} is not Nessie's REST catalog, so that it has no branch to choose; say "
-            "`own_branch=False` to write where it is configured to write"
+            f"the catalog {name!r} is not Nessie's REST catalog, so it has no branches; use `own_branch=False` to "
+            "write to the table as the catalog shows it"
         )
     warehouse = catalog.properties.get("warehouse")
     chosen = quote(branch, safe="") + ("" if warehouse is None else f"|{quote(warehouse, safe='')}")

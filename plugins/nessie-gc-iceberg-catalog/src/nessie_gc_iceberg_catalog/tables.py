@@ -28,7 +28,7 @@ PORTION_ROWS = 100_000
 
 
 class PyIcebergTables(OpenCatalog):
-    """Each verb loads the table anew: somebody else may have written to it."""
+    """Each verb loads the table anew: someone else may have written to it."""
 
     def __init__(self, catalog: Catalog, *, retries: int, redact: Redactor) -> None:
         self._catalog = catalog
@@ -49,8 +49,8 @@ class PyIcebergTables(OpenCatalog):
     def create(
         self, name: TableName, schema: pa.Schema, *, properties: Mapping[str, str], bucket_by: str | None = None
     ) -> None:
-        """Makes the namespaces from the outermost, and then the table with its partitioning in one commit."""
-        with self._refusals(f"make table {_shown(name)}"):
+        """Creates the namespaces from the outermost, and then the table with its partitioning in one commit."""
+        with self._refusals(f"create table {_shown(name)}"):
             for depth in range(1, len(name)):
                 self._catalog.create_namespace_if_not_exists(name[:depth])
             columns, spec = _iceberg_schema(schema), _partition_spec(schema, bucket_by)
@@ -123,7 +123,7 @@ class PyIcebergTables(OpenCatalog):
         for portion in _portions(keys):
             (column,) = portion.schema.names
             wanted = In(term=column, values=set(portion.column(column).to_pylist()))
-            self._commit(name, f"take rows out of table {_shown(name)}", partial(_delete, wanted))
+            self._commit(name, f"delete rows from table {_shown(name)}", partial(_delete, wanted))
 
     def drop(self, name: TableName) -> None:
         """From the catalog."""
@@ -136,7 +136,7 @@ class PyIcebergTables(OpenCatalog):
                 return
 
     def _commit(self, name: TableName, what: str, change: Callable[[Transaction], object]) -> None:
-        """Makes a change to the table as it is, and again where somebody else was faster."""
+        """Creates a change to the table as it is, and again where someone else was faster."""
         from pyiceberg.exceptions import CommitFailedException
 
         for attempt in range(self._retries + 1):

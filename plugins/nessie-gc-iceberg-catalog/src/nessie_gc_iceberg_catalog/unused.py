@@ -18,7 +18,7 @@ _SPEC, _SCHEMA = "partition-spec-id", "schema"
 
 
 def without_unused(table: Table, io: FileIO, removal: Removal, *, parallelism: int) -> Removal:
-    """The same removal, with the schemas and partition specs that nothing names when it is made.
+    """The same removal, plus the schemas and partition specs that nothing uses afterwards.
 
     Kept are the current schema and the default spec; what a snapshot that stays names; what any of its manifests names,
     which were written with their schema and spec; and the newest of each, so that no id is ever given out twice:

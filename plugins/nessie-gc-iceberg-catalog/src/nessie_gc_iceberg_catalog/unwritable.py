@@ -1,4 +1,4 @@
-"""Tables to which PyIceberg cannot commit, or should not: a dry run has to know before anybody tries."""
+"""Tables to which PyIceberg cannot commit, or should not: a dry run must know before anybody tries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from nessie_gc_core.model import TableMetadata
 _WITHOUT_COMMITS = ("bigquery", "dynamodb")
 _LOCKS = "engine.hive.lock-enabled"
 WITHOUT_LOCKS = (
-    f"its writers take no locks ({_LOCKS} is not true), and PyIceberg would overwrite what they commit at the same "
-    "time; expire its snapshots with Iceberg's own procedure"
+    f"its writers take no locks ({_LOCKS} is not true), so PyIceberg could overwrite their commits; expire its "
+    "snapshots with Iceberg's own procedure"
 )
 """Why a table in a Hive Metastore is left alone whose :func:`takes_locks` is false."""
 

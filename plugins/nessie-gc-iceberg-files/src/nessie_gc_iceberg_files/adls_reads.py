@@ -29,7 +29,7 @@ _SLOW = 10
 
 
 def adls_reads(container: str, fs: Any) -> ObjectStore | None:
-    """A quick client that says whatever the SDK would say; ``None`` where it cannot."""
+    """A quick client that says whatever the SDK would say; ``None`` if it cannot."""
     service = fs.service_client
     url = urlsplit(service.url)
     address = f"{url.scheme}://{url.netloc}{url.path}".rstrip("/")
@@ -86,7 +86,7 @@ def _is_theirs(url: SplitResult) -> bool:
 
 
 def _anonymous() -> AzureCredential:
-    raise ConfigurationError("there are no credentials to be sent")
+    raise ConfigurationError("there are no credentials to send")
 
 
 def _token(credential: Any, loop: Any) -> AzureCredential:
@@ -95,7 +95,7 @@ def _token(credential: Any, loop: Any) -> AzureCredential:
 
 
 def _pairs(query: str) -> list[tuple[str, str]] | None:
-    """The parts of a shared access signature; ``None`` where obstore would write a part otherwise than it is given."""
+    """The parts of a shared access signature; ``None`` if obstore would write a part otherwise than it is given."""
     pairs = [part.partition("=")[::2] for part in query.split("&")]
     made = [(unquote(name), unquote(value)) for name, value in pairs]
     return None if "+" in query or any(" " in name + value for name, value in made) else made

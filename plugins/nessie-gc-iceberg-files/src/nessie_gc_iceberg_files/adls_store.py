@@ -52,7 +52,7 @@ class AdlsStore(Store):
         except ConfigurationError:
             raise
         except Exception as error:  # adlfs raises many kinds on missing or wrong credentials
-            raise ConfigurationError(f"no client of {self._where} can be made: {one_line(error)}") from error
+            raise ConfigurationError(f"cannot create a client for {self._where}: {one_line(error)}") from error
         self._reads = QuickReads(partial(adls_reads, container, self._fs), is_unpacked)
 
     def read(self, key: str) -> bytes:
@@ -144,7 +144,7 @@ class AdlsStore(Store):
         except ResourceNotFoundError:
             return ""
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody knows what the blob is
-            return f"whether it is a directory cannot be told: {_reason(error)}"
+            return f"cannot tell whether it is a directory: {_reason(error)}"
         return "it is a directory" if _is_directory(found) else ""
 
     async def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:

@@ -45,7 +45,7 @@ def read_rows(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[R
         columns: What is wanted.
 
     Raises:
-        UnreadableFileError: it is no Avro file, is cut off or damaged, lacks a column, or has a codec that is not
+        UnreadableFileError: it is not an Avro file, is cut off or damaged, lacks a column, or has a codec that is not
             known.
     """
     try:
@@ -66,7 +66,7 @@ def read_records(path: str, data: bytes) -> list[Record]:
         data: The whole file.
 
     Raises:
-        UnreadableFileError: it is no Avro file, is cut off or damaged, or has a codec that is not known.
+        UnreadableFileError: it is not an Avro file, is cut off or damaged, or has a codec that is not known.
     """
     try:
         container = check_container(data)
@@ -84,7 +84,7 @@ def checked(container: Container, reader: Iterable[object]) -> list[Record]:
     records = [cast("Record", record) for record in reader]
     expected = sum(count for count, _, _ in container.blocks)
     if len(records) != expected:
-        raise ValueError(f"it has {len(records)} records where its blocks announce {expected}")
+        raise ValueError(f"it has {len(records)} records but its blocks announce {expected}")
     return records
 
 
@@ -126,11 +126,11 @@ def check_container(data: bytes) -> Container:
         ValueError: the file does not end where a block ends, or is no Avro file.
     """
     if data[:4] != MAGIC:
-        raise ValueError("it is no Avro file")
+        raise ValueError("it is not an Avro file")
     try:
         return _walk(data)
     except IndexError as error:
-        raise ValueError("it is cut off") from error
+        raise ValueError("it is truncated") from error
 
 
 def _walk(data: bytes) -> Container:
@@ -155,18 +155,18 @@ def _walk(data: bytes) -> Container:
         size, position = read_long(data, position)
         end = position + size
         if count < 0 or size < 0 or data[end : end + SYNC_BYTES] != sync:
-            raise ValueError("a block is damaged or cut off")
+            raise ValueError("a block is damaged or truncated")
         blocks.append((count, position, end))
         position = end + SYNC_BYTES
     if position != len(data) or b"avro.schema" not in header:
-        raise ValueError("its header is cut off")
+        raise ValueError("its header is truncated")
     return Container(header[b"avro.schema"], header.get(b"avro.codec", b"null"), blocks, body)
 
 
 def _bytes(data: bytes, position: int) -> tuple[bytes, int]:
     size, position = read_long(data, position)
     if size < 0 or position + size > len(data):
-        raise ValueError("its header is damaged or cut off")
+        raise ValueError("its header is damaged or truncated")
     return data[position : position + size], position + size
 
 
@@ -183,7 +183,7 @@ def _reader_schema(schema: bytes, columns: tuple[Column, ...]) -> Schema:
 def _narrowed(writer: object, prefix: str, columns: Sequence[Column]) -> Schema:
     """A record schema that resolves against the writer's: the same names, fewer fields."""
     if not isinstance(writer, dict) or writer.get("type") != "record":
-        raise ValueError("its schema has no record where one belongs")
+        raise ValueError("its schema lacks a record")
     types = {child["name"]: child["type"] for child in writer["fields"]}
     fields: list[Schema] = []
     for name in dict.fromkeys(column.name[len(prefix) :].partition(".")[0] for column in columns):
@@ -203,5 +203,5 @@ def _narrowed(writer: object, prefix: str, columns: Sequence[Column]) -> Schema:
 def reason(data: bytes, error: Exception) -> str:
     """Why an Avro file cannot be read, in a few words."""
     if data.startswith(_ENCRYPTED_MAGIC):
-        return "it is encrypted, and the keys of encrypted tables are not at hand"
+        return "it is encrypted, and the keys of encrypted tables are not available"
     return " ".join(f"{error}".split())[:200] or type(error).__name__

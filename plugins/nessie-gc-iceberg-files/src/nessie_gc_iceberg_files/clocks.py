@@ -17,4 +17,4 @@ def from_date_header(value: str | None, asked: str) -> datetime:
     try:
         return parsedate_to_datetime(value or "").astimezone(UTC)
     except ValueError as error:
-        raise ServiceUnavailableError(f"the store of {asked} does not tell the time: {value!r}") from error
+        raise ServiceUnavailableError(f"the store of {asked} reports no valid time: {value!r}") from error

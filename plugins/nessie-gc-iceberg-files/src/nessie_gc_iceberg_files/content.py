@@ -46,13 +46,12 @@ class _Tables:
 class IcebergContentToFiles(ContentToFiles):
     """Reads Iceberg tables (format versions 1, 2 and 3) and views.
 
-    A version needs its metadata file, the manifests of its snapshot, of every snapshot that Iceberg's own branches
-    and tags hold (S14) or that write-audit-publish staged (S25), and the statistics of those snapshots. A version
-    without a snapshot id needs every snapshot that its metadata lists. One of type :data:`ICEBERG_SNAPSHOT` needs the
-    snapshot that it names and no other, for whatever reason the metadata may hold it; one that names none needs the
-    metadata file alone. What cannot be read to its end is
-    unreadable, never short. A file that is cut off exactly between two Avro blocks does not show it; for a
-    manifest its list does (``manifest_length``), for a manifest list nothing does.
+    A version needs its metadata file, the manifests of its snapshot, of every snapshot that Iceberg's own branches and
+    tags hold (S14) or that write-audit-publish staged (S25), and the statistics of those snapshots. A version without a
+    snapshot id needs every snapshot that its metadata lists. One of type :data:`ICEBERG_SNAPSHOT` needs the snapshot
+    that it names and no other, for whatever reason the metadata may hold it; one that names none needs the metadata
+    file alone. What cannot be read completely is unreadable, never short. A file that is cut off exactly between two
+    Avro blocks does not show it; for a manifest its list does (``manifest_length``), for a manifest list nothing does.
     """
 
     name = "iceberg"
@@ -140,7 +139,7 @@ class IcebergContentToFiles(ContentToFiles):
     def _whole(self, file: ReachableFile) -> bytes:
         data = self._reader.read(file.path)
         if file.length is not None and len(data) < file.length:
-            raise UnreadableFileError(file.path, f"it has {len(data)} bytes where {file.length} were written")
+            raise UnreadableFileError(file.path, f"it has {len(data)} bytes instead of the {file.length} written")
         return data
 
     def kept_by_others(self, version: ContentVersion) -> str | None:
@@ -206,14 +205,14 @@ class IcebergContentToFiles(ContentToFiles):
         held = self._unremovable(metadata)
         for asked in snapshot_ids:
             if asked in held or asked == version.snapshot_id:
-                raise SafetyError(f"{version.content_key} needs the snapshot {asked}, which is not taken out of {path}")
+                raise SafetyError(f"{version.content_key} needs the snapshot {asked}, which is not removed from {path}")
         fields = without_snapshots(metadata, snapshot_ids, now_ms=(now - _EPOCH) // _MILLISECOND)
         written = folder + next_name(metadata, uuid4())
         self._reader.create(written, encoded(metadata, fields))
         return written
 
     def _unremovable(self, metadata: Metadata) -> frozenset[int]:
-        """The snapshots without which the metadata makes no sense, and those that are staged."""
+        """The snapshots without which the metadata is invalid, and those that are staged."""
         current = metadata.current_snapshot_id()
         staged = set(staged_snapshot_ids(metadata)) if self._keep_staged else set()
         return frozenset(staged.union(metadata.held_snapshot_ids(), set() if current is None else {current}))

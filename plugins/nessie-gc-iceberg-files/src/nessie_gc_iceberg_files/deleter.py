@@ -41,7 +41,7 @@ class IcebergFileDeleter(FileDeleter):
             if file.location != location:
                 yield failed(file.path, f"it belongs to {file.location}, not to {location}")
             elif not file.path or file.path.endswith("/"):
-                yield failed(file.path, "it is no file: its path is empty or ends in a slash")
+                yield failed(file.path, "it is not a file: its path is empty or ends in a slash")
             else:
                 paths.append(file.path)
         if not paths:

@@ -42,7 +42,7 @@ def live_entries(manifest: Manifest, data: bytes) -> Iterator[FileEntry]:
         data: the whole file.
 
     Raises:
-        UnreadableFileError: it cannot be read to its end, or makes no sense.
+        UnreadableFileError: it cannot be read completely, or is invalid.
     """
     records = read_fields(manifest.path, data, _WANTED)
     decimals = decimal_fields(data, "data_file.partition")

@@ -34,7 +34,7 @@ def without_snapshots(metadata: Metadata, snapshot_ids: Collection[int], *, now_
         now_ms: the time, in milliseconds since the epoch.
 
     Raises:
-        UnreadableFileError: something of it makes no sense.
+        UnreadableFileError: something of it is invalid.
     """
     fields: dict[str, Any] = dict(metadata.fields)
     for name in _OF_SNAPSHOTS:
@@ -61,7 +61,7 @@ def encoded(metadata: Metadata, fields: Mapping[str, Any]) -> bytes:
     try:
         data = json.dumps(fields, separators=(",", ":"), allow_nan=False).encode()
     except ValueError as error:
-        raise UnreadableFileError(metadata.path, f"it cannot be written again as it is: {error}") from error
+        raise UnreadableFileError(metadata.path, f"it cannot be rewritten unchanged: {error}") from error
     return gzip.compress(data) if _codec(metadata) == "gzip" else data
 
 

@@ -27,7 +27,7 @@ def read_fields(path: str, data: bytes, wanted: frozenset[str]) -> list[Record]:
         wanted: dotted names.
 
     Raises:
-        UnreadableFileError: it is no Avro file, is cut off or damaged, or has a codec that is not known.
+        UnreadableFileError: it is not an Avro file, is cut off or damaged, or has a codec that is not known.
     """
     try:
         container = check_container(data)
@@ -84,7 +84,7 @@ def _schemas(schema: bytes, wanted: frozenset[str]) -> tuple[bytes, Schema]:
     """The writer's schema without logical types, and one that has the wanted fields of it."""
     plain = _without_logical_types(json.loads(schema))
     if not isinstance(plain, dict) or plain.get("type") != "record":
-        raise ValueError("its schema is no record")
+        raise ValueError("its schema is not a record")
     return json.dumps(plain).encode(), cast("Schema", fastavro.parse_schema(_narrowed(plain, "", wanted)))
 
 

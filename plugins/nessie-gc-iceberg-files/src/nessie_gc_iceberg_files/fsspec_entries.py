@@ -47,7 +47,7 @@ def kind_of(path: str, found: Mapping[str, Any]) -> Kind:
     """
     entry = entry_of(found)
     if entry.path.removesuffix("/") != path:
-        raise ValueError(f"fsspec answers for {entry.path!r}, which is another name")
+        raise ValueError(f"fsspec answered for another name, {entry.path!r}")
     return entry.kind
 
 
@@ -59,7 +59,7 @@ def _kind(found: Mapping[str, Any]) -> Kind:
 
 
 def modified_of(found: Mapping[str, Any]) -> datetime | None:
-    """The time of the last modification, UTC; ``None`` where it is not said, or may be meant in more than one way."""
+    """The time of the last modification, UTC; ``None`` if it is not said, or may be meant in more than one way."""
     for name in _TIMES:
         if found.get(name) is not None:
             return _time(found[name])
@@ -89,7 +89,7 @@ def _since_1970(seconds: float) -> datetime | None:
 
 
 def outcome_of(path: str, kind: str | None, *, is_done: bool) -> DeleteOutcome:
-    """What became of a file, by what is there now."""
+    """The outcome of a file, by what is there now."""
     if kind is None:
         status = DeleteStatus.DELETED if is_done else DeleteStatus.ALREADY_GONE
         return DeleteOutcome(path=path, status=status)
@@ -97,7 +97,7 @@ def outcome_of(path: str, kind: str | None, *, is_done: bool) -> DeleteOutcome:
         return failed(path, "it is still there after its deletion")
     if is_done:
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
-    return failed(path, f"it is no file but a {kind}")
+    return failed(path, f"it is not a file but a {kind}")
 
 
 def reason_of(error: BaseException, secrets: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ def fsspec_store(place: Place, properties: Mapping[str, str]) -> Store:
     except Exception as error:  # noqa: BLE001 - file systems raise many kinds on missing or wrong arguments
         secrets = secrets_in(arguments(place.scheme, properties)) if place.scheme in FALLBACK_SCHEMES else ()
         reason = reason_of(error, secrets)
-        raise ConfigurationError(f"no file system for {_where(place)} can be opened: {reason}") from None
+        raise ConfigurationError(f"cannot open a file system for {_where(place)}: {reason}") from None
 
 
 def _s3(place: Place, properties: Mapping[str, str]) -> Store:
@@ -99,9 +99,9 @@ def _with_host(place: Place, given: dict[str, Any]) -> dict[str, Any]:
     if not place.authority:
         return given
     if "@" in place.authority:
-        raise ConfigurationError(f"{_where(place)} names a user: put it into the property {ARGUMENTS}{place.scheme}")
+        raise ConfigurationError(f"{_where(place)} names a user: move it to the property {ARGUMENTS}{place.scheme}")
     if host and place.authority.lower() not in (host.lower(), f"{host}:{port}".lower()):
-        raise ConfigurationError(f"{_where(place)} is on another server than {ARGUMENTS}{place.scheme} is for")
+        raise ConfigurationError(f"{_where(place)} is not on the server that {ARGUMENTS}{place.scheme} is for")
     if host:
         return given
     return {**given, "host": named, **({"port": int(number)} if named != place.authority else {})}
@@ -117,7 +117,7 @@ def _root(made: Any, place: Place) -> str:
     authority = place.authority
     roots = {"/"} if place.scheme in SERVER_SCHEMES else {f"{authority}/", f"/{authority}/"}
     if found.removesuffix("k") not in roots or not found.endswith("/k"):
-        raise ConfigurationError(f"what fsspec makes of {_where(place)} is not understood, so nothing is done there")
+        raise ConfigurationError(f"cannot tell how fsspec reads {_where(place)}, so nothing is done there")
     return found.removesuffix("k")
 
 

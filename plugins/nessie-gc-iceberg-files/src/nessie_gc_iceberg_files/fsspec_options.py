@@ -43,13 +43,15 @@ def check_fsspec(properties: Mapping[str, str]) -> None:
     """
     for name in _CLIENTS:
         if (client := properties.get(name, _NATIVE)) not in (_NATIVE, _FSSPEC):
-            raise ConfigurationError(f"the property {name} is {client!r}; it can be {_NATIVE} or {_FSSPEC}")
+            raise ConfigurationError(f"the property {name} is {client!r}; it must be {_NATIVE} or {_FSSPEC}")
     for name in properties:
         if name.startswith(ARGUMENTS):
             scheme = name.removeprefix(ARGUMENTS)
             if scheme not in FALLBACK_SCHEMES:
                 known = ", ".join(sorted(FALLBACK_SCHEMES))
-                raise ConfigurationError(f"the property {name} is for no scheme that fsspec serves here: {known}")
+                raise ConfigurationError(
+                    f"the property {name} names a scheme that is not used through fsspec; known are: {known}"
+                )
             arguments(scheme, properties)
 
 

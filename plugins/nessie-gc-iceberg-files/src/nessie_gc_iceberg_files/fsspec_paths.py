@@ -36,7 +36,7 @@ class Paths:
         except UnicodeEncodeError as error:
             raise ValueError(f"no request can carry the key {key!r}") from error
         if self._strip(path) != path or not self._is_split_alike(path, key):
-            raise ValueError(f"fsspec takes the key {key!r} for another one")
+            raise ValueError(f"fsspec reads the key {key!r} as another key")
         return path
 
     def folder(self, prefix: str) -> str:

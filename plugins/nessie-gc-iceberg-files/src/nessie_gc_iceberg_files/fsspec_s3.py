@@ -104,7 +104,7 @@ class S3fsStore(Store):
                 return
             if not page.get("NextContinuationToken"):
                 raise ListingError(
-                    f"cannot list s3://{self._bucket}/{prefix}: there is more, and no token to ask for it"
+                    f"cannot list s3://{self._bucket}/{prefix}: there are more pages, but no token to request them"
                 )
             token = {"ContinuationToken": page["NextContinuationToken"]}
 

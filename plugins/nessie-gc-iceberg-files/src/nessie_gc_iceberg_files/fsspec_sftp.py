@@ -31,7 +31,7 @@ class CheckedSftp(SFTPFileSystem):  # type: ignore[misc]  # fsspec has no types
         self, host: str, *, known_hosts: str | None = None, host_key_policy: str = "reject", **arguments: Any
     ) -> None:
         if host_key_policy not in _POLICIES:
-            raise ValueError(f"host_key_policy can be {' or '.join(_POLICIES)}")
+            raise ValueError(f"host_key_policy must be {' or '.join(_POLICIES)}")
         self._known_hosts, self._policy = known_hosts, _POLICIES[host_key_policy]
         super().__init__(host, **{"timeout": _TIMEOUT_SECONDS, **arguments})
 

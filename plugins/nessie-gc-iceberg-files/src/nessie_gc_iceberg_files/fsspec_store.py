@@ -67,7 +67,7 @@ class FsspecStore(Store):
 
     # ---- reading --------------------------------------------------------------------------------------
     def read(self, key: str) -> bytes:
-        """The whole file; a bucket that is missing is no missing file."""
+        """The whole file; a bucket that is missing is not a missing file."""
         try:
             return self._read(self._paths.of(key))
         except FileNotFoundError as error:
@@ -121,7 +121,7 @@ class FsspecStore(Store):
 
     def now(self, prefix: str) -> datetime:
         """Fsspec has no clock, and nothing is written to find out."""
-        raise ServiceUnavailableError(f"fsspec does not tell the time of {self._where}")
+        raise ServiceUnavailableError(f"fsspec does not report the time of {self._where}")
 
     def _named(self, prefix: str, listing: _Listing, *, is_base: bool) -> Iterator[tuple[str, Entry]]:
         """The files and directories directly below a prefix, with their names; all are checked before one is given."""
@@ -144,7 +144,7 @@ class FsspecStore(Store):
         for name, entry in named:
             kept = self._kept(entry)
             if kept is None:
-                _LOG.info("left alone: %r is a link, or neither a file nor a directory", entry.path)
+                _LOG.info("skipped: %r is a link, or neither a file nor a directory", entry.path)
                 self._left_alone.count = getattr(self._left_alone, "count", 0) + 1
             else:
                 yield name, kept
@@ -159,11 +159,11 @@ class FsspecStore(Store):
         if path in (folder, f"{folder}/"):
             if entry.kind == "file" and not entry.size and self._is_bucket:
                 return None
-            raise ListingError(f"cannot list {where}: fsspec gives it as a name in itself")
+            raise ListingError(f"cannot list {where}: fsspec lists it as an entry of itself")
         inside = folder if folder.endswith("/") else f"{folder}/"
         name = path.removeprefix(inside)
         if name == path or "/" in name:
-            raise ListingError(f"the listing of {where} returned {entry.path!r}, which lies not directly in it")
+            raise ListingError(f"the listing of {where} returned {entry.path!r}, which is not directly inside it")
         return name
 
     def _check_names(self, where: str, prefix: str, named: Sequence[tuple[str, Entry]]) -> None:
@@ -192,11 +192,11 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - file systems raise many kinds
             self._raise_listing_error(where, error)
         if found:
-            raise ListingError(f"cannot list {where}: the server takes {other!r} for a name in other letters")
+            raise ListingError(f"cannot list {where}: the server treats {other!r} as the same name in other letters")
         return True
 
     def _missing(self, prefix: str, *, is_base: bool) -> None:
-        """A directory was not found: it never was, or went while the listing ran, which is no error."""
+        """A directory was not found: it never was, or went while the listing ran, which is not an error."""
         if self._is_bucket:
             self._check_bucket(ListingError)
         if is_base or not prefix:
@@ -210,7 +210,7 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - file systems raise many kinds
             self._raise_listing_error(self._where + prefix, error)
         if name in still:
-            raise ListingError(f"cannot list {self._where}{prefix}: it is listed, and is not found")
+            raise ListingError(f"cannot list {self._where}{prefix}: it is listed, but not found")
 
     def _check_bucket(self, kind: type[Exception]) -> None:
         if not self._is_bucket:
@@ -257,7 +257,7 @@ class FsspecStore(Store):
         try:
             full = self._to_delete(prefix + path)
             if not self.is_reached(prefix, (prefix + path).rpartition("/")[0], passed):
-                return failed(path, "a directory above it is a link or no directory")
+                return failed(path, "a parent directory is a link or not a directory")
             kind = self._kind_to_delete(full)
             if kind != "file":
                 return outcome_of(path, kind, is_done=False)
@@ -284,7 +284,7 @@ class FsspecStore(Store):
     def _to_delete(self, key: str) -> str:
         """The path of a key that is to be deleted; some file systems take patterns even where one file is meant."""
         if self._is_bucket and _PATTERN.search(key):
-            raise ValueError("fsspec may take its name for a pattern")
+            raise ValueError("fsspec may treat its name as a pattern")
         return self._paths.of(key)
 
     async def _kind_async(self, path: str) -> str | None:
@@ -320,9 +320,9 @@ class FsspecStore(Store):
             if kind is None:
                 return
             if kind == "link":
-                raise ListingError(f"{self._where}{prefix} is reached through the link {path!r}: use what it leads to")
+                raise ListingError(f"{self._where}{prefix} is reached through the link {path!r}: use the link's target")
             if kind != "directory":
-                raise ListingError(f"cannot list {self._where}{prefix}: {path!r} is no directory")
+                raise ListingError(f"cannot list {self._where}{prefix}: {path!r} is not a directory")
 
     def _entries(self, folder: str) -> Sequence[Entry]:
         return [entry_of(found) for found in self._call("ls", folder, detail=True)]

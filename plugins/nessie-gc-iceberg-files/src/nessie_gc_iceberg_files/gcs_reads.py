@@ -27,7 +27,7 @@ _TIMEOUT, _CONNECT_TIMEOUT, _RETRIES = timedelta(minutes=5), timedelta(seconds=3
 def gcs_reads(bucket: str, fs: Any) -> ObjectStore | None:
     """A quick client that says whatever gcsfs would say.
 
-    ``None`` where it cannot: requests that somebody else pays for, client certificates, and settings of the session.
+    ``None`` if it cannot: requests that someone else pays for, client certificates, and settings of the session.
     """
     endpoint = fs.base.removesuffix(_JSON_API)
     if fs.requester_pays or fs.session_kwargs or getattr(fs, "_use_client_cert", False):
@@ -70,7 +70,7 @@ def _token_of(credentials: Any, more: dict[str, str]) -> Callable[[], GCSCredent
         sent = {name.lower(): value for name, value in headers.items()}
         kind, _, secret = sent.pop("authorization", "").partition(" ")
         if kind != "Bearer" or sent != more:
-            raise ConfigurationError("these credentials are more than a token, which only gcsfs can send")
+            raise ConfigurationError("only gcsfs can send these credentials, which are more than a token")
         return {"token": secret, "expires_at": datetime.now(UTC) + _ASKED_AGAIN}
 
     return token

@@ -53,7 +53,7 @@ class GcsStore(Store):
         return self._reads.read_or_ask(key, self._read)
 
     def _read(self, key: str) -> bytes:
-        """One GET; GCS answers 404 for a missing bucket too, which is no missing file."""
+        """One GET; GCS answers 404 for a missing bucket too, which is not a missing file."""
         try:
             return bytes(self._fs.call("GET", "b/{}/o/{}", self._bucket, _safe(key), alt="media")[1])
         except FileNotFoundError as error:
@@ -153,11 +153,11 @@ class GcsStore(Store):
 
 
 def _with_project(properties: Mapping[str, str]) -> dict[str, str]:
-    """A project, which gcsfs warns about where there is none, though only paying for requests needs it."""
+    """A project, which gcsfs warns about if there is none, though only paying for requests needs it."""
     made = dict(properties)
     if _PROJECT not in made:
         if made.get(_REQUESTER_PAYS, "false").lower() == "true":
-            raise ConfigurationError(f"{_REQUESTER_PAYS} needs a project that pays: set {_PROJECT}")
+            raise ConfigurationError(f"{_REQUESTER_PAYS} needs a project to bill: set {_PROJECT}")
         made[_PROJECT] = os.environ.get("GOOGLE_CLOUD_PROJECT", "none")
     return made
 
@@ -184,6 +184,6 @@ def _listing_error(where: str, error: Exception) -> NessieGcError:
     if isinstance(error, GoogleAuthError) or code in ("401", "403") or str(error).startswith("Forbidden"):
         return AccessDeniedError(text)
     if isinstance(error, FileNotFoundError):
-        return ListingError(f"cannot list {where}: there is no such bucket")
+        return ListingError(f"cannot list {where}: the bucket does not exist")
     is_refused = isinstance(error, ValueError) or (code.startswith("4") and code != "429")
     return ListingError(text) if is_refused else ServiceUnavailableError(text)

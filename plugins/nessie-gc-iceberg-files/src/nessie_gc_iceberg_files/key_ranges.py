@@ -56,7 +56,7 @@ def listed(store: OrderedStore, range_: KeyRange) -> Iterator[StoredFile | KeyRa
         for file in files:
             if file.key <= last:
                 raise ListingError(
-                    f"the listing of {range_.prefix!r} is not in the order of keys: {file.key!r} follows {last!r}; "
+                    f"the listing of {range_.prefix!r} is not in key order: {file.key!r} follows {last!r}; "
                     "leave out s3.list-in-key-order"
                 )
             if range_.until is not None and file.key > range_.until:

@@ -99,7 +99,7 @@ class IcebergFileLister(FileLister):
             store, _ = self._base(location)
             return store.keeps_versions()
         except (NessieGcError, OSError) as error:
-            log.debug("whether %r keeps versions is not known: %s", location, one_line(error))
+            log.debug("cannot tell whether %r keeps versions: %s", location, one_line(error))
             return None
 
     def take_traffic(self) -> Traffic:
@@ -119,21 +119,21 @@ def base_of(location: str) -> Place:
     """The place of a location.
 
     Raises:
-        ListingError: it is no location that can be listed.
+        ListingError: it is not a location that can be listed.
     """
     if not location.endswith("/"):
-        raise ListingError(f"{location!r} is no location: it has to end in a slash")
+        raise ListingError(f"{location!r} is not a location: it must end in a slash")
     try:
         place = place_of(location)
     except ValueError as error:
         raise ListingError(f"{location!r} cannot be listed: {error}") from error
     if place.scheme == "file" and ".." in place.key.split("/"):
-        raise ListingError(f"{location!r} cannot be listed: it has '..' in it")
+        raise ListingError(f"{location!r} cannot be listed: it contains '..'")
     return place
 
 
 def _range(part: str | None, prefix: str) -> KeyRange | None:
-    """The range of keys that a part is; ``None`` where it is none."""
+    """The range of keys that a part is; ``None`` if it is none."""
     if part is None:
         return KeyRange(prefix)
     found = json.loads(part)
@@ -147,7 +147,7 @@ def _references(location: str, prefix: str, files: Iterable[StoredFile]) -> Iter
     cut = len(prefix)
     for file in files:
         if not file.key.startswith(prefix):
-            raise ListingError(f"the listing of {location} returned {file.key!r}, which lies outside of it")
+            raise ListingError(f"the listing of {location} returned {file.key!r}, which is outside it")
         path = file.key[cut:]
         if not path or (path.endswith("/") and not file.size):
             continue  # a directory marker

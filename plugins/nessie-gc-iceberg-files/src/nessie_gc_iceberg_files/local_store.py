@@ -198,12 +198,12 @@ class LocalStore(Store):
         except OSError as error:
             raise ListingError(f"cannot list {entry.path}: {_reason(error)}") from error
         if not regular:
-            self._leave_alone(entry, "is a link to something else than a file, or a special file")
+            self._leave_alone(entry, "is a special file, or a link to something other than a file")
             return None
         return StoredFile(entry.path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     def _leave_alone(self, entry: os.DirEntry[str], reason: str) -> None:
-        _LOG.info("left alone: %r %s", entry.path, reason)
+        _LOG.info("skipped: %r %s", entry.path, reason)
         self._left_alone.count = getattr(self._left_alone, "count", 0) + 1
 
 
@@ -213,7 +213,7 @@ def _raise(error: OSError) -> None:
 
 def _check_base(directory: str) -> None:
     if Path(directory.rstrip("/") or "/").is_symlink():
-        raise ListingError(f"{directory} is a symbolic link: use the location that it points to")
+        raise ListingError(f"{directory} is a symbolic link: use its target")
 
 
 def _is_text(name: str) -> bool:
@@ -263,7 +263,7 @@ def _open_parent(prefix: str, parent: str, stack: ExitStack) -> int:
     stack.callback(os.close, handle)
     for name in parent.split("/") if parent else ():
         if name in ("", ".", ".."):
-            raise ValueError(f"{name!r} is no name of a directory")
+            raise ValueError(f"{name!r} is not a directory name")
         handle = os.open(name, _FOLLOW_NOTHING, dir_fd=handle)
         stack.callback(os.close, handle)
     return handle
@@ -272,7 +272,7 @@ def _open_parent(prefix: str, parent: str, stack: ExitStack) -> int:
 def _unlink(handle: int | None, path: str) -> DeleteOutcome:
     name = path.rpartition("/")[2]
     if name in ("", ".", ".."):
-        return failed(path, f"{name!r} is no name of a file")
+        return failed(path, f"{name!r} is not a file name")
     if handle is None:
         return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
     try:
@@ -290,5 +290,5 @@ def _unlink(handle: int | None, path: str) -> DeleteOutcome:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return "a directory above it is a symbolic link or no directory"
+        return "a parent directory is a symbolic link or not a directory"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -25,7 +25,7 @@ def described(path: str, data: bytes, types: Mapping[int, Sequence[str]]) -> Ite
         types: of the fields of each partition spec, by its id.
 
     Raises:
-        UnreadableFileError: it cannot be read to its end, or makes no sense.
+        UnreadableFileError: it cannot be read completely, or is invalid.
     """
     for record in read_records(path, data):
         content = _CONTENTS.get(record.get("content"))

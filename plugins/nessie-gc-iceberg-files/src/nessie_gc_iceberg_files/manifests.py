@@ -30,7 +30,7 @@ def manifests(path: str, data: bytes) -> Iterator[ReachableFile]:
     """The manifests that a manifest list names, of data and of deletes.
 
     Raises:
-        UnreadableFileError: it cannot be read to its end, or makes no sense.
+        UnreadableFileError: it cannot be read completely, or is invalid.
     """
     for manifest, length in read_rows(path, data, _MANIFEST_LIST):
         at_least = length if isinstance(length, int) else None
@@ -41,7 +41,7 @@ def live_files(path: str, data: bytes) -> Iterator[ReachableFile]:
     """The files of a manifest's live entries: those that exist or were added, not those that were deleted.
 
     Raises:
-        UnreadableFileError: it cannot be read to its end, or makes no sense.
+        UnreadableFileError: it cannot be read completely, or is invalid.
     """
     for status, content, file_path, file_format in read_rows(path, data, _MANIFEST):
         if status == _DELETED:

@@ -17,7 +17,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ENCRYPTED_MAGIC = b"AGS1"
 _TABLE_ONLY = ("current-snapshot-id", "snapshots", "last-column-id")
 _VIEW_ONLY = ("view-uuid", "current-version-id")
-ENCRYPTED = "it is encrypted, and the keys of encrypted tables are not at hand"
+ENCRYPTED = "it is encrypted, and the keys of encrypted tables are not available"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Metadata:
         """The snapshots that Iceberg's branches and tags hold (S14)."""
         refs = self.fields.get("refs") or {}
         if not isinstance(refs, dict):
-            raise self._nonsense("its refs are no object")
+            raise self._nonsense("its refs are not an object")
         for ref in refs.values():
             yield self._snapshot_id(ref)
 
@@ -141,7 +141,7 @@ class Metadata:
 
     def _object(self, value: object) -> Mapping[str, object]:
         if not isinstance(value, dict):
-            raise self._nonsense(f"found {type(value).__name__} where an object belongs")
+            raise self._nonsense(f"expected an object, found {type(value).__name__}")
         return value
 
     def _list(self, holder: object, name: str) -> list[object]:
@@ -149,7 +149,7 @@ class Metadata:
         if value is None:
             return []
         if not isinstance(value, list):
-            raise self._nonsense(f"{name!r} is no list")
+            raise self._nonsense(f"{name!r} is not a list")
         return value
 
     def _text(self, holder: object, name: str) -> str:
@@ -189,9 +189,9 @@ def _parse(path: str, data: bytes, versions: tuple[int, ...]) -> Metadata:
         fields = json.loads(plain(data))
     except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
         encrypted = data.startswith(_ENCRYPTED_MAGIC)
-        raise UnreadableFileError(path, ENCRYPTED if encrypted else f"it is no whole JSON: {error}") from error
+        raise UnreadableFileError(path, ENCRYPTED if encrypted else f"it is not complete JSON: {error}") from error
     if not isinstance(fields, dict):
-        raise UnreadableFileError(path, "it is no JSON object")
+        raise UnreadableFileError(path, "it is not a JSON object")
     metadata = Metadata(path, fields, len(data))
     version = fields.get("format-version")
     if isinstance(version, bool) or version not in versions:

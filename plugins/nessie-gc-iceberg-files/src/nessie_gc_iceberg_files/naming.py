@@ -49,7 +49,7 @@ def kind_of_name(path: str) -> FileKind | None:
 
 
 def named_in_json(data: bytes) -> list[str] | None:
-    """Everything in the texts of a JSON file that may be an absolute path or location; ``None`` where it is no JSON.
+    """Everything in the texts of a JSON file that may be an absolute path or location; ``None`` if it is no JSON.
 
     Names of fields count too: newer formats may use paths for them.
     """

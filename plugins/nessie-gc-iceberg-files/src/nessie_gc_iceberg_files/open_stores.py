@@ -24,7 +24,7 @@ class _Shared:
         self.forget()
 
     def taken(self, place: Place, properties: Mapping[str, str]) -> tuple[_Identity, Store]:
-        """The store of a place, which is somebody more's until it is given back."""
+        """The store of a place, which is someone more's until it is given back."""
         identity = (place.scheme, place.authority, frozenset(properties.items()))
         with self._lock:
             store, users = self._open.get(identity) or (_open(place, dict(properties)), 0)
@@ -47,7 +47,7 @@ class _Shared:
             _close(unused)
 
     def _unused(self) -> list[Store]:
-        """Takes out the stores that nobody has any more (the lock is held)."""
+        """Removes the stores that nobody has any more (the lock is held)."""
         unused: list[Store] = []
         while self._given_back:
             identity = self._given_back.popleft()
@@ -155,7 +155,7 @@ def _to_install(scheme: str, properties: Mapping[str, str], error: ImportError) 
     if scheme in FALLBACK_SCHEMES:
         extra = "sftp" if scheme in ("sftp", "ssh") else "fsspec"
         if error.name is None or (extra == "fsspec" and error.name != "fsspec"):
-            return f"{scheme} locations need a library of their own: {one_line(error)}"
+            return f"{scheme} locations need an additional library: {one_line(error)}"
     elif scheme in S3_SCHEMES:
         extra = "s3fs" if is_through_fsspec(scheme, properties) else "s3"
     else:

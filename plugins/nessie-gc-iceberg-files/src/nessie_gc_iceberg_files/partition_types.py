@@ -18,14 +18,14 @@ def partition_types(fields: Mapping[str, object]) -> Mapping[int, Sequence[str]]
     """The type of each field of each partition spec, by the id of the spec.
 
     Args:
-        fields: the metadata of a table; what makes no sense in it gives no type (an empty text).
+        fields: the metadata of a table; what is invalid in it gives no type (an empty text).
     """
     sources = dict(_source_types(fields))
     return {spec_id: [_result(each, sources) for each in spec] for spec_id, spec in _specs(fields)}
 
 
 def bound(data: object, type_: str) -> PartitionValue | None:
-    """A bound in Iceberg's single-value serialization; ``None`` where it is missing or makes no sense.
+    """A bound in Iceberg's single-value serialization; ``None`` if it is missing or is invalid.
 
     A type may have been promoted since it was written, so the length says how long a number is.
     """

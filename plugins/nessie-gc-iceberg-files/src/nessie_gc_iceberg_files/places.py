@@ -34,7 +34,7 @@ def place_of(raw: str) -> Place:
     match = _SCHEME.match(raw)
     if match is None:
         if not raw.startswith("/"):
-            raise ValueError("it is neither absolute nor has it a scheme")
+            raise ValueError("it is not absolute and has no scheme")
         return Place("file", "", raw)
     scheme, rest = match[1].lower(), raw[match.end() :]
     if scheme == "file":

@@ -40,7 +40,7 @@ class Column:
     type: str
     """``int``, ``long`` or ``string``."""
     default: int | None = None
-    """The value where the writer has no such field; ``None``: it has to have it."""
+    """The value where the writer has no such field; ``None``: it must have it."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Projection:
             self._order.append((names.index(column.name) if column.name in names else -1, column.default or 0))
 
     def rows(self, block: bytes, count: int) -> list[Row]:
-        """The rows of a block, which has to end where its last record ends."""
+        """The rows of a block, which must end where its last record ends."""
         rows: list[Row] = []
         position = 0
         order, steps, last = self._order, self._steps, self._last
@@ -91,7 +91,7 @@ class Projection:
                     if is_text:
                         end = position + number
                         if number < 0 or end > len(block):
-                            raise NotProjectable("a text is cut off")
+                            raise NotProjectable("a string is truncated")
                         values.append(block[position:end].decode())
                         position = end
                     else:
@@ -139,7 +139,7 @@ class Projection:
 
 
 def read_long(data: bytes, position: int) -> tuple[int, int]:
-    """An Avro number, and where it ends; IndexError where the data ends first, ValueError where it is no number."""
+    """An Avro number, and where it ends; IndexError where the data ends first, ValueError where it is not a number."""
     byte = data[position]
     position += 1
     value, shift = byte & 0x7F, 7
@@ -229,7 +229,7 @@ def _step_over(type_: Type, data: bytes, position: int, met: list[tuple[_Array, 
     else:
         size = type_["size"] if isinstance(type_, dict) else _FIXED_SIZES[str(type_)]
     if size < 0 or position + size > len(data):
-        raise NotProjectable("a value is cut off")
+        raise NotProjectable("a value is truncated")
     return position + size
 
 
@@ -244,7 +244,7 @@ def _step_over_array(array: _Array, data: bytes, position: int, met: list[tuple[
             size, position = read_long(data, position)
             position += size
             if size < 0 or position > len(data):
-                raise NotProjectable("an array is cut off")
+                raise NotProjectable("an array is truncated")
             continue
         if count > len(data):
             raise NotProjectable("an array is longer than its block")

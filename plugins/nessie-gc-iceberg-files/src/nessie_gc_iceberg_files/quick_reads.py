@@ -56,7 +56,7 @@ class QuickReads:
         """Nothing is opened yet.
 
         Args:
-            open_store: Makes the client; ``None`` where everything is left to the exact one.
+            open_store: Makes the client; ``None`` if everything is left to the exact one.
             takes: Whether an answer is what the exact client would have got.
         """
         self._open_store = open_store
@@ -76,7 +76,7 @@ class QuickReads:
         return found
 
     def read(self, key: str) -> bytes | None:
-        """The whole object; ``None`` where the exact client has to be asked."""
+        """The whole object; ``None`` if the exact client must be asked."""
         if not is_kept(key):
             return None
         try:
@@ -85,7 +85,7 @@ class QuickReads:
                 return None
             answer = store.get(key)
             if not self._takes(answer):
-                log.debug("asking again for %r: the answer is another than the exact client's", key)
+                log.debug("asking again for %r: the answer differs from the exact client's", key)
                 return None
             found = bytes(answer.bytes())
         except BaseException as error:
@@ -104,7 +104,7 @@ class QuickReads:
         with self._lock:
             self._in_vain += 1
             if self._in_vain >= MOST_IN_VAIN and self._store is not None:
-                log.info("obstore gets none of these objects, so the exact client reads them")
+                log.info("obstore can read none of these objects, so the exact client reads them")
                 self._store = None
 
     def _opened(self) -> ObjectStore | None:

@@ -48,11 +48,11 @@ def s3_session(properties: Mapping[str, str]) -> boto3.Session:
             profile_name=_first(properties, "s3.profile-name", "client.profile-name"),
         )
     except Exception as error:  # botocore raises many kinds on bad profiles
-        raise ConfigurationError(f"no S3 client can be made from the properties: {error}") from error
+        raise ConfigurationError(f"cannot create an S3 client from the properties: {error}") from error
 
 
 def check_s3(properties: Mapping[str, str]) -> None:
-    """Refuses properties that make no sense, before a client is made.
+    """Refuses properties that are invalid, before a client is made.
 
     Raises:
         ConfigurationError: a property is wrong, or asks for something that is not supported here.
@@ -62,7 +62,7 @@ def check_s3(properties: Mapping[str, str]) -> None:
     _config(properties)
     endpoint = properties.get("s3.endpoint")
     if endpoint is not None and not is_valid_endpoint_url(endpoint):
-        raise ConfigurationError(f"no S3 client can be made from the properties: Invalid endpoint: {endpoint}")
+        raise ConfigurationError(f"cannot create an S3 client from the properties: Invalid endpoint: {endpoint}")
 
 
 def s3_client(session: boto3.Session, properties: Mapping[str, str]) -> Any:
@@ -80,7 +80,7 @@ def s3_client(session: boto3.Session, properties: Mapping[str, str]) -> Any:
             config=config,
         )
     except Exception as error:  # botocore raises many kinds on bad endpoints and regions
-        raise ConfigurationError(f"no S3 client can be made from the properties: {error}") from error
+        raise ConfigurationError(f"cannot create an S3 client from the properties: {error}") from error
 
 
 def s3_reads(
@@ -90,7 +90,7 @@ def s3_reads(
 
     boto3's client takes a third of a second to make; it is asked only where the properties do not say the address.
 
-    ``None`` where there are no credentials: boto3 has the better words for that.
+    ``None`` if there are no credentials: boto3 has the better words for that.
     """
     timeout = timedelta(seconds=_number(properties, "s3.request-timeout", _TIMEOUT_SECONDS))
     endpoint, is_virtual = properties.get("s3.endpoint"), _addressing(properties) == "virtual"
@@ -151,7 +151,7 @@ def _frozen(credentials: Any, *, is_aws: bool) -> S3Credential:
     """
     frozen = credentials.get_frozen_credentials()
     if frozen.token and not is_aws:
-        raise ConfigurationError("a session token goes to AWS only")
+        raise ConfigurationError("session tokens are sent to AWS only")
     return {
         "access_key_id": frozen.access_key,
         "secret_access_key": frozen.secret_key,
@@ -210,4 +210,4 @@ def _number(properties: Mapping[str, str], name: str, default: float) -> float:
     try:
         return float(properties.get(name, default))
     except ValueError as error:
-        raise ConfigurationError(f"the property {name!r} is no number: {properties[name]!r}") from error
+        raise ConfigurationError(f"the property {name!r} is not a number: {properties[name]!r}") from error

@@ -54,5 +54,5 @@ def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) ->
             return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
         return failed(path, f"{error.get('Code')}: {error.get('Message')}")
     if not is_deleted:
-        return failed(path, "the server's answer does not mention it")
+        return failed(path, "the server's response does not mention it")
     return DeleteOutcome(path=path, status=DeleteStatus.DELETED)

@@ -38,7 +38,7 @@ def objects_of(page: Mapping[str, Any]) -> list[StoredFile]:
 
 
 def level_of(pages: Iterable[Mapping[str, Any]], limit: int | None) -> Level | None:
-    """The objects and folders of a listing with a delimiter; ``None`` where there are more than so many."""
+    """The objects and folders of a listing with a delimiter; ``None`` if there are more than so many."""
     files: list[StoredFile] = []
     prefixes: list[str] = []
     for page in pages:
@@ -52,7 +52,7 @@ def level_of(pages: Iterable[Mapping[str, Any]], limit: int | None) -> Level | N
 def _before_parse(
     response_dict: MutableMapping[str, Any], customized_response_dict: MutableMapping[str, Any], **_: object
 ) -> None:
-    """Takes the objects out of an answer; one without any, or that is no listing, stays as it is."""
+    """Takes the objects out of an answer; one without any, or that is not a listing, stays as it is."""
     body = response_dict["body"]
     if response_dict["status_code"] != 200 or not isinstance(body, bytes):
         return
@@ -66,7 +66,7 @@ def _before_parse(
 
 
 def _objects(contents: bytes, *, is_encoded: bool) -> list[StoredFile] | None:
-    """The objects between the first and the last; ``None`` where anything else stands there, or anything is odd."""
+    """The objects between the first and the last; ``None`` if anything else stands there, or anything is odd."""
     count = contents.count(_OPENING)
     keys, sizes, times = _KEY.findall(contents), _SIZE.findall(contents), _MODIFIED.findall(contents)
     if not (len(keys) == len(sizes) == len(times) == count) or b"<CommonPrefixes" in contents:

@@ -56,7 +56,7 @@ class Store(ABC):
             FileExistsError: it is there; it stays as it is.
             OSError: it cannot be written; the message is the reason, without secrets.
         """
-        raise OSError("nothing is written to a store of this kind")
+        raise OSError("this kind of store is read-only here")
 
     @abstractmethod
     def files(self, prefix: str) -> Iterator[StoredFile]:
@@ -68,7 +68,7 @@ class Store(ABC):
 
     @abstractmethod
     def level(self, prefix: str, limit: int | None) -> Level | None:
-        """One level below a prefix; ``None`` where it has more names than ``limit`` (``None``: no limit)."""
+        """One level below a prefix; ``None`` if it has more names than ``limit`` (``None``: no limit)."""
 
     @abstractmethod
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:

@@ -44,7 +44,7 @@ def asking(requests: int = 1) -> Iterator[None]:
 def each_asked(pages: Iterator[T]) -> Iterator[T]:
     """The same pages; each is a request, which waits while the page is fetched and not while it is used.
 
-    That there are no more pages is said by the last one: it is no request to find that out.
+    That there are no more pages is said by the last one: it is not a request to find that out.
     """
     while True:
         try:

@@ -19,7 +19,7 @@ class FileWriter(FileReader):
         write say nothing.
 
         Raises:
-            UnwritableFileError: it is there already, or cannot be written, or is not what was written.
+            UnwritableFileError: it already exists, or cannot be written, or is not what was written.
             ConfigurationError: the scheme's library is not installed, or a property is wrong.
         """
         try:
@@ -33,12 +33,12 @@ class FileWriter(FileReader):
             else:
                 self._stores.of(place).create(place.key, data)
             if self.read(path) != data:
-                raise UnwritableFileError(path, "what is stored is not what was written")
+                raise UnwritableFileError(path, "the stored content differs from what was written")
         except UnreadableFileError as error:
             raise UnwritableFileError(path, f"after it was written, {error.reason}") from error
         except NessieGcError:
             raise
         except FileExistsError as error:
-            raise UnwritableFileError(path, "it is there already") from error
+            raise UnwritableFileError(path, "it already exists") from error
         except Exception as error:  # whatever a FileIO raises means the same: not written
             raise UnwritableFileError(path, one_line(error) or type(error).__name__) from error

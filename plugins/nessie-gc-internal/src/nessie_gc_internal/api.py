@@ -36,7 +36,7 @@ class InternalGc:
             parameters: such as ``nessie_jdbc_url`` or ``referenced_grace``.
 
         Raises:
-            ConfigurationError: one is unknown, or makes no sense.
+            ConfigurationError: one is unknown, or is invalid.
         """
         self.parameters = InternalGcParameters.from_mapping(parameters)
         self.parameters.check()
@@ -80,5 +80,5 @@ class InternalGcPlan:
             NessieGcError: the database cannot be used, or something live is missing or not understood.
         """
         if self.parameters.dry_run:
-            raise ConfigurationError("the parameters say `dry_run`, so nothing is purged; take it out of them")
+            raise ConfigurationError("the parameters contain `dry_run`, so nothing is purged; remove it to purge")
         return clean(self.parameters, tell=self.progress, only=self.ids).report

@@ -48,11 +48,11 @@ def read_content(content_id: str, payload: int, data: bytes) -> StoredContent:
         FormatError: its type or its form is not known.
     """
     if payload not in _PAYLOADS:
-        raise FormatError(f"the content {content_id!r} has the payload {payload}, which is not known")
+        raise FormatError(f"the content {content_id!r} has the unknown payload {payload}")
     content = Message(data, _CONTENT, "a content")
     states = content.fields & _TYPES.keys()
     if len(states) != 1:
-        raise FormatError(f"the content {content_id!r} is of a type that is not known")
+        raise FormatError(f"the content {content_id!r} has an unknown type")
     (field,) = states
     if field not in _STATES:
         return StoredContent(content_id=content_id, content_type=_TYPES[field])

@@ -70,7 +70,7 @@ def _elements(index: bytes) -> list[Element]:
     else:
         first = _FIRST.match(index, position)
         if first is None or _ALL_NEXT.fullmatch(index, first.end()) is None:
-            raise FormatError("an index has an element of a form that is not known")
+            raise FormatError("an index has an element of an unknown form")
         elements = [first.groups(), *_NEXT.findall(index, first.end())]  # type: ignore[list-item]
     if count is not None and count != len(elements):
         raise FormatError(f"an index says that it has {count} elements, and has {len(elements)}")

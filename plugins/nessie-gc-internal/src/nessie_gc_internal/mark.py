@@ -111,7 +111,7 @@ class Mark:
 
         Args:
             roots: the ids.
-            live: whether everything that is named has to exist; else what is missing is passed over.
+            live: whether everything that is named must exist; else what is missing is passed over.
         """
         pending: Roots = {}
         for id_, name in roots.items():
@@ -136,7 +136,7 @@ class Mark:
             if not live and record.kind not in NAMES:
                 return
             what = f"the record {record.id.hex()} of kind {record.kind!r}"
-            raise RepositoryError(f"{what} is not understood, so nothing more is purged: {error}") from error
+            raise RepositoryError(f"{what} cannot be read, so nothing more is purged: {error}") from error
         self._add(pending, named.needed, record.id, live=live)
         wanted: Roots = dict.fromkeys(named.welcome, record.id)
         if named.dropped is not None and named.dropped.time > self._cutoff:
@@ -177,14 +177,14 @@ class Mark:
         """The commits of references that are being created: their names are known, and they point nowhere yet."""
         head = pointers.get(_REFERENCE_NAMES)
         if head is None:
-            raise RepositoryError(f"there is no reference {_REFERENCE_NAMES!r}, so the others are unknown")
+            raise RepositoryError(f"the reference {_REFERENCE_NAMES!r} is missing, so the other references are unknown")
         if self._in_creation[0] != head or self._in_creation[1] != pointers.keys():
             known = {name.encode("utf-8", "surrogateescape") for name in pointers}
             ids = [value for key, value in self._keys_at(head).items() if value is not None and key not in known]
             try:
                 created = [new_reference(record.data) for record in self._store.fetch(ids)] if ids else []
             except FormatError as error:
-                raise RepositoryError(f"a reference that is being created is not understood: {error}") from error
+                raise RepositoryError(f"a reference that is being created cannot be read: {error}") from error
             roots: Roots = {each.initial_pointer: f"the new reference {each.name!r}" for each in created}
             self._in_creation = (head, frozenset(pointers), roots)
         return self._in_creation[2]
@@ -200,7 +200,7 @@ class Mark:
                     found.update(values_by_key(index_of(index.data)))
                 found.update(values_by_key(indexes.incremental))
         except FormatError as error:
-            raise RepositoryError(f"the commit {commit_id.hex()} is not understood: {error}") from error
+            raise RepositoryError(f"the commit {commit_id.hex()} cannot be read: {error}") from error
         return found
 
     def _indexes(self, ids: Iterable[bytes]) -> Iterable[StoredObject]:

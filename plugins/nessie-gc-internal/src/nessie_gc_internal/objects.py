@@ -55,7 +55,7 @@ class Named:
     """What a record names."""
 
     needed: Iterable[bytes] = ()
-    """Ids of records that have to exist."""
+    """Ids of records that must exist."""
     welcome: Iterable[bytes] = ()
     """Ids of records that are kept where they exist."""
     content: StoredContent | None = None
@@ -90,7 +90,7 @@ def named_by(kind: str, data: bytes) -> Named:
         FormatError: its kind or its form is not known.
     """
     if kind not in _READERS:
-        raise FormatError(f"its kind {kind!r} is not known")
+        raise FormatError(f"its kind {kind!r} is unknown")
     return _READERS[kind](data)
 
 
@@ -193,7 +193,7 @@ def _dropped(commit: Message) -> DroppedReference | None:
     try:
         pointer, millis = bytes.fromhex(headers["head"]), int(headers.get("timestamp.millis", _END_OF_TIME))
     except (KeyError, ValueError):
-        raise FormatError(f"it notes the deletion of the reference {name!r} in a form that is not known") from None
+        raise FormatError(f"it records the deletion of the reference {name!r} in an unknown form") from None
     return DroppedReference(name=name, pointer=pointer, time=max(millis * 1000, commit.number(_CREATED)))
 
 
@@ -249,7 +249,7 @@ def _segments(stripes: Iterable[bytes]) -> list[bytes]:
 
 
 def _body(kind: str, data: bytes) -> bytes:
-    """The one message that a record holds, which has to be of its kind."""
+    """The one message that a record holds, which must be of its kind."""
     record = Message(data, _RECORD, "a record")
     body = record.one(_FIELDS[kind])
     if body is None or record.fields - {_FIELDS[kind], _REFERENCED}:

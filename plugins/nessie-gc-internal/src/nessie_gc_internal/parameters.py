@@ -13,12 +13,12 @@ from nessie_gc_internal.urls import Parameters, connection_parameters
 _DATABASE = "Nessie's database"
 _RECORDS = "Records"
 FLOOR = timedelta(hours=1)
-"""The least grace period, unless somebody says that nobody writes."""
+"""The least grace period, unless someone says that nobody writes."""
 
 
 @options
 class InternalGcParameters(ConnectorOptions):
-    """Which database of Nessie is cleaned, and what stays."""
+    """Which Nessie database to clean, and what to keep."""
 
     nessie_jdbc_url: str | None = secret(
         section=_DATABASE,
@@ -81,7 +81,7 @@ class InternalGcParameters(ConnectorOptions):
         )
 
     def check(self) -> None:
-        """Refuses parameters that make no sense, before anything is opened.
+        """Rejects invalid parameters before anything is opened.
 
         Raises:
             ConfigurationError: the message names the parameter.
@@ -89,6 +89,6 @@ class InternalGcParameters(ConnectorOptions):
         self.connection()
         if self.referenced_grace < FLOOR and not self.no_age_floor:
             raise ConfigurationError(
-                "`referenced_grace` is below one hour: a commit that is being made could lose its records; give "
-                "`no_age_floor` where nobody writes"
+                "`referenced_grace` is below one hour: a running commit could lose its records; use `no_age_floor` "
+                "if nobody writes"
             )

@@ -142,7 +142,7 @@ class PostgresqlStore(ObjectStore):
 
     @contextmanager
     def _using(self, name: str) -> Iterator[Connection[Any]]:
-        """A transaction on a connection of its own for each name; one that broke is opened again by the next use."""
+        """A transaction on its own connection for each name; one that broke is opened again by the next use."""
         try:
             if name not in self._open or self._open[name].closed:
                 self._open[name] = self._connect()
@@ -155,7 +155,7 @@ class PostgresqlStore(ObjectStore):
         """A connection whose every transaction says how it is isolated and whether it writes.
 
         What a role, a database or a pooler has as its default does not count, and nothing is set for the session. Each
-        statement of a transaction has to see what was committed before it: references are read after the wait for the
+        statement of a transaction must see what was committed before it: references are read after the wait for the
         lock.
         """
         parameters: Any = self._parameters

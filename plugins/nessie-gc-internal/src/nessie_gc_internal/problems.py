@@ -21,15 +21,15 @@ def database_error(error: psycopg.Error, parameters: Parameters) -> NessieGcErro
         return AccessDeniedError(f"{place} refuses: {reason}; grant SELECT on refs2 and objs2, and DELETE on objs2")
     if isinstance(error, errors.LockNotAvailable):
         return ServiceUnavailableError(
-            f"{place}: the table objs2 is in use without a pause, such as by a vacuum, the making of an index or "
-            "a transaction that stays open; run again later"
+            f"{place}: the table objs2 is locked all the time, such as by a vacuum, an index build or an open "
+            "transaction; run again later"
         )
     if isinstance(error, errors.QueryCanceled):
         return ServiceUnavailableError(f"{place} ended a statement: {reason}; raise its statement_timeout")
     if isinstance(error, psycopg.OperationalError):
         if error.sqlstate is None and any(word in reason.lower() for word in _CREDENTIALS):
-            return AccessDeniedError(f"{place} refuses: {reason}; check user, password and database")
+            return AccessDeniedError(f"{place} refused the connection: {reason}; check user, password and database")
         return ServiceUnavailableError(
-            f"{place} does not answer: {reason}; check that it runs and that the URL is right"
+            f"{place} does not answer: {reason}; check that it is running and that the URL is right"
         )
     return RepositoryError(f"{place} failed: {reason}")

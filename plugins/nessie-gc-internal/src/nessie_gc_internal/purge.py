@@ -48,7 +48,7 @@ class Purge:
         report: InternalGcReport,
         unseen: UnseenContents | None = None,
     ) -> None:
-        """Takes what was marked, the report that it counts in, and what gathers contents, where somebody asks."""
+        """Takes what was marked, the report that it counts in, and what gathers contents, where someone asks."""
         self._store = store
         self._mark = mark
         self._settings = settings
@@ -168,7 +168,7 @@ class Purge:
 
         Args:
             rows: what to delete.
-            outcome: gets what became of them, which holds if this ends without an error: nobody knows before whether
+            outcome: gets their outcomes, which holds if this ends without an error: nobody knows before whether
                 the transaction was committed.
 
         Raises:
@@ -186,7 +186,7 @@ class Purge:
                     return
                 self._mark.from_references(self._store.references())
         raise ServiceUnavailableError(
-            f"the references of Nessie's database {self._store.address} move without a pause; run again later"
+            f"the references of Nessie's database {self._store.address} keep moving; run again later"
         )
 
     def _send(self, deletion: Deletion, rows: Sequence[ObjectRow], outcome: list[Deleted]) -> None:

@@ -62,7 +62,7 @@ class KindTally:
     referenced_again: RecordTally = field(default_factory=RecordTally)
     """Those of them that stay, for they were written or reached again while this ran."""
     already_gone: RecordTally = field(default_factory=RecordTally)
-    """Those of them that somebody else had deleted."""
+    """Those of them that someone else had deleted."""
     uncertain: RecordTally = field(default_factory=RecordTally)
     """Those of them whose deletion the database did not confirm, so that they are gone or still there."""
 
@@ -106,16 +106,16 @@ class InternalGcReport:
     kinds: dict[str, KindTally] = field(default_factory=dict)
     """Records by what they are."""
     contents: Sequence[UnseenContent] | None = None
-    """The first contents, by id, that no live commit sees; ``None`` where nobody asked."""
+    """The first contents, by id, that no live commit sees; ``None`` if nobody asked."""
     contents_found: int | None = None
-    """How many such contents there are; ``None`` where nobody asked."""
+    """How many such contents there are; ``None`` if nobody asked."""
     failed: str | None = None
     """Why the purge ended early; what was purged by then is counted."""
     phases: dict[str, float] = field(default_factory=dict)
     """Seconds by phase: ``mark``, ``purge``."""
 
     def tally(self, kind: str) -> KindTally:
-        """The counts of a kind, made where there are none yet."""
+        """The counts of a kind, made if there are none yet."""
         if kind not in self.kinds:
             self.kinds[kind] = KindTally()
         return self.kinds[kind]
@@ -176,7 +176,7 @@ class InternalGcReport:
             if count := self.total(name).records:
                 yield _line(f"{_plural(count, 'record')} {words}", "yellow")
         if self.failed is not None:
-            yield _line(f"not everything could be done: {self.failed}", "bold red")
+            yield _line(f"stopped early: {self.failed}", "bold red")
         elif self.dry_run:
             yield _line("nothing was deleted: this was a dry run", "bold green")
         else:
@@ -196,7 +196,7 @@ class InternalGcReport:
         return table
 
     def _unseen(self, contents: Sequence[UnseenContent]) -> Iterator[Text]:
-        yield _line(f"contents that no live commit sees ({self.contents_found or 0:,})", "cyan")
+        yield _line(f"contents that no live commit references ({self.contents_found or 0:,})", "cyan")
         for each in contents[:_SHOWN]:
             yield _line(f"  {each.content_id} {each.content_type} {each.metadata_location or ''}".rstrip())
         if (more := (self.contents_found or 0) - _SHOWN) > 0:
@@ -205,12 +205,12 @@ class InternalGcReport:
 
 _COUNTS = tuple(each.name for each in fields(KindTally))
 _REMARKS = {
-    "unstamped": "kept: without a stamp, so of unknown age (--purge-unstamped)",
+    "unstamped": "kept: no timestamp, so age unknown (--purge-unstamped)",
     "unknown": "kept: unreferenced, of an unknown kind",
-    "not_planned": "kept: unreferenced only since the plan was made",
+    "not_planned": "kept: became unreferenced after the plan was made",
     "referenced_again": "kept: written or reached again while this ran",
-    "already_gone": "already deleted by somebody else",
-    "uncertain": "gone or still there: the database did not confirm the deletion; run again",
+    "already_gone": "already deleted by another process",
+    "uncertain": "outcome unknown: the database did not confirm the deletion; run again",
 }
 
 

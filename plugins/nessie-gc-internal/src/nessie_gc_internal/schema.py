@@ -44,27 +44,31 @@ def check_tables(connection: Connection[Any], place: str) -> None:
     """
     row = connection.execute("SELECT version()").fetchone()
     if row is None or not str(row[0]).startswith("PostgreSQL "):
-        raise ConfigurationError(f"{place} is no PostgreSQL; other databases that speak its protocol are not served")
+        raise ConfigurationError(
+            f"{place} is not PostgreSQL; other databases that speak its protocol are not supported"
+        )
     for table, expected in _COLUMNS.items():
         facts = connection.execute(_FIND_TABLE, (table,)).fetchone()
         if facts is None:
             raise ConfigurationError(f"{place} has no table {table}{_hint(connection)}")
         is_table, hides_rows = facts
         if not is_table:
-            raise ConfigurationError(f"{place}: {table} is no table; give the database that Nessie itself uses")
+            raise ConfigurationError(f"{place}: {table} is not a table; give the database that Nessie itself uses")
         if hides_rows:
-            raise ConfigurationError(f"{place}: a policy hides rows of {table}; use a role that sees all (BYPASSRLS)")
+            raise ConfigurationError(
+                f"{place}: a policy hides rows of {table}; use a role that sees all rows (BYPASSRLS)"
+            )
         found = dict(connection.execute(_FIND_COLUMNS, (table,)).fetchall())
         if missing := sorted(expected.keys() - found.keys()):
             raise ConfigurationError(
-                f"{place}: {table} has no column {', '.join(missing)}, so a Nessie before 0.96 made it; "
-                "start a later one on it first"
+                f"{place}: {table} has no column {', '.join(missing)}, so Nessie before 0.96 created it; start a "
+                "later Nessie on it first"
             )
         unknown = sorted(f"{name} {type_}" for name, type_ in found.items() if expected.get(name) != type_)
         if unknown:
             raise ConfigurationError(
-                f"{place}: {table} has {', '.join(unknown)}, which is not known here; a later Nessie made it, and "
-                "needs a later nessie-gc-internal"
+                f"{place}: {table} has {', '.join(unknown)}, which this version does not know; upgrade "
+                "nessie-gc-internal, as a later Nessie created it"
             )
 
 
@@ -99,5 +103,7 @@ def check_repository(connection: Connection[Any], place: str, repository_id: str
 def _hint(connection: Connection[Any]) -> str:
     row = connection.execute("SELECT to_regclass('objs') IS NOT NULL AND to_regclass('refs') IS NOT NULL").fetchone()
     if row is not None and row[0]:
-        return " but those of the version store JDBC, which is not served; move to JDBC2 (Nessie's export and import)"
-    return "; served is Nessie's version store JDBC2, in the schema that the search path names first"
+        return (
+            " but those of the version store JDBC, which is not supported; move to JDBC2 (Nessie's export and import)"
+        )
+    return "; only Nessie's version store JDBC2 is supported, in the first schema of the search path"

@@ -43,9 +43,9 @@ class Cleaned:
 class InternalGcService(Service[Told]):
     """Purge records of Nessie's own database that no reference reaches: commits, contents, indexes.
 
-    It works on the database of Nessie's version store JDBC2 in PostgreSQL, while Nessie goes on. Files of tables are
-    not touched; 'gc' is for them. Other stores of Nessie (RocksDB, MongoDB, DynamoDB, Cassandra, BigTable) are not
-    served.
+    Works on the PostgreSQL database of Nessie's version store JDBC2, while Nessie keeps running. Table files are not
+    touched; use 'gc' for them. Other version stores of Nessie (RocksDB, MongoDB, DynamoDB, Cassandra, BigTable) are not
+    supported.
     """
 
     name: ClassVar[str] = "internal-gc"
@@ -60,7 +60,7 @@ class InternalGcService(Service[Told]):
         """Does it.
 
         Raises:
-            ConfigurationError: a parameter makes no sense, or the database is not one that is known.
+            ConfigurationError: a parameter is invalid, or the database is not one that is known.
             AccessDeniedError: the database refuses the user, or a right is missing.
             RepositoryError: something live is missing or not understood; nothing was purged.
             ServiceUnavailableError: the database does not answer.

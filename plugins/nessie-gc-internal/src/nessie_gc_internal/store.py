@@ -46,14 +46,14 @@ class ObjectRow:
     version: str | None
     """The version token of records that change."""
     referenced: int | None
-    """When somebody last tried to write it, in microseconds since the epoch; ``None`` or 0: before Nessie noted it."""
+    """When someone last tried to write it, in microseconds since the epoch; ``None`` or 0: before Nessie noted it."""
     size: int
     """Bytes that it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What became of some records that were to be deleted."""
+    """The outcome of some records that were to be deleted."""
 
     deleted: frozenset[bytes]
     """Ids of those that were."""
@@ -123,7 +123,7 @@ class ObjectStore(Closing, ABC):
 
     @abstractmethod
     def scan(self) -> Generator[ObjectRow]:
-        """All records; those that somebody writes or deletes meanwhile may be among them."""
+        """All records; those that someone writes or deletes meanwhile may be among them."""
 
     @abstractmethod
     def deletion(self) -> AbstractContextManager[Deletion]:

@@ -38,7 +38,7 @@ _JDBC_ONLY = frozenset(_JDBC_ONLY_NAMES.split())
 CONNECT_TIMEOUT_SECONDS = 15
 _DEFAULTS = {"connect_timeout": str(CONNECT_TIMEOUT_SECONDS), "application_name": "nessie-gc internal-gc"}
 _FORCED = {"client_encoding": "utf8"}
-"""What holds whatever somebody gives; a database of the encoding SQL_ASCII would answer with bytes."""
+"""What holds whatever someone gives; a database of the encoding SQL_ASCII would answer with bytes."""
 _SHOWN = frozenset(("host", "hostaddr", "port", "dbname", "user", *_FORCED))
 """Parameters whose values messages may show."""
 _SEPARATORS = re.compile(r"[\s=;,&]+-*c?|^-+c?")
@@ -64,7 +64,7 @@ def connection_parameters(
     name, colon, place = plain.partition(":")
     if not colon or name.lower() not in _POSTGRESQL:
         given = f"a database {name!r}" if colon and _NAME.fullmatch(name) else "that URL"
-        raise ConfigurationError(f"`nessie_jdbc_url`: {given} is not served; give a PostgreSQL database, {_EXAMPLE}")
+        raise ConfigurationError(f"`nessie_jdbc_url`: {given} is not supported; give a PostgreSQL database, {_EXAMPLE}")
     if is_jdbc and not place.startswith("//"):
         place = "//localhost/" + place.lstrip("/")
     found = {**_from_url(f"postgresql:{place}"), **dict(properties)}
@@ -133,7 +133,7 @@ def _checked(parameters: Parameters) -> Parameters:
             make_conninfo(**{name: "1"})
         except ProgrammingError:
             raise ConfigurationError(
-                f"PostgreSQL's client knows no parameter {name[:40]!r}; take it out of `nessie_jdbc_url` or "
+                f"PostgreSQL's client has no parameter {name[:40]!r}; remove it from `nessie_jdbc_url` or "
                 "`nessie_jdbc_properties`"
             ) from None
     return parameters

@@ -34,7 +34,7 @@ class Message:
             name: what the message is called in errors.
 
         Raises:
-            FormatError: it is cut off, or has a field that is not known or of another type.
+            FormatError: it is truncated, or has a field that is not known or of another type.
         """
         self._numbers: dict[int, int] = {}
         self._parts: dict[int, list[bytes]] = {}
@@ -44,14 +44,14 @@ class Message:
             key, position = (key, after) if key < 0x80 else varint(data, position)
             field, wire_type = key >> 3, key & 7
             if known.get(field) != wire_type or wire_type in _FIXED_SIZES:
-                raise FormatError(f"{name} has a field {field} of wire type {wire_type}, which is not known")
+                raise FormatError(f"{name} has a field {field} of the unknown wire type {wire_type}")
             value, after = (data[position] if position < end else 0x80), position + 1
             value, position = (value, after) if value < 0x80 else varint(data, position)
             if wire_type == NUMBER:
                 self._numbers[field] = value
                 continue
             if position + value > end:
-                raise FormatError(f"{name} is cut off")
+                raise FormatError(f"{name} is truncated")
             self._parts.setdefault(field, []).append(data[position : position + value])
             position += value
 
@@ -68,7 +68,7 @@ class Message:
         return self._parts.get(field, [])
 
     def one(self, field: int) -> bytes | None:
-        """The last value of a field of bytes; ``None`` where it is not set."""
+        """The last value of a field of bytes; ``None`` if it is not set."""
         parts = self._parts.get(field)
         return parts[-1] if parts else None
 
@@ -92,7 +92,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while shift < 70:
         if position >= len(data):
-            raise FormatError("a number is cut off")
+            raise FormatError("a number is truncated")
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift

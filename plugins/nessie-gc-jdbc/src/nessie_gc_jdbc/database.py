@@ -259,8 +259,8 @@ class Database:
         folder = Path(name).parent
         if not folder.is_dir():
             raise StoreError(
-                f"the folder {folder} of the live-set store does not exist; "
-                "make it, or correct the path of the database"
+                f"the folder {folder} of the live-set store does not exist; create it, or correct the path of the "
+                "database"
             )
 
 
@@ -278,7 +278,7 @@ def _check_parameters(url: URL) -> None:
             make_conninfo(**{name: "1"})
         except ProgrammingError as error:
             raise ConfigurationError(
-                f"PostgreSQL's client knows no parameter {name!r}; take it out of the URL or the properties"
+                f"PostgreSQL's client has no parameter {name!r}; remove it from the URL or the properties"
             ) from error
 
 

@@ -33,7 +33,7 @@ class SchemaStrategy(StrEnum):
             return cls(text.strip().upper())
         except ValueError as error:
             known = ", ".join(cls)
-            raise ConfigurationError(f"schema strategy {text!r} is not known; give one of {known}") from error
+            raise ConfigurationError(f"unknown schema strategy {text!r}; give one of {known}") from error
 
 
 @options
@@ -61,7 +61,7 @@ class JdbcOptions(ConnectorOptions):
         return default if self.schema is None else SchemaStrategy.parse(self.schema)
 
     def check(self) -> None:
-        """Refuses numbers that make no sense.
+        """Rejects invalid numbers.
 
         Raises:
             ConfigurationError: one is below one.

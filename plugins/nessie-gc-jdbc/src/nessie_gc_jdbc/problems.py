@@ -19,12 +19,15 @@ _HINTS = (
     ),
     (("password", "authentication", "access denied"), "check user and password"),
     (("unable to open database file", "readonly database", "permission denied"), "check path and rights"),
-    (("not a database", "malformed", "disk image"), "the file is none of ours, or damaged; name another"),
+    (
+        ("not a database", "malformed", "disk image"),
+        "the file is damaged, or not a database of Nessie GC; name another",
+    ),
     (("does not exist", "unknown database"), "check the name of the database, or create it"),
-    (("disk", "no space"), "make room"),
+    (("disk", "no space"), "free some space"),
     (
         ("connect", "could not translate", "refused", "timeout", "closed", "resolve", "name or service"),
-        "check that the database runs and that the URL is right",
+        "check that the database is running and that the URL is right",
     ),
     (("nul (0x00)", "surrogates"), "the database cannot hold this text"),
 )

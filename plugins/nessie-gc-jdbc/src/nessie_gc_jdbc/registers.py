@@ -112,7 +112,7 @@ class RegisterVerbs(LiveSetStore):
             )
 
     def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
-        """Takes records out."""
+        """Removes records."""
         for batch in batches(keys):
             gone = [key_of(repository, *key) for key in batch]
             if gone:
@@ -150,7 +150,7 @@ class RegisterVerbs(LiveSetStore):
             return self._take(connection, repository, holder, duration)
 
     def _take(self, connection: Connection, repository: str, holder: LeaseHolder, duration: timedelta) -> datetime:
-        """Changes a lease that is ours or ran out, or makes one where there is none."""
+        """Changes a lease that is ours or ran out, or makes one if there is none."""
         now = self.database.now(connection)
         ends = now + duration // _MICROSECOND
         mine = leases.c.repository_key == key_of(repository)
@@ -176,7 +176,7 @@ class RegisterVerbs(LiveSetStore):
         return None if row is None else _lease_holder(row)
 
     def release_lease(self, repository: str, owner: str) -> None:
-        """Gives the lease back."""
+        """Releases the lease."""
         where = leases.c.repository_key == key_of(repository), leases.c.owner == owner
         with self.database.writing() as connection:
             connection.execute(delete(leases).where(*where))

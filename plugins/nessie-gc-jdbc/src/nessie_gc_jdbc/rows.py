@@ -188,7 +188,7 @@ class RowVerbs(LiveSetStore):
 
 
 def batches(rows: Iterable[_T]) -> Iterator[list[_T]]:
-    """The rows in lists; one empty list where there are none."""
+    """The rows in lists; one empty list if there are none."""
     iterator = iter(rows)
     yield list(islice(iterator, BATCH_ROWS))
     while batch := list(islice(iterator, BATCH_ROWS)):

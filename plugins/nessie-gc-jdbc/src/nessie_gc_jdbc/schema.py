@@ -37,8 +37,8 @@ def apply_strategy(connection: Connection, strategy: SchemaStrategy, shown_url: 
     own = [table for table in metadata.sorted_tables if table.name in present]
     if strategy is SchemaStrategy.CREATE and own:
         raise StoreError(
-            f"the live-set store {shown_url} has the table {own[0].name} already; "
-            "use CREATE_IF_NOT_EXISTS, or DROP_AND_CREATE to lose what is in it"
+            f"the live-set store {shown_url} already has the table {own[0].name}; use CREATE_IF_NOT_EXISTS, or "
+            "DROP_AND_CREATE to drop its data"
         )
     if strategy is SchemaStrategy.DROP_AND_CREATE:
         for table in reversed(own):
@@ -64,8 +64,8 @@ def _upgrade(connection: Connection, shown_url: str, now: Callable[[], int]) -> 
             held = select(leases.c.repository_key).where(leases.c.ends > now()).limit(1)
             if connection.execute(held).first() is not None:
                 raise StoreError(
-                    f"the live-set store {shown_url} is in use by a process of an earlier release; "
-                    "let it end, then try again"
+                    f"the live-set store {shown_url} is in use by a process of an earlier release; wait until it "
+                    "ends, then try again"
                 )
         for statement in UPGRADES[version]:
             connection.execute(statement)
@@ -73,7 +73,7 @@ def _upgrade(connection: Connection, shown_url: str, now: Callable[[], int]) -> 
 
 
 def found_version(connection: Connection) -> int | None:
-    """The version of the tables; ``None`` where there are none."""
+    """The version of the tables; ``None`` if there are none."""
     if not inspect(connection).has_table(schema_version.name):
         return None
     found = connection.execute(select(schema_version.c.version)).scalar()
@@ -94,11 +94,11 @@ def check_version(connection: Connection, shown_url: str) -> None:
     if found in UPGRADES:
         raise StoreError(
             f"the live-set store {shown_url} has version {found} of the tables, this release needs version "
-            f"{SCHEMA_VERSION}; bring them up to date with: nessie-gc create-sql-schema --jdbc-schema "
+            f"{SCHEMA_VERSION}; upgrade them with: nessie-gc create-sql-schema --jdbc-schema "
             "CREATE_IF_NOT_EXISTS"
         )
     if found != SCHEMA_VERSION:
         raise StoreError(
             f"the live-set store {shown_url} has version {found} of the tables, this release needs version "
-            f"{SCHEMA_VERSION}; use the release that made them, or another database"
+            f"{SCHEMA_VERSION}; use the release that created them, or another database"
         )

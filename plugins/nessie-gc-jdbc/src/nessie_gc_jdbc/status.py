@@ -38,7 +38,7 @@ class StatusVerbs(LiveSetStore):
         with self.database.writing() as connection:
             if connection.execute(self.database.insert_new(live_sets).values(row)).rowcount != 1:
                 status = _status(connection, live_set_id)
-                raise LiveSetStateError(f"live set {live_set_id} exists already, in {status}; take another id")
+                raise LiveSetStateError(f"live set {live_set_id} already exists, in {status}; use another id")
 
     def finish_identify(
         self,
@@ -164,8 +164,8 @@ def _live_set(row: Row[Any], known: tuple[ReferenceHead, ...]) -> LiveSet:
 
 
 def _not_found(live_set_id: UUID) -> LiveSetNotFoundError:
-    return LiveSetNotFoundError(f"there is no live set {live_set_id}; `list()` shows those there are")
+    return LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows those there are")
 
 
 def _wrong_status(live_set_id: UUID, found: LiveSetStatus, expected: Sequence[LiveSetStatus]) -> LiveSetStateError:
-    return LiveSetStateError(f"live set {live_set_id} is in {found}, expected is {' or '.join(expected)}")
+    return LiveSetStateError(f"live set {live_set_id} is in {found}, expected {' or '.join(expected)}")

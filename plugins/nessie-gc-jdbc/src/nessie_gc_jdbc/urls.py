@@ -95,7 +95,7 @@ def _refuse_descriptions(url: URL) -> None:
     described = re.search(r"[()=]", url.host or "") is not None
     if described or any("(" in part and "=" in part for part in (url.username or "", url.database or "")):
         raise ConfigurationError(
-            f"option 'url' of the store jdbc: a host cannot have '(', ')' or '=' in it; give {_EXAMPLES}, and user and "
+            f"option 'url' of the store jdbc: a host cannot contain '(', ')' or '='; give {_EXAMPLES}, and user and "
             "password as options of their own"
         )
 
@@ -109,12 +109,12 @@ def _from_sqlalchemy(text: str) -> URL:
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise _no_url(error) from None
     if backend not in _DRIVERS:
-        raise ConfigurationError(f"the store jdbc knows no database {backend!r}; give {_EXAMPLES}")
+        raise ConfigurationError(f"the store jdbc does not support the database {backend!r}; give {_EXAMPLES}")
     return url
 
 
 def _server_url(text: str) -> URL:
-    """The URL as SQLAlchemy reads it, once its credentials are taken out, in which it knows no ``@``."""
+    """The URL as SQLAlchemy reads it, once its credentials are removed, in which it knows no ``@``."""
     prefix, user_info, rest = split_credentials(text)
     place, question, query = rest.partition("?")
     url = make_url(prefix + place)
@@ -134,17 +134,17 @@ def _no_url(error: Exception) -> ConfigurationError:
     """The error for a text that cannot be read; it shows nothing of it, for any part may be a password."""
     if str(error) == TWO_READINGS:
         return ConfigurationError(f"option 'url' of the store jdbc: {error}, or give them as options user and password")
-    return ConfigurationError(f"option 'url' of the store jdbc is no URL of a database; give {_EXAMPLES}")
+    return ConfigurationError(f"option 'url' of the store jdbc is not a database URL; give {_EXAMPLES}")
 
 
 def _from_jdbc(rest: str) -> URL:
     database, colon, place = rest.partition(":")
     database = database.lower()
     if database == "h2":
-        raise ConfigurationError("H2 is a database of Java; for one that needs no server give jdbc:sqlite:FILE")
+        raise ConfigurationError("H2 is a Java database; for a database without a server give jdbc:sqlite:FILE")
     if not colon or database not in _DRIVERS:
         known = repr(database) if colon else "of that name"
-        raise ConfigurationError(f"the store jdbc knows no database {known}; give {_EXAMPLES}")
+        raise ConfigurationError(f"the store jdbc does not support the database {known}; give {_EXAMPLES}")
     if database == "sqlite":
         path = place.partition("?")[0]
         return URL.create("sqlite", database=unquote(path[5:]) if path.startswith("file:") else path)
@@ -190,7 +190,7 @@ def _sqlite(url: URL) -> URL:
     """The URL with an absolute path, so that it means the same wherever the process goes."""
     database = url.database or ""
     if database in _IN_MEMORY or "mode=memory" in database:
-        raise ConfigurationError("SQLite in memory keeps nothing; use the store memory (--inmemory), or name a file")
+        raise ConfigurationError("in-memory SQLite keeps nothing; use the store memory (--inmemory), or name a file")
     if re.match(r"file:", database):
         raise ConfigurationError(
             f"{database!r} is a URI; give SQLite's file as a path, such as jdbc:sqlite:/path/file.db"

@@ -100,9 +100,9 @@ class MemoryContentToFiles(ContentToFiles):
         try:
             value = json.loads(self._data(path))
         except ValueError as error:
-            raise UnreadableFileError(path, f"it is no JSON: {error}") from error
+            raise UnreadableFileError(path, f"it is not JSON: {error}") from error
         if not isinstance(value, dict) or value.get("memory") != expected:
-            raise UnreadableFileError(path, f"it is no {expected} of a simulated table")
+            raise UnreadableFileError(path, f"it is not a {expected} of a simulated table")
         return value
 
     def _data(self, path: str) -> bytes:
@@ -158,5 +158,5 @@ def _field(path: str, value: dict[str, Any], name: str, kind: type[Any]) -> Any:
 def _texts(path: str, value: dict[str, Any], name: str) -> Sequence[str]:
     found = _field(path, value, name, list)
     if not all(isinstance(each, str) for each in found):
-        raise UnreadableFileError(path, f"its field {name!r} holds something that is no path")
+        raise UnreadableFileError(path, f"its field {name!r} contains something that is not a path")
     return list(found)

@@ -97,7 +97,7 @@ class MemoryHistory:
         """
         with self._lock:
             if name not in self._references:
-                raise ReferenceNotFoundError(f"there is no reference {name!r}")
+                raise ReferenceNotFoundError(f"unknown reference {name!r}")
             return self._references[name]
 
     def commits(self) -> list[Commit]:
@@ -113,7 +113,7 @@ class MemoryHistory:
         """
         commit = self._commits.get(commit_id)
         if commit is None:
-            raise ReferenceNotFoundError(f"there is no commit {commit_id}")
+            raise ReferenceNotFoundError(f"unknown commit {commit_id}")
         return commit
 
     def log(self, commit_id: str | None) -> Iterator[Commit]:
@@ -141,11 +141,11 @@ class MemoryHistory:
 
     # ---- writing --------------------------------------------------------------------------------------
     def branch(self, name: str, at: str | None = None) -> Reference:
-        """Makes a branch at a reference or commit; without one it has no commit yet."""
+        """Creates a branch at a reference or commit; without one it has no commit yet."""
         return self._create(name, ReferenceKind.BRANCH, at)
 
     def tag(self, name: str, at: str) -> Reference:
-        """Makes a tag at a reference or commit."""
+        """Creates a tag at a reference or commit."""
         return self._create(name, ReferenceKind.TAG, at)
 
     def drop(self, name: str) -> Reference:
@@ -170,7 +170,7 @@ class MemoryHistory:
         hides_operations: bool = False,
         merged_id: str | None = None,
     ) -> str:
-        """Commits to a branch, which is made where there is none; gives the commit's id.
+        """Commits to a branch, which is made if there is none; returns the commit's id.
 
         Ids follow from content and parents: the same history always has the same ids.
         """
@@ -194,7 +194,7 @@ class MemoryHistory:
             return commit_id
 
     def merge(self, source: str, *, into: str, time: datetime) -> str:
-        """Merges all that a reference changed since both parted, as one commit; gives the commit's id."""
+        """Merges all that a reference changed since both parted, as one commit; returns the commit's id."""
         with self._lock:
             merged, target = self.resolve(source), self.reference(into).commit_id
             theirs, base = self.state_at(merged), self.state_at(self.common_ancestor(merged, target))
@@ -230,7 +230,7 @@ class MemoryHistory:
     def _create(self, name: str, kind: ReferenceKind, at: str | None) -> Reference:
         with self._lock:
             if name in self._references:
-                raise RepositoryError(f"the reference {name!r} exists already; drop it first, or assign it")
+                raise RepositoryError(f"the reference {name!r} already exists; drop it first, or assign it")
             reference = Reference(name=name, kind=kind, commit_id=self.resolve(at))
             self._references[name] = reference
             return reference

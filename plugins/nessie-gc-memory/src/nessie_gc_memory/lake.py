@@ -66,13 +66,13 @@ class MemoryLake:
         return self.now if self.now is not None else datetime.now(UTC)
 
     def advance(self, by: timedelta) -> datetime:
-        """Sets the clock forward; gives the new time."""
+        """Sets the clock forward; returns the new time."""
         self.now = self.time + by
         return self.now
 
     # ---- objects --------------------------------------------------------------------------------------
     def put(self, path: str, content: bytes | int = 100, *, modified: datetime | None = None) -> str:
-        """Stores an object, bytes or only a size; gives its path."""
+        """Stores an object, bytes or only a size; returns its path."""
         self.objects.put(path, content, modified=modified if modified is not None else self.time)
         return path
 
@@ -93,20 +93,20 @@ class MemoryLake:
     def commit(
         self, branch: str, *operations: Operation, time: datetime | None = None, hides_operations: bool = False
     ) -> str:
-        """Commits to a branch, which is made where there is none; gives the commit's id."""
+        """Commits to a branch, which is made if there is none; returns the commit's id."""
         when = time if time is not None else self.time
         return self.history.commit(branch, *operations, time=when, hides_operations=hides_operations)
 
     def merge(self, source: str, *, into: str, time: datetime | None = None) -> str:
-        """Merges a reference into a branch, as one commit; gives the commit's id."""
+        """Merges a reference into a branch, as one commit; returns the commit's id."""
         return self.history.merge(source, into=into, time=time if time is not None else self.time)
 
     def branch(self, name: str, at: str | None = None) -> Reference:
-        """Makes a branch at a reference or commit."""
+        """Creates a branch at a reference or commit."""
         return self.history.branch(name, at)
 
     def tag(self, name: str, at: str) -> Reference:
-        """Makes a tag at a reference or commit."""
+        """Creates a tag at a reference or commit."""
         return self.history.tag(name, at)
 
     def drop(self, name: str) -> Reference:
@@ -128,10 +128,10 @@ class MemoryLake:
             yield from self.history.state_at(commit_id).values()
 
     def write_to(self, directory: Path) -> Path:
-        """Writes the lake as real files below a directory, with their times; gives the history file.
+        """Writes the lake as real files below a directory, with their times; returns the history file.
 
-        ``memory://bucket/key`` becomes ``file://DIRECTORY/bucket/key`` everywhere: as the file's place, in
-        metadata, and in the history. Give the history file to the repository connector as ``history_file``.
+        ``memory://bucket/key`` becomes ``file://DIRECTORY/bucket/key`` everywhere: as the file's place, in metadata,
+        and in the history. Give the history file to the repository connector as ``history_file``.
 
         Raises:
             ConfigurationError: a key is none that a disk can hold.

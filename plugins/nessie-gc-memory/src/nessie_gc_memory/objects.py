@@ -33,7 +33,7 @@ class MemoryObjects:
     def put(self, path: str, content: bytes | int, *, modified: datetime) -> None:
         """Stores an object, replacing what is there: bytes, or only a size."""
         if not path.startswith(PREFIX):
-            raise ValueError(f"{path!r} is no path of a simulated lake; they begin with {PREFIX}")
+            raise ValueError(f"{path!r} is not a path of a simulated lake; these begin with {PREFIX}")
         data = content if isinstance(content, bytes) else None
         size = len(content) if isinstance(content, bytes) else content
         with self._lock:

@@ -99,7 +99,7 @@ class RegisterVerbs(LiveSetStore):
         yield from found
 
     def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
-        """Takes records out."""
+        """Removes records."""
         for key in keys:
             with self._data.lock:
                 self._data.tags.pop((repository, *key), None)
@@ -170,7 +170,7 @@ class RegisterVerbs(LiveSetStore):
             return holder if holder is not None and holder.until > self.clock() else None
 
     def release_lease(self, repository: str, owner: str) -> None:
-        """Gives the lease back."""
+        """Releases the lease."""
         with self._data.lock:
             holder = self._data.leases.get(repository)
             if holder is not None and holder.owner == owner:

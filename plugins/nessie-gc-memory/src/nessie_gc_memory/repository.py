@@ -78,7 +78,7 @@ class MemoryRepository(RepositoryConnector):
         yield from self._history().state_at(reference.commit_id).values()
 
     def make_tag(self, name: str, at: Reference) -> bool:
-        """Makes a tag in the lake's history."""
+        """Creates a tag in the lake's history."""
         with self._writing() as history:
             if any(reference.name == name for reference in history.references()):
                 return False

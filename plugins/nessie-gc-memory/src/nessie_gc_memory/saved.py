@@ -22,11 +22,11 @@ _MICROSECOND = timedelta(microseconds=1)
 _CONTENT_TEXTS = ("content_id", "content_type", "metadata_location", "snapshot_id", "location")
 
 Rename = Callable[[str], str]
-"""Gives a path its new place."""
+"""Returns a path its new place."""
 
 
 def save_history(history: MemoryHistory, path: Path, *, rename: Rename = str) -> Path:
-    """Writes a history as one JSON file, whole or not at all; gives the path."""
+    """Writes a history as one JSON file, whole or not at all; returns the path."""
     value = {
         "format": _FORMAT,
         "references": [
@@ -44,12 +44,12 @@ def load_history(path: Path) -> MemoryHistory:
     """Reads what :func:`save_history` wrote.
 
     Raises:
-        RepositoryError: the file does not exist, or is no history.
+        RepositoryError: the file does not exist, or is not a history.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
         if value["format"] != _FORMAT:
-            raise RepositoryError(f"the history file {path} has format {value['format']!r}, expected is {_FORMAT!r}")
+            raise RepositoryError(f"the history file {path} has format {value['format']!r}, expected {_FORMAT!r}")
         references = [
             Reference(name=each["name"], kind=ReferenceKind(each["kind"]), commit_id=each["commit_id"])
             for each in value["references"]
@@ -63,7 +63,7 @@ def load_history(path: Path) -> MemoryHistory:
 
 
 def write_lake(objects: MemoryObjects, history: MemoryHistory, directory: Path) -> Path:
-    """Writes all objects below a directory, and the history beside them; gives the history file."""
+    """Writes all objects below a directory, and the history beside them; returns the history file."""
     root = directory.resolve()
     root.mkdir(parents=True, exist_ok=True)
 
@@ -78,7 +78,9 @@ def write_lake(objects: MemoryObjects, history: MemoryHistory, directory: Path) 
 def _write_object(root: Path, key: str, stored: StoredObject, rename: Rename) -> None:
     target = root / key
     if key.endswith("/") or target.as_posix() != f"{root.as_posix()}/{key}" or ".." in target.parts:
-        raise ConfigurationError(f"a disk cannot hold the key {key!r}; leave it out of a lake that is written to one")
+        raise ConfigurationError(
+            f"a disk cannot store the key {key!r}; leave it out of a lake that is written to a disk"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     if stored.data is not None:
         target.write_bytes(_renamed(stored.data, rename))

@@ -50,7 +50,7 @@ class MemoryLiveSetStore(RegisterVerbs):
             known = self._data.live_sets.get(live_set_id)
             if known is not None:
                 raise LiveSetStateError(
-                    f"live set {live_set_id} exists already, in {known.live_set.status}; take another id"
+                    f"live set {live_set_id} already exists, in {known.live_set.status}; use another id"
                 )
             live_set = LiveSet(
                 id=live_set_id,
@@ -224,7 +224,7 @@ class MemoryLiveSetStore(RegisterVerbs):
         with self._data.lock:
             rows = self._data.live_sets.get(live_set_id)
             if rows is None:
-                raise LiveSetNotFoundError(f"there is no live set {live_set_id}; `list()` shows those there are")
+                raise LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows those there are")
             if expected and rows.live_set.status not in expected:
                 raise LiveSetStateError(_wrong_status(rows.live_set, expected))
             yield rows
@@ -236,7 +236,7 @@ def _in_utc(deletion: FileDeletion) -> FileDeletion:
 
 
 def _wrong_status(live_set: LiveSet, expected: Sequence[LiveSetStatus]) -> str:
-    return f"live set {live_set.id} is in {live_set.status}, expected is {' or '.join(expected)}"
+    return f"live set {live_set.id} is in {live_set.status}, expected {' or '.join(expected)}"
 
 
 _NO_ROWS = Rows(

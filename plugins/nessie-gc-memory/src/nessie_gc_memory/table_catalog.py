@@ -137,4 +137,4 @@ class MemoryTables(OpenCatalog):
         try:
             return self._catalog.tables[name]
         except KeyError:
-            raise TableError(f"there is no table {'.'.join(name)} in catalog {self._name!r}") from None
+            raise TableError(f"catalog {self._name!r} has no table {'.'.join(name)}") from None

@@ -111,7 +111,7 @@ class TableState:
         return self._snapshot(names, size, before=())
 
     def hold(self, *snapshot_ids: int) -> TableState:
-        """Makes the table's own tags hold these snapshots, and no others."""
+        """Creates the table's own tags hold these snapshots, and no others."""
         return replace(self, held=frozenset(snapshot_ids))._stored()
 
     def expire(self, *snapshot_ids: int) -> TableState:

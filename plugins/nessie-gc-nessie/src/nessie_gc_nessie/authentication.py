@@ -10,7 +10,7 @@ from nessie_gc_nessie.options import NessieOptions
 
 
 class Authentication(ABC):
-    """Gives the Authorization header of each request. Used from several threads at once."""
+    """Returns the Authorization header of each request. Used from several threads at once."""
 
     @abstractmethod
     def header(self) -> str | None:
@@ -36,7 +36,7 @@ def bearer(options: NessieOptions) -> Authentication:
     """A token that was issued beforehand."""
     token = required(options, "token").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
-        raise ConfigurationError("option 'token' has characters that no token has; check where it was copied from")
+        raise ConfigurationError("option 'token' contains characters that are invalid in a token; copy it again")
     return FixedAuthentication(f"Bearer {token}")
 
 
@@ -44,7 +44,7 @@ def basic(options: NessieOptions) -> Authentication:
     """User name and password."""
     username = required(options, "username")
     if ":" in username:
-        raise ConfigurationError("option 'username' has a colon in it, which basic authentication cannot send")
+        raise ConfigurationError("option 'username' contains a colon, which basic authentication cannot send")
     return FixedAuthentication(basic_header(username, required(options, "password")))
 
 
@@ -57,7 +57,9 @@ def anonymous(options: NessieOptions) -> Authentication:
     """No credentials; giving some all the same is taken for a mistake."""
     for name in ("token", "password", "oauth2_client_secret"):
         if getattr(options, name) is not None:
-            raise ConfigurationError(f"option {name!r} is given but 'authentication' is none; set it to what you want")
+            raise ConfigurationError(
+                f"option {name!r} is given, but 'authentication' is none; set it to the method to use"
+            )
     return FixedAuthentication(None)
 
 

@@ -50,14 +50,14 @@ class NessieClient:
 
         Raises:
             ReferenceNotFoundError: the server does not know the reference or commit.
-            AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not
-                serve, makes no sense, or is no Nessie server.
+            AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not serve,
+                is invalid, or is no Nessie server.
         """
         answer = json_of(self._answer(path, params or {}))
         if not isinstance(answer, dict):
             raise RepositoryError(
-                f"{self._server} answered GET {path} with something else than a JSON object; "
-                "check that the URI is the base of Nessie's REST API (it usually ends with /api/v2)"
+                f"{self._server} answered GET {path} with something other than a JSON object; check that the URI is "
+                "the base of Nessie's REST API (it usually ends with /api/v2)"
             )
         return answer
 
@@ -91,14 +91,14 @@ class NessieClient:
         """Posts a commit, once: an answer that is lost may be that of a commit that was made (S19).
 
         Raises:
-            CommitConflictError: something that it changes was changed meanwhile, or its branch is gone.
+            CommitConflictError: something that it changes was changed in the meantime, or its branch is gone.
             CommitUnknownError: there is no answer that says whether it was made.
             AccessDeniedError, RepositoryError, ConfigurationError: it was refused.
         """
         rights = "commits to the branch, and changes of its tables"
         refusal = self.change(path, {}, body=body, what="the commit", rights=rights)
         if refusal is not None:
-            raise CommitConflictError(f"{self._server} does not take the commit ({refusal.said})")
+            raise CommitConflictError(f"{self._server} rejected the commit ({refusal.said})")
 
     def change(
         self, path: str, params: Mapping[str, str], *, body: object = None, what: str, rights: str
@@ -113,7 +113,7 @@ class NessieClient:
             rights: what an account needs for it, for errors.
 
         Returns:
-            ``None`` where it was made; else what the server found to be other than was expected.
+            ``None`` if it was made; else what the server found to be other than was expected.
 
         Raises:
             CommitUnknownError: there is no answer that says whether it was made.
@@ -123,16 +123,16 @@ class NessieClient:
         try:
             response = self._sent_once(path, params, body, authorization)
         except ServiceUnavailableError as error:
-            raise CommitUnknownError(f"{error}; nobody can tell whether {what} was made") from error
+            raise CommitUnknownError(f"{error}; cannot tell whether {what} succeeded") from error
         code, said = _error_code(response), f"HTTP {response.status_code}{_server_message(response)}"
         if response.status_code == 409 or code == "REFERENCE_NOT_FOUND":
             return Refusal(code or "CONFLICT", said)
         if response.status_code == 403:
-            raise AccessDeniedError(f"{self._server} does not let this account make {what} ({said}); grant it {rights}")
+            raise AccessDeniedError(f"{self._server} does not allow this account {what} ({said}); grant it {rights}")
         is_empty = body is None and response.status_code == 204
         is_said = is_empty or (response.status_code == 200 and isinstance(json_of(response), dict))
         if response.status_code >= 500 or (200 <= response.status_code < 300 and not is_said):
-            raise CommitUnknownError(f"{self._server} does not say whether {what} was made ({said})")
+            raise CommitUnknownError(f"cannot tell whether {what} succeeded on {self._server} ({said})")
         if not is_said:
             raise self._error(response, path)
         return None
@@ -158,7 +158,7 @@ class NessieClient:
         return response
 
     def time(self, path: str) -> datetime | None:
-        """The time in the ``Date`` header of the answer at a path, UTC; ``None`` where it has none.
+        """The time in the ``Date`` header of the answer at a path, UTC; ``None`` if it has none.
 
         Raises:
             AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: as for :meth:`get`.
@@ -205,8 +205,8 @@ class NessieClient:
     def nonsense(self, path: str, what: str) -> RepositoryError:
         """The error for an answer that breaks the protocol."""
         return RepositoryError(
-            f"{self._server}: the answer to GET {path} {what}; "
-            "check that the server is Nessie with REST API version 2 and that no proxy changes its answers"
+            f"{self._server}: the response to GET {path} {what}; check that the server is Nessie with REST API "
+            "version 2 and that no proxy changes its responses"
         )
 
     @property
@@ -229,27 +229,26 @@ class NessieClient:
         said = f"HTTP {status}{detail}"
         if status == 401:
             return AccessDeniedError(
-                f"{self._server} refuses the credentials ({said}); check the authentication options"
+                f"{self._server} rejected the credentials ({said}); check the authentication options"
             )
         if status == 403:
             return AccessDeniedError(
-                f"{self._server} does not let this account read ({said}); "
-                "grant it reading of all references and contents"
+                f"{self._server} does not allow this account to read ({said}); grant it read access to all "
+                "references and contents"
             )
         if status == 404:
             if path.startswith("trees/") and _error_code(response) == "REFERENCE_NOT_FOUND":
                 return ReferenceNotFoundError(
-                    f"{self._server} does not have what GET {path} asks for (any more){detail}; "
-                    "list the references anew"
+                    f"{self._server} does not have (or no longer has) GET {path}{detail}; list the references again"
                 )
             return ConfigurationError(
-                f"there is no Nessie REST API at {self.uri} ({said}); check the URI, it usually ends with /api/v2"
+                f"no Nessie REST API at {self.uri} ({said}); check the URI, it usually ends with /api/v2"
             )
         if 300 <= status < 400:
             return ConfigurationError(f"{self._server} redirects elsewhere ({said}); set the URI to the server itself")
         if status >= 500:
-            return ServiceUnavailableError(f"{self._server} does not serve: {said}; look into its log, then try again")
-        return RepositoryError(f"{self._server} refuses a request that it should understand ({said})")
+            return ServiceUnavailableError(f"{self._server} is unavailable: {said}; check its log, then try again")
+        return RepositoryError(f"{self._server} rejected a valid request ({said})")
 
 
 def normalized(uri: str) -> str:

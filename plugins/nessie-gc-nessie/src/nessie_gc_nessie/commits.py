@@ -38,7 +38,7 @@ def commit_metadata(
     wanted = {version.content_id: (version, location) for version, location in changes}
     operations = [found for entry in entries if (found := _operation(entry, wanted)) is not None]
     if len(operations) != len(wanted):
-        raise CommitConflictError(f"a table of the branch {branch.name!r} is not there any more")
+        raise CommitConflictError(f"a table of the branch {branch.name!r} no longer exists")
     path = f"trees/{quote(branch.name, safe='')}@{branch.commit_id}/history/commit"
     client.commit(path, {"commitMeta": {"message": message}, "operations": operations})
 
@@ -46,11 +46,11 @@ def commit_metadata(
 def _operation(entry: object, wanted: dict[str, tuple[ContentVersion, str]]) -> dict[str, Any] | None:
     """The PUT of an entry that is wanted: its content as the server has it, with another metadata file."""
     if not isinstance(entry, dict):
-        raise RepositoryError(f"Nessie lists {entry!r:.80} where an entry belongs")
+        raise RepositoryError(f"Nessie lists {entry!r:.80} instead of an entry")
     content, key = entry.get("content"), entry.get("name")
     if not isinstance(content, dict) or content.get("id") not in wanted:
         return None
     version, location = wanted[content["id"]]
     if content.get("type") != ICEBERG_TABLE or content.get(_METADATA) != version.metadata_location:
-        raise CommitConflictError(f"{version.content_key} is not what was read any more")
+        raise CommitConflictError(f"{version.content_key} changed after it was read")
     return {"type": "PUT", "key": key, "content": {**content, _METADATA: location}}

@@ -149,21 +149,21 @@ class NessieConnector(RepositoryConnector):
         return name
 
     def make_branch(self, name: str) -> bool:
-        """Makes a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
+        """Creates a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
         nothing = self._client.get("config").get("noAncestorHash", NO_COMMIT)
         body = {"type": "DETACHED", "hash": nothing}
         conflict = self._client.post("trees", {"name": name, "type": "BRANCH"}, body)
         if conflict is None:
             return True
         if conflict != "REFERENCE_ALREADY_EXISTS":
-            raise RepositoryError(f"Nessie at {self._client.uri} does not make the branch {name!r}: {conflict}")
+            raise RepositoryError(f"Nessie at {self._client.uri} did not create the branch {name!r}: {conflict}")
         kind = next((found.kind for found in self.references() if found.name == name), None)
         if kind is ReferenceKind.TAG:
-            raise ConfigurationError(f"{name!r} is a tag in Nessie at {self._client.uri}; choose another branch")
+            raise ConfigurationError(f"{name!r} is a tag in Nessie at {self._client.uri}; choose a branch")
         return False
 
     def make_tag(self, name: str, at: Reference) -> bool:
-        """Makes a tag at a commit of a branch."""
+        """Creates a tag at a commit of a branch."""
         return make_reference(self._client, name, ReferenceKind.TAG, at)
 
     def delete_tag(self, tag: Reference) -> bool:
@@ -171,7 +171,7 @@ class NessieConnector(RepositoryConnector):
         return delete_reference(self._client, tag)
 
     def copy_branch(self, name: str, source: Reference) -> bool:
-        """Makes a branch at the commit of another one."""
+        """Creates a branch at the commit of another one."""
         return make_reference(self._client, name, ReferenceKind.BRANCH, source)
 
     def merge_branch(self, source: Reference, into: Reference, *, message: str) -> None:
@@ -195,8 +195,8 @@ class NessieConnector(RepositoryConnector):
             raise self._client.nonsense("config", "does not name the versions of the REST API")
         if newest < 2 or config.get("actualApiVersion", 2) != 2:
             raise ConfigurationError(
-                f"Nessie at {self._client.uri} does not speak version 2 of its REST API there; check the URI and "
-                "update the server"
+                f"Nessie at {self._client.uri} does not support version 2 of the REST API; check the URI and upgrade "
+                "the server"
             )
         return (
             f"Nessie at {self._client.uri}: REST API 2, specification {config.get('specVersion') or 'unknown'}, "
@@ -209,8 +209,8 @@ class NessieConnector(RepositoryConnector):
 
     def _gap(self, reference: Reference, expected: str, found: str) -> RepositoryError:
         return RepositoryError(
-            f"Nessie at {self._client.uri}: the history of {reference.name!r} has {found} where {expected} is "
-            "expected; nothing can be concluded from it, check the server and any proxy before it"
+            f"Nessie at {self._client.uri}: the history of {reference.name!r} has {found} instead of {expected}; "
+            "check the server and any proxy in front of it"
         )
 
     def _history_page_size(self, number: int) -> int:
@@ -233,6 +233,6 @@ def _checked_commit_id(reference: Reference) -> str:
     commit_id = reference.commit_id or ""
     if not _COMMIT_ID.fullmatch(commit_id):
         raise ReferenceNotFoundError(
-            f"commit {commit_id!r} of reference {reference.name!r} does not exist: it is no commit hash of Nessie"
+            f"commit {commit_id!r} of reference {reference.name!r} does not exist: it is not a Nessie commit hash"
         )
     return commit_id

@@ -59,13 +59,13 @@ def log_entry_of(answer: object) -> LogEntry:
 
 
 def entry_of(answer: object, commit_id: str) -> ContentVersion | None:
-    """The content of a key in a listing of contents; ``None`` where it has no files."""
+    """The content of a key in a listing of contents; ``None`` if it has no files."""
     found = _expected(answer, dict, "an entry")
     key = _content_key(_field(found, "name", dict))
     if _field(found, "type", str) == NAMESPACE:
         return None
     if found.get("content") is None:
-        raise RepositoryError(f"Nessie lists {key!r} without its content; a server of version 0.60 or later is needed")
+        raise RepositoryError(f"Nessie lists {key!r} without its content; upgrade the server to 0.60 or later")
     return content_of(found["content"], key=key, commit_id=commit_id, commit_time=None)
 
 

@@ -15,7 +15,7 @@ Two libraries were tried and left out:
   - sends client id and secret in Latin-1 without the form encoding of RFC 6749, 2.3.1;
   - has no lock and no type information, and adds cryptography and joserfc.
 
-  What has to stand around it is this module less the two fields of the form, the header and the reading of JSON.
+  What must stand around it is this module less the two fields of the form, the header and the reading of JSON.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class OAuth2ClientCredentials(Authentication):
         Raises:
             AccessDeniedError: the token endpoint refuses the client.
             ServiceUnavailableError: the token endpoint does not answer.
-            RepositoryError: its answer makes no sense.
+            RepositoryError: its answer is invalid.
         """
         with self._lock:
             if self._token is None or self._clock() >= self._token.renew_at:
@@ -106,7 +106,7 @@ class OAuth2ClientCredentials(Authentication):
             )
         if status >= 500:
             raise ServiceUnavailableError(
-                f"the token endpoint {self._endpoint} does not serve: HTTP {status}; try again later"
+                f"the token endpoint {self._endpoint} is unavailable: HTTP {status}; try again later"
             )
         if status != 200:
             raise RepositoryError(

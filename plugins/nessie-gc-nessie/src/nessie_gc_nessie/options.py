@@ -61,7 +61,7 @@ class NessieOptions(ConnectorOptions):
         for name in ("retries", "retry_backoff_seconds"):
             _check_number(name, getattr(self, name), least_exclusive=-1)
         if not isinstance(self.nessie_options, Mapping):
-            raise ConfigurationError("option 'nessie_options' is no mapping; write it as key=value pairs")
+            raise ConfigurationError("option 'nessie_options' is not a mapping; write it as key=value pairs")
 
     def resolved(self) -> NessieOptions:
         """These options with ``nessie_options`` turned into the options that they stand for.
@@ -79,7 +79,7 @@ class NessieOptions(ConnectorOptions):
             name, convert = _TRANSLATIONS[key]
             converted = _converted(key, value, convert)
             if getattr(self, name) not in (_DEFAULTS[name], converted):
-                raise ConfigurationError(f"option {name!r} and {key!r} say different things; give only one of them")
+                raise ConfigurationError(f"option {name!r} and {key!r} contradict each other; give only one of them")
             found[name] = converted
         return dataclasses.replace(self, nessie_options={}, **found)  # type: ignore[arg-type]  # names and types match
 
@@ -92,11 +92,11 @@ def _check_uri(name: str, uri: str) -> None:
     except ValueError:
         has_credentials, parts, host = "@" in uri, urlsplit(""), None
     if has_credentials or "@" in uri:  # a slash in a password ends the host, and the rest looks like a path
-        raise ConfigurationError(f"option {name!r} has credentials in it; give them as options of their own")
+        raise ConfigurationError(f"option {name!r} contains credentials; give them as separate options")
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigurationError(f"option {name!r} is no URI of a server; expected http(s)://host:port/path")
+        raise ConfigurationError(f"option {name!r} is not the URI of a server; expected http(s)://host:port/path")
     if parts.query or parts.fragment:
-        raise ConfigurationError(f"option {name!r} has a query or fragment in it; give the plain base URI")
+        raise ConfigurationError(f"option {name!r} contains a query or fragment; give the plain base URI")
 
 
 def _check_number(name: str, value: object, *, least_exclusive: int) -> None:
@@ -149,7 +149,7 @@ _FIXED: Mapping[str, str] = {
 
 _HINTS: Mapping[str, str] = {
     "nessie.authentication.oauth2.issuer-url": "give the token endpoint, nessie.authentication.oauth2.token-endpoint",
-    "nessie.ref": "all references are read; choose by cut-off policies",
+    "nessie.ref": "all references are read; use cut-off policies to choose",
 }
 
 _DEFAULTS: Mapping[str, object] = {
@@ -161,7 +161,7 @@ def _converted(key: str, value: str, convert: Callable[[str], object]) -> object
     try:
         return convert(str(value))
     except ValueError as error:
-        raise ConfigurationError(f"Nessie option {key!r} has a value that does not fit: {error}") from None
+        raise ConfigurationError(f"Nessie option {key!r} has an invalid value: {error}") from None
 
 
 def _check_fixed(key: str, value: str) -> None:

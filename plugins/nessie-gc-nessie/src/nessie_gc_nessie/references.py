@@ -15,7 +15,7 @@ from nessie_gc_nessie.client import NessieClient
 
 
 def make_reference(client: NessieClient, name: str, kind: ReferenceKind, at: Reference) -> bool:
-    """Makes a branch or tag, unless a reference has its name; errors are those of ``SupportsTags``."""
+    """Creates a branch or tag, unless a reference has its name; errors are those of ``SupportsTags``."""
     body = {"type": at.kind.value, "name": at.name, "hash": at.commit_id}
     params, what = {"name": name, "type": kind.value}, f"{_word(kind)} {name!r}"
     refusal = client.change("trees", params, body=body, what=f"the {what}", rights=_rights(kind))
@@ -25,9 +25,9 @@ def make_reference(client: NessieClient, name: str, kind: ReferenceKind, at: Ref
         return False
     where = f"Nessie at {client.uri}"
     if refusal.code == "REFERENCE_NOT_FOUND":
-        said = f"{where} does not have commit {at.commit_id} on {at.name!r} (any more): {refusal.said}"
+        said = f"{where} does not have (or no longer has) commit {at.commit_id} on {at.name!r}: {refusal.said}"
         raise ReferenceNotFoundError(said)
-    raise RepositoryError(f"{where} does not make the {what}: {refusal.said}")
+    raise RepositoryError(f"{where} did not create the {what}: {refusal.said}")
 
 
 def delete_reference(client: NessieClient, reference: Reference) -> bool:
@@ -46,7 +46,7 @@ def delete_reference(client: NessieClient, reference: Reference) -> bool:
     if refusal is None:
         return True
     if _is_there(client, reference):
-        raise RepositoryError(f"Nessie at {client.uri} does not delete {named}: {refusal.said}")
+        raise RepositoryError(f"Nessie at {client.uri} did not delete {named}: {refusal.said}")
     return False
 
 
@@ -57,7 +57,7 @@ def merge_branch(client: NessieClient, source: Reference, into: Reference, messa
     what = f"the merge of {source.name!r} into {into.name!r}"
     refusal = client.change(path, {}, body=body, what=what, rights="commits to the branch, and changes of its tables")
     if refusal is not None:
-        raise CommitConflictError(f"Nessie at {client.uri} does not make {what}: {refusal.said}")
+        raise CommitConflictError(f"Nessie at {client.uri} rejected {what}: {refusal.said}")
 
 
 def _is_there(client: NessieClient, reference: Reference) -> bool:
@@ -74,4 +74,4 @@ def _word(kind: ReferenceKind) -> str:
 
 
 def _rights(kind: ReferenceKind) -> str:
-    return "the making and deleting of " + ("tags" if kind is ReferenceKind.TAG else "branches")
+    return "creating and deleting of " + ("tags" if kind is ReferenceKind.TAG else "branches")

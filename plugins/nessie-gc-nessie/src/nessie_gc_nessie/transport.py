@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import ssl
 import time
 from collections import deque
@@ -17,6 +18,8 @@ from urllib3.util.retry import Retry
 
 from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
 from nessie_gc_nessie.options import NessieOptions
+
+log = logging.getLogger(__name__)
 
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})
 """The server cannot serve now, and may soon."""
@@ -140,7 +143,7 @@ class Transport:
                 failure = error
             except requests.RequestException as error:
                 raise ConfigurationError(
-                    f"{server} cannot be asked ({type(error).__name__}); check the URI and the proxy settings"
+                    f"the request to {server} failed ({type(error).__name__}); check the URI and the proxy settings"
                 ) from error
             if response is not None and (response.status_code not in RETRIED_STATUSES):
                 return response
@@ -165,9 +168,11 @@ class Transport:
         except MaxRetryError:
             tried = f"{attempts} attempts" if attempts > 1 else "1 attempt"
             raise ServiceUnavailableError(
-                f"{server} does not serve: {reason} ({tried}); check that it runs and that the URI is right, "
+                f"{server} is unavailable: {reason} ({tried}); check that it is running and that the URI is right, "
                 "then try again"
             ) from cause
+        attempt = attempts - (retry.total or 0) + 1
+        log.warning("%s does not answer (%s); trying again (attempt %d of %d)", server, reason, attempt, attempts)
         self._sleep(_pause_seconds(retry, response))
         return retry
 
@@ -197,7 +202,7 @@ class _Authorization(AuthBase):
 
 
 def json_of(response: requests.Response) -> object:
-    """The JSON of an answer; ``None`` where it is none.
+    """The JSON of an answer; ``None`` if it is none.
 
     By the standard library's parser: requests takes another one where that is installed.
     """
@@ -228,7 +233,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _lasting_tls_error(failure: requests.RequestException) -> str | None:
-    """What is wrong with certificates or protocol; ``None`` where the connection only broke off."""
+    """What is wrong with certificates or protocol; ``None`` if the connection only broke off."""
     if not isinstance(failure, requests.exceptions.SSLError):
         return None
     for cause in _chain(failure):

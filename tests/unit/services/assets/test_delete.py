@@ -90,7 +90,7 @@ def test_what_became_live_since_the_latest_run_stays(assets: AssetLake) -> None:
     assert f"{DATA}b.parquet" in assets.lake.paths()
     assert f"{DATA}a.parquet" not in assets.lake.paths()
     said = {row["path"]: row for row in assets.rows(table=("gc", "report"))}
-    assert ("spared", "a live state needs it by now") == (
+    assert ("spared", "a live state needs it now") == (
         said[f"{DATA}b.parquet"]["outcome"],
         said[f"{DATA}b.parquet"]["reason"],
     )
@@ -170,12 +170,12 @@ def test_another_repository_is_refused(assets: AssetLake) -> None:
     assets.catalog.drop(RUNS)
     assets.catalog.create(RUNS, schema, properties={})
     assets.catalog.append(RUNS, pa.Table.from_pylist(rows, schema).to_batches())
-    with pytest.raises(ConfigurationError, match="was filled from nessie:elsewhere"):
+    with pytest.raises(ConfigurationError, match="belongs to the repository nessie:elsewhere"):
         assets.delete()
 
 
 def test_a_table_that_is_not_there_is_named(assets: AssetLake) -> None:
-    with pytest.raises(ConfigurationError, match=r"no table of unreferenced assets lake\.gc\.assets"):
+    with pytest.raises(ConfigurationError, match=r"unreferenced assets lake\.gc\.assets does not exist"):
         assets.delete()
 
 

@@ -136,7 +136,7 @@ def test_a_predicate_is_about_the_deletion_and_not_about_what_there_is(assets: A
     found = latest(assets, where="\"tableName\" = 'db.a'")
     assert (2, 1) == (found.files, found.sightings.files)
     assert named(found.next_delete) == {"db.a": (1, 100)}
-    with pytest.raises(ConfigurationError, match="is no predicate"):
+    with pytest.raises(ConfigurationError, match="is not a valid predicate"):
         assets.show(where="tableName = ")
 
 
@@ -180,13 +180,13 @@ def test_a_table_without_a_complete_run_has_no_latest_one(assets: AssetLake) -> 
 
 
 def test_a_table_that_is_not_there_is_named(assets: AssetLake) -> None:
-    with pytest.raises(ConfigurationError, match=r"no table of unreferenced assets lake\.gc\.assets"):
+    with pytest.raises(ConfigurationError, match=r"unreferenced assets lake\.gc\.assets does not exist"):
         assets.show()
 
 
 def test_a_table_of_something_else_is_refused(assets: AssetLake) -> None:
     assets.catalog.create(NAME, pa.schema([pa.field("tableName", pa.int64())]), properties={})
-    with pytest.raises(TableError, match="is no table of unreferenced-assets"):
+    with pytest.raises(TableError, match="is not a table of unreferenced-assets"):
         assets.show()
 
 

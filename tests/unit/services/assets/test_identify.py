@@ -147,14 +147,14 @@ def test_a_table_is_named_with_its_catalog_and_namespace(assets: AssetLake, tabl
 
 
 def test_a_run_id_is_a_uuid(assets: AssetLake) -> None:
-    with pytest.raises(ConfigurationError, match="'mine' is no UUID"):
+    with pytest.raises(ConfigurationError, match="'mine' is not a UUID"):
         assets.identify(run_id="mine")
 
 
 def test_a_table_of_something_else_is_refused(assets: AssetLake) -> None:
     assets.catalog.create(NAME, pa.schema([pa.field("tableName", pa.int64())]), properties={})
     with pytest.raises(
-        TableError, match=r"gc\.assets is no table of unreferenced-assets: .*'tableName' of type string"
+        TableError, match=r"gc\.assets is not a table of unreferenced-assets: .*'tableName' of type string"
     ):
         assets.identify()
     assert assets.rows() == []
@@ -162,7 +162,7 @@ def test_a_table_of_something_else_is_refused(assets: AssetLake) -> None:
 
 def test_a_table_of_a_later_version_is_refused(assets: AssetLake) -> None:
     assets.catalog.create(NAME, ASSETS, properties={"nessie-gc.table-version": "2"})
-    with pytest.raises(TableError, match="made by a later version"):
+    with pytest.raises(TableError, match="created by a later version"):
         assets.identify()
 
 
@@ -197,9 +197,9 @@ def test_a_table_of_another_repository_is_refused(assets: AssetLake) -> None:
     (row,) = (row for row in assets.rows(table=RUNS) if row["status"] == "COMPLETE")
     other = pa.Table.from_pylist([{**row, "runid": 2, "run": "other", "repository": "memory:other"}], ASSET_RUNS)
     assets.catalog.append(RUNS, other.to_batches())
-    with pytest.raises(ConfigurationError, match="was filled from memory:other"):
+    with pytest.raises(ConfigurationError, match="belongs to the repository memory:other"):
         assets.identify()
-    with pytest.raises(ConfigurationError, match="was filled from memory:other"):
+    with pytest.raises(ConfigurationError, match="belongs to the repository memory:other"):
         assets.delete()
 
 

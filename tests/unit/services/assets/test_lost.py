@@ -44,7 +44,7 @@ def test_each_reference_whose_head_needs_a_lost_file_has_a_row(assets: AssetLake
     assert row["snapshotId"] == str(assets.state.version.snapshot_id)
     assert row["timestamp"] == assets.lake.time
     (file,) = report.collection.lost_files
-    assert file.reason == "it is not stored, and needed by db.t on dev, db.t on main"
+    assert file.reason == "it is missing, and needed by db.t on dev, db.t on main"
 
 
 def test_a_reference_that_does_not_answer_any_more_stops_nothing(
@@ -60,7 +60,7 @@ def test_a_reference_that_does_not_answer_any_more_stops_nothing(
     monkeypatch.setattr("nessie_gc_core.services.assets.lost.needing_states", needing)
     report, (row,) = identify(assets)
     assert (row["reference"], row["name"]) == (None, "b.parquet")
-    assert "what breaks on main is not known: the server forgot this commit" in report.collection.warnings
+    assert "cannot tell what breaks on main: the server forgot this commit" in report.collection.warnings
 
 
 def test_a_file_that_only_older_live_states_need_breaks_no_head(assets: AssetLake) -> None:
@@ -69,7 +69,7 @@ def test_a_file_that_only_older_live_states_need_breaks_no_head(assets: AssetLak
     assert (row["reference"], row["states"], row["name"]) == (None, 1, "a.parquet")
     assert row["lastCommit"]
     (file,) = report.collection.lost_files
-    assert file.reason == "it is not stored, and needed by db.t on its history"
+    assert file.reason == "it is missing, and needed by db.t on its history"
     assert identify(assets)[0].collection.lost.files == 0  # no live state needs it any more
 
 

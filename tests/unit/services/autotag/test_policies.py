@@ -84,7 +84,7 @@ def test_only_the_default_branch_has_no_part_in_names() -> None:
     ("texts", "said"),
     [
         (["daily=8", "daily=9"], "two tag policies are daily"),
-        (["hourly=8", "daily=9;time-zone=Europe/Berlin"], "hourly and daily .* would give one name to two states"),
+        (["hourly=8", "daily=9;time-zone=Europe/Berlin"], "hourly and daily .* would use one name for two states"),
         (["hourly=8", "daily=9;delay=PT1H"], "different prefixes"),
     ],
 )
@@ -101,7 +101,7 @@ def test_policies_that_fight_over_a_name_are_refused(texts: list[str], said: str
     ],
 )
 def test_policies_of_branches_that_fight_over_a_name_are_refused(texts: list[str]) -> None:
-    with pytest.raises(ConfigurationError, match="one name to two states"):
+    with pytest.raises(ConfigurationError, match="one name for two states"):
         policies_by_branch(policies(*texts), ["main", "dev"], chosen="main", default="main")
 
 
@@ -119,17 +119,17 @@ def test_two_policies_of_one_period_are_refused_for_a_branch_that_both_are_about
         ("daily=-3", "KEEP is a number"),
         ("daily=1000000", "KEEP is a number"),
         ("=3", "the period ''"),
-        ("daily=3;zone=UTC", "'zone=UTC' is not understood"),
-        ("daily=3;prefix=", "'prefix=' is not understood"),
-        ("daily=3;prefix=a;prefix=b", "'prefix=b' is not understood"),
-        ("daily=3;prefix=2/", "'2/' cannot begin a name"),
-        ("daily=3;prefix=a..b/", "cannot begin a name"),
-        ("daily=3;prefix=a b", "cannot begin a name"),
-        ("daily=3;time-zone=Mars/Olympus", "'Mars/Olympus' is no time zone"),
-        ("daily=3;time-zone=../../etc/passwd", "is no time zone"),
+        ("daily=3;zone=UTC", "'zone=UTC' is not valid"),
+        ("daily=3;prefix=", "'prefix=' is not valid"),
+        ("daily=3;prefix=a;prefix=b", "'prefix=b' is not valid"),
+        ("daily=3;prefix=2/", "'2/' is not valid: start with a letter"),
+        ("daily=3;prefix=a..b/", "is not valid: start with a letter"),
+        ("daily=3;prefix=a b", "is not valid: start with a letter"),
+        ("daily=3;time-zone=Mars/Olympus", "'Mars/Olympus' is not a time zone"),
+        ("daily=3;time-zone=../../etc/passwd", "is not a time zone"),
         ("daily=3;delay=-PT1H", "negative"),
-        ("daily=3;delay=soon", "'soon' is no duration"),
-        ("daily=3;branch=(", "no regular expression"),
+        ("daily=3;delay=soon", "'soon' is not a duration"),
+        ("daily=3;branch=(", "not a valid regular expression"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line_that_names_it(text: str, said: str) -> None:
