@@ -87,19 +87,25 @@ def _leave_unlinked(_app: Any, _environment: Any, node: Any, shown: Any) -> Any:
     One of our own names that does not exist gets the warning that fails the build.
     """
     target = str(node.get("reftarget", ""))
-    if node.get("refdomain") != "py" or (target.startswith("nessie_gc") and not _exists(target)):
+    if node.get("refdomain") != "py" or (target.startswith("nessie_gc") and not exists(target)):
         return None
     return shown if "." in target or target.isidentifier() else None
 
 
-def _exists(name: str) -> bool:
+def exists(name: str) -> bool:
     """Whether a dotted name leads to a module, or to something in one."""
-    module, _, attribute = name.rpartition(".")
-    try:
-        return hasattr(importlib.import_module(module), attribute)
-    except ImportError:
-        owner, _, name_of_class = module.rpartition(".")
-        return hasattr(getattr(importlib.import_module(owner), name_of_class, None), attribute) if owner else False
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:count]))
+        except ImportError:
+            continue
+        for part in parts[count:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
 
 
 # ---- docstrings ---------------------------------------------------------------------------------------

@@ -12,6 +12,11 @@ from docs.pages import DOCS, ROOT, name_of
 
 from nessie_gc_core import api, connectors, errors, model
 
+sys.path.insert(0, str(DOCS))
+from generating.site_api import exists
+
+sys.path.remove(str(DOCS))
+
 OPTIONS = ("-W", "--keep-going", "-n", "-q", "-c", "docs")
 """What ``nox -s site`` gives to Sphinx."""
 PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("plugins/*/README.md")]
@@ -64,3 +69,18 @@ def test_the_search_knows_pages_and_names_of_the_api(site: Path) -> None:
 def test_a_reader_without_a_network_sees_everything(site: Path) -> None:
     elsewhere = re.compile(r"""<(?:script|link|img)\b[^>]*(?:src|href)="(?:https?:)?//""")
     assert [] == [page.name for page in site.rglob("*.html") if elsewhere.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        ("nessie_gc_core.api.Collector", True),
+        ("nessie_gc_core.api.Collector.plan", True),
+        ("nessie_gc_core.dataset", True),
+        ("nessie_gc_core.api.Collectors", False),
+        ("nessie_gc_core.api.Collector.plans", False),
+        ("nessie_gc_core.apis.Collector", False),
+    ],
+)
+def test_a_name_without_a_page_of_its_own_has_to_exist(name: str, there: bool) -> None:
+    assert there is exists(name)
