@@ -18,6 +18,7 @@ from nessie_gc_core.cli.configuration import CONFIGURATION_COMMANDS
 from nessie_gc_core.cli.errors import Terminated, fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
 from nessie_gc_core.cli.live_set_commands import LIVE_SET_COMMANDS
+from nessie_gc_core.cli.new_plugin import PLUGIN_COMMANDS
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
@@ -101,7 +102,16 @@ def _verbosity(arguments: Sequence[str]) -> int:
     return sum(len(flag) - 1 for flag in flags) + arguments.count("--verbose")
 
 
-cli = Program([*LIVE_SET_COMMANDS, *RECORD_COMMANDS, *SCHEMA_COMMANDS, *CONFIGURATION_COMMANDS, *INSTALLATION_COMMANDS])
+cli = Program(
+    [
+        *LIVE_SET_COMMANDS,
+        *RECORD_COMMANDS,
+        *SCHEMA_COMMANDS,
+        *CONFIGURATION_COMMANDS,
+        *PLUGIN_COMMANDS,
+        *INSTALLATION_COMMANDS,
+    ]
+)
 """The program as a click command."""
 
 

@@ -55,12 +55,12 @@ def not_in_lists(run: SweepRun, missing: Mapping[str, int], listed: Mapping[str,
     files, nothing = sum(missing.values()), [unit for unit in missing if not listed.get(unit)]
     if files:
         run.report.warn(
-            f"{files:,} needed files are not in the file list; they may be newer than the list, and are not reported "
-            "as lost"
+            f"{plural(files, 'needed file')} {'is' if files == 1 else 'are'} not in the file list; possibly newer than "
+            "the list, and not reported as lost"
         )
     if nothing:
         run.report.warn(
-            f"the file list has no files for {len(nothing):,} locations that have some, such as {nothing[0]}; "
+            f"the file list has no files for {plural(len(nothing), 'location')} with needed files, such as {nothing[0]}; "
             "nothing is deleted there"
         )
     return run.engine.empty(REACHABLE_FILES), [unit for unit in missing if listed.get(unit)]

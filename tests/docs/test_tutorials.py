@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import doctest
 import json
-import os
 import re
-import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from docs.packages import built, run
 from docs.pages import DOCS, ROOT, blocks
 
 EXAMPLES = ROOT / "examples"
@@ -32,29 +30,29 @@ def test_there_are_two_packages_and_two_pages() -> None:
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built core, unpacked as pip would."""
-    return _built(ROOT, tmp_path_factory.mktemp("core"))
+    return built(ROOT, tmp_path_factory.mktemp("core"))
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_the_package_is_built_and_passes_the_kit_of_the_built_core(package: Path, core: Path, tmp_path: Path) -> None:
-    plugin = _built(package, tmp_path / "wheel")
+    plugin = built(package, tmp_path / "wheel")
     command = [sys.executable, "-m", "pytest", "-c", str(package / "pyproject.toml"), "-q", "-p", "no:cacheprovider"]
-    done = _run([*command, str(package / "tests")], tmp_path, core, plugin)
+    done = run([*command, str(package / "tests")], tmp_path, core, plugin)
     assert 0 == done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_the_package_is_found_by_its_entry_point_once_it_is_built(package: Path, core: Path, tmp_path: Path) -> None:
-    plugin = _built(package, tmp_path / "wheel")
-    done = _run([sys.executable, "-m", "nessie_gc_core", "plugins"], tmp_path, core, plugin)
+def test_the_package_is_found_by_its_entry_point_once_it_isbuilt(package: Path, core: Path, tmp_path: Path) -> None:
+    plugin = built(package, tmp_path / "wheel")
+    done = run([sys.executable, "-m", "nessie_gc_core", "plugins"], tmp_path, core, plugin)
     name = package.name.removeprefix("nessie-gc-")
     assert f"{name}: {package.name} 0.1.0, works" in done.stdout.splitlines(), done.stdout + done.stderr
 
 
 def test_the_store_of_the_package_is_chosen_by_its_name(core: Path, tmp_path: Path) -> None:
-    plugin = _built(EXAMPLES / "nessie-gc-ledger", tmp_path / "wheel")
+    plugin = built(EXAMPLES / "nessie-gc-ledger", tmp_path / "wheel")
     command = [sys.executable, "-m", "nessie_gc_core", "list", "--store", "ledger", "--json"]
-    done = _run([*command, "--store-option", f"file={tmp_path}/live-sets.db"], tmp_path, core, plugin)
+    done = run([*command, "--store-option", f"file={tmp_path}/live-sets.db"], tmp_path, core, plugin)
     assert (0, {"live_sets": []}) == (done.returncode, json.loads(done.stdout)), done.stderr
     assert (tmp_path / "live-sets.db").is_file()
 
@@ -68,7 +66,7 @@ def test_the_first_version_fails_the_kit_as_the_page_shows(tmp_path: Path) -> No
     (tmp_path / "test_first.py").write_text(f"{connector}\n{tests}", encoding="utf-8")
     (shown,) = [shown for block in blocks(page) for command, shown in block.commands() if "test_first.py" in command]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "test_first.py"]
-    done = _run(command, tmp_path)
+    done = run(command, tmp_path)
     assert 1 == done.returncode
     for line in filter(lambda line: line.startswith("E "), shown.splitlines()):
         assert any(doctest.OutputChecker().check_output(line, said, _LIKE) for said in done.stdout.splitlines()), line
@@ -94,21 +92,3 @@ def _imports_of_the_core(path: Path) -> Iterator[str]:
                 yield from (alias.name for alias in node.names if alias.name not in NAMES)
             else:
                 yield node.module or ""
-
-
-def _built(folder: Path, target: Path) -> Path:
-    """The wheel of a distribution, unpacked."""
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(target)]
-    subprocess.run(build, cwd=folder, check=True, capture_output=True)
-    (wheel,) = target.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target / "site")
-    return target / "site"
-
-
-def _run(command: list[str], folder: Path, *sites: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a command that finds the given sites before anything that is installed."""
-    paths = [*map(str, sites), *filter(None, [os.environ.get("PYTHONPATH") if not sites else ""])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder / "hypothesis")
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -516,7 +516,7 @@ def test_s15_whoever_collects_one_of_them_keeps_all_from_being_swept(
 
 
 def test_two_repositories_that_are_one_are_refused(lake: MemoryLake, services: LakeServices) -> None:
-    with pytest.raises(ConfigurationError, match=r"two of the .* are one"):
+    with pytest.raises(ConfigurationError, match=r"two of the .* are the same"):
         services.together_with(lake).mark()
 
 

@@ -358,7 +358,7 @@ def test_s20_without_the_commits_nothing_is_forgotten(forgotten: ForgottenLake) 
         ({"dropped_after": DAY}, "needs `allow`"),
         ({"dropped_after": DAY, "allow": ("memory://warehouse/db",)}, "is outside the allowed locations"),
         ({"dropped_after": DAY, "allow": (WAREHOUSE,), "dropped_under": ("db",)}, "`dropped_under`: "),
-        ({"dropped_after": DAY, "allow": (WAREHOUSE,), "defer_deletes": True}, "do not go together"),
+        ({"dropped_after": DAY, "allow": (WAREHOUSE,), "defer_deletes": True}, "are mutually exclusive"),
     ],
 )
 def test_s20_a_warehouse_has_to_be_allowed(forgotten: ForgottenLake, given: dict[str, Any], message: str) -> None:

@@ -170,7 +170,7 @@ def test_s27_a_connector_that_python_misspells_is_an_error(choice: ConnectorChoi
 def test_s27_a_pattern_that_matches_no_reference_is_a_warning_in_the_report(dead_lake: MemoryLake) -> None:
     cutoffs = "mian=NONE,ma.*=NONE"  # codespell:ignore mian
     report = json.loads(run(*GC, "--dry-run", "--no-age-floor", "-C", cutoffs, "--json").stdout)
-    said = "the pattern 'mian' of `cutoff` matches no reference, so its policy NONE applies to none"
+    said = "the pattern 'mian' of `cutoff` matches no reference, so its policy NONE has no effect"
     assert [said] == [warning for warning in report["warnings"] if "pattern" in warning]
 
 
@@ -216,7 +216,7 @@ class WrongArgument:
     [
         (Misspelt(), "'nessie_gc_veto_deletions', which is not a hook; did you mean 'nessie_gc_veto_deletion'?"),
         (Unmarked(), "has a function 'nessie_gc_veto_deletion' without @hookimpl"),
-        (UnmarkedAndMisspelt(), "named like a hook and is none; did you mean 'nessie_gc_veto_deletion'?"),
+        (UnmarkedAndMisspelt(), "named like a hook but is not one; did you mean 'nessie_gc_veto_deletion'?"),
     ],
 )
 def test_s27_a_hook_that_nobody_would_call_breaks_its_plugin(plugin: object, said: str) -> None:

@@ -54,7 +54,7 @@ def test_a_database_without_a_catalog_is_an_error_and_stays_as_it_is(tmp_path: P
 def test_a_catalog_name_that_the_database_does_not_have_is_an_error(lake: Lake, connect: Open) -> None:
     lake.table("sales.orders")
 
-    with pytest.raises(ConfigurationError, match=r"no catalog 'prd' but 'prod'"):
+    with pytest.raises(ConfigurationError, match=r"no catalog 'prd', only 'prod'"):
         list(connect(catalog_name="prd").references())
 
 

@@ -117,7 +117,7 @@ def test_missing_metadata_is_missing(reader, version_of, tmp_path):
     ("data", "reason"),
     [
         (b"", "not complete JSON"),
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b'{"format-version": 2', "not complete JSON"),
         (b"\xff\xfe\x00", "not complete JSON"),
         (b"[" * 100_000, "not complete JSON"),
@@ -131,7 +131,7 @@ def test_missing_metadata_is_missing(reader, version_of, tmp_path):
         (Table("/wh/t", current=1, snapshots=[Snapshot(1, manifests=[None])]).bytes(), "manifests"),
         (Table("/wh/t", current=1, snapshots=[S1], refs={"gone": 8}).bytes(), "no snapshot 8"),
         (Table("/wh/t", current=1, snapshots=[S1], extra={"refs": [1]}).bytes(), "refs"),
-        (Table("/wh/t", current=1, extra={"snapshots": {}}).bytes(), "no list"),
+        (Table("/wh/t", current=1, extra={"snapshots": {}}).bytes(), "is not a list"),
         (Table("/wh/t", current=1, snapshots=[S1], extra={"statistics": [{"snapshot-id": 1}]}).bytes(), "statistics"),
         (view_bytes("/wh/v"), "of a view"),
     ],

@@ -59,7 +59,7 @@ def test_a_scheme_of_fsspec_is_listed_with_the_arguments_of_its_property(tos):
 @pytest.mark.parametrize(
     ("properties", "said"),
     [
-        ({"s3.client": "fspec"}, "the property s3.client is 'fspec'; it can be native or fsspec"),
+        ({"s3.client": "fspec"}, "the property s3.client is 'fspec'; it must be native or fsspec"),
         ({"gcs.client": ""}, "gcs.client"),
         ({"adls.client": "FSSPEC"}, "adls.client"),
         ({"fsspec.sfpt": "{}"}, "names a scheme that is not used through fsspec; known are: .*sftp"),

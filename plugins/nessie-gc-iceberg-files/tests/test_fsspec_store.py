@@ -151,7 +151,7 @@ def test_s06_a_directory_that_cannot_be_listed_ends_the_listing_with_an_error(er
 
 def test_s06_a_directory_that_is_listed_and_not_found_is_an_error():
     _, store = bucket({"lake": [], "lake/t": [folder("lake/t/d")]})
-    with pytest.raises(ListingError, match="is not found"):
+    with pytest.raises(ListingError, match="it is listed, but not found"):
         keys(store)
 
 

@@ -116,10 +116,10 @@ def test_a_damaged_manifest_never_raises_anything_but_unreadable(position, flip)
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "no Avro file"),
-        (b"PAR1", "no Avro file"),
+        (b"", "not an Avro file"),
+        (b"PAR1", "not an Avro file"),
         (b"AGS1....", "encrypted"),
-        (manifest_bytes(ENTRIES) + b"x", "cut off"),
+        (manifest_bytes(ENTRIES) + b"x", "truncated"),
         (manifest_list_bytes(["/m"]), "no field 'status'"),
         (manifest_bytes([Entry("")]), "path ''"),
         (manifest_bytes([Entry("/x", status=3)]), "status 3"),
@@ -162,6 +162,6 @@ def test_a_manifest_shorter_than_its_list_says_is_unreadable(tmp_path: Path) -> 
     path.write_bytes(whole[: whole.index(marker, len(whole) // 2) + 16])
     reader = IcebergContentToFiles.from_options({})
     cut_off = ReachableFile(path=str(path), kind=FileKind.MANIFEST, length=len(whole))
-    with pytest.raises(UnreadableFileError, match="bytes where"):
+    with pytest.raises(UnreadableFileError, match="bytes instead of"):
         list(reader.expand(cut_off))
     assert list(reader.expand(ReachableFile(path=str(path), kind=FileKind.MANIFEST)))

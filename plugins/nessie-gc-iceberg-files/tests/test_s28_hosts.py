@@ -87,7 +87,7 @@ def test_s28_a_file_io_is_not_asked_for_such_a_host(evil, version_of, path, file
     properties = {**SECRETS, **({"py-io-impl": file_io} if file_io else {})}
     with (
         IcebergContentToFiles.from_options({"properties": properties}) as reader,
-        pytest.raises(UnreadableFileError, match=r"neither the cloud nor the configuration|tab"),
+        pytest.raises(UnreadableFileError, match=r"neither a host of the cloud nor in the configuration|tab"),
     ):
         list(reader.files(version_of(path)))
     assert evil.is_untouched

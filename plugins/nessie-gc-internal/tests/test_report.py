@@ -46,7 +46,7 @@ def test_a_terminal_shows_counts_and_bytes_of_each_kind_and_what_stayed_for_a_re
     assert "read: 1 reference, 2 records" in shown
     assert "2.0 kB" in shown
     assert "2.5 kB" in shown
-    assert "1 record kept: without a stamp" in shown
+    assert "1 record kept: no timestamp" in shown
     assert shown.rstrip().endswith("done")
 
 
@@ -57,7 +57,7 @@ def test_a_dry_run_says_so() -> None:
 def test_a_deletion_that_was_not_confirmed_is_shown() -> None:
     report = _report()
     report.tally("commits").uncertain.add(1)
-    assert "1 record gone or still there: the database did not confirm" in _shown(report)
+    assert "1 record of unknown outcome: the database did not confirm" in _shown(report)
 
 
 def test_contents_are_named_up_to_twenty() -> None:
@@ -74,6 +74,6 @@ def test_a_purge_that_failed_is_no_success() -> None:
     report = _report()
     report.failed = "disk full"
     assert 1 == report.exit_code
-    assert "not everything could be done: disk full" in _shown(report)
+    assert "stopped early: disk full" in _shown(report)
     with pytest.raises(IncompleteError, match="2 records were purged, then: disk full"):
         report.raise_for_status()

@@ -267,7 +267,7 @@ def test_a_history_that_ends_early_is_an_error(entries: list[object]) -> None:
     with LoopbackServer(answer) as server, open_connector(server.uri) as connector:
         log = connector.commit_log(HEAD)
         assert len(entries) == len([next(log) for _ in entries])
-        with pytest.raises(RepositoryError, match=r"has the end where [ab]{64} is expected"):
+        with pytest.raises(RepositoryError, match=r"expected [ab]{64}, found the end"):
             next(log)
 
 

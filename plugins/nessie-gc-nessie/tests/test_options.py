@@ -73,7 +73,7 @@ def test_basic_and_bearer_of_the_java_client_mean_ours() -> None:
         ({"nessie.authentication.oauth2.grant-type": "password"}, "only client_credentials"),
         ({"nessie.authentication.type": "AWS"}, "supported are NONE"),
         ({"nessie.client-api-version": "1"}, "only 2"),
-        ({"nessie.transport.read-timeout": "long"}, "does not fit"),
+        ({"nessie.transport.read-timeout": "long"}, "has an invalid value"),
         ({"nessie.uri": "http://u:s3cret@host/api/v2"}, "credentials"),
     ],
 )

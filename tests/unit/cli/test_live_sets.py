@@ -213,7 +213,7 @@ def test_s10_deferred_deletes_of_an_old_live_set_are_refused(run: Run, lake: Mem
 
 def test_deferred_deletes_are_refused_for_another_repository(run: Run, lake: MemoryLake, swept: str) -> None:
     result = run(*DEFERRED, "-l", swept, "-r", "lake=another")
-    assert (1, True) == (result.exit_code, "was made from memory:default" in one_line(result))
+    assert (1, True) == (result.exit_code, "was created from memory:default" in one_line(result))
 
 
 def test_s13_deferred_deletes_outside_the_allowed_locations_stay(run: Run, lake: MemoryLake, swept: str) -> None:
@@ -284,7 +284,7 @@ def test_s27_the_age_stands_on_the_command_line(run: Run, home: Path) -> None:
     assert "give --older-than on the command line" in one_line(run("prune"))
     (home / "nessie-gc.toml").write_text('older-than = "PT0S"\n')
     assert "elsewhere it is a setting of 'expire-snapshots'" in one_line(run("prune"))
-    assert "'soon' is no duration" in one_line(run("prune", "--older-than", "soon"))
+    assert "'soon' is not a duration" in one_line(run("prune", "--older-than", "soon"))
 
 
 def test_a_branch_that_moves_is_walked_again(run: Run, lake: MemoryLake, swept: str) -> None:

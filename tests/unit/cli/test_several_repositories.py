@@ -110,7 +110,7 @@ def test_one_that_cannot_be_read_is_named_and_the_exit_code_says_it(
             {},
             "'memory' is not the label of one of the [[repositories]]: mine, their-lake",
         ),
-        (("health",), {}, "there are several [[repositories]]: name one with --repository, by its label"),
+        (("health",), {}, "several [[repositories]] are configured: choose one with --repository, by its label"),
     ],
 )
 def test_what_does_not_say_which_is_meant_is_refused(

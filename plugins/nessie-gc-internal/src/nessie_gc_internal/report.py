@@ -210,7 +210,7 @@ _REMARKS = {
     "not_planned": "kept: became unreferenced after the plan was made",
     "referenced_again": "kept: written or reached again while this ran",
     "already_gone": "already deleted by another process",
-    "uncertain": "outcome unknown: the database did not confirm the deletion; run again",
+    "uncertain": "of unknown outcome: the database did not confirm the deletion; run again",
 }
 
 

@@ -143,7 +143,7 @@ def _from_jdbc(rest: str) -> URL:
     if database == "h2":
         raise ConfigurationError("H2 is a Java database; for a database without a server give jdbc:sqlite:FILE")
     if not colon or database not in _DRIVERS:
-        known = repr(database) if colon else "of that name"
+        known = repr(database) if colon else "in that URL"
         raise ConfigurationError(f"the store jdbc does not support the database {known}; give {_EXAMPLES}")
     if database == "sqlite":
         path = place.partition("?")[0]

@@ -209,8 +209,8 @@ class NessieConnector(RepositoryConnector):
 
     def _gap(self, reference: Reference, expected: str, found: str) -> RepositoryError:
         return RepositoryError(
-            f"Nessie at {self._client.uri}: the history of {reference.name!r} has {found} instead of {expected}; "
-            "check the server and any proxy in front of it"
+            f"Nessie at {self._client.uri}: the history of {reference.name!r} is broken: expected {expected}, "
+            f"found {found}; check the server and any proxy in front of it"
         )
 
     def _history_page_size(self, number: int) -> int:

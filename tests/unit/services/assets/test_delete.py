@@ -159,7 +159,7 @@ def test_the_policies_of_the_latest_run_are_those_of_the_deletion(assets: AssetL
     assets.identify()
     kept = assets.delete(default_cutoff="NONE", where="name = 'a.parquet'")  # what was ever committed is live
     assert kept.outcomes[Outcome.SPARED].files == kept.agreed.files == 1
-    assert any("`default_cutoff` is not that of the latest run" in text for text in kept.collection.warnings)
+    assert any("`default_cutoff` differs from the latest run" in text for text in kept.collection.warnings)
     assert assets.delete(where="name = 'a.parquet'").outcomes[Outcome.DELETED].files == 1
 
 

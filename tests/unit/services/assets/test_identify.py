@@ -209,4 +209,4 @@ def test_history_that_cannot_be_read_is_left_out_and_said(assets: AssetLake) -> 
     assets.lake.faults.log[first.commit_id] = RepositoryError("the server forgot this commit")
     report = assets.identify(history=True)
     assert report.found.assets > 0
-    assert any("the history is not whole: main: the server forgot" in each for each in report.collection.warnings)
+    assert any("the history is incomplete: main: the server forgot" in each for each in report.collection.warnings)

@@ -1,0 +1,60 @@
+"""The command ``new-plugin``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nessie_gc_core.cli.command import Call, GcCommand, GcOption, json_option
+from nessie_gc_core.cli.output import print_json, say
+from nessie_gc_core.cli.values import Text
+from nessie_gc_core.plugins.starting import KINDS_OF_PLUGINS, write_plugin
+
+
+def new_plugin(call: Call) -> int:
+    """Write a new plugin: a package that can be installed, with an example that works and its tests.
+
+    The package is written to a new folder nessie-gc-NAME. Its tests are those of the conformance kit, and they pass.
+    """
+    name, kind = call.text("name") or "", call.text("kind") or ""
+    folder = call.path("folder") or Path()
+    files = write_plugin(name, kind, folder)
+    target = files[0].parent
+    then = [
+        f"python -m pip install -e {target} 'nessie-gc-core[testing]'",
+        f"python -m pytest -c {target}/pyproject.toml",
+    ]
+    if call.session.as_json:
+        print_json({"folder": str(target), "files": [str(file) for file in files], "next": then})
+        return 0
+    say(f"wrote the {kind} plugin {target}:")
+    for file in files:
+        say(f"  {file.relative_to(target)}")
+    say("next:")
+    for command in then:
+        say(f"  {command}")
+    return 0
+
+
+_OPTIONS = (
+    GcOption(
+        "--kind",
+        section="Plugin",
+        type=click.Choice(KINDS_OF_PLUGINS),
+        required=True,
+        help="What the plugin is.",
+    ),
+    GcOption(
+        "--folder",
+        section="Plugin",
+        type=Text(),
+        metavar="FOLDER",
+        help="Create the new folder in this one (default: the working directory).",
+    ),
+    json_option(),
+)
+
+PLUGIN_COMMANDS = (
+    GcCommand("new-plugin", new_plugin, _OPTIONS, arguments=(click.Argument(["name"], metavar="NAME"),)),
+)
