@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from nessie_gc_core import __version__
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.output import print_json, say
 from nessie_gc_core.cli.values import Text
@@ -19,7 +20,7 @@ def new_plugin(call: Call) -> int:
     """
     name, kind = call.text("name") or "", call.text("kind") or ""
     folder = call.path("folder") or Path()
-    files = write_plugin(name, kind, folder)
+    files = write_plugin(name, kind, folder, version=__version__)
     target = files[0].parent
     then = [
         f"python -m pip install -e {target} 'nessie-gc-core[testing]'",

@@ -8,7 +8,6 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from nessie_gc_core import __version__
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 
 KINDS_OF_PLUGINS = ("repository", "lister", "deleter", "store", "content-to-files", "deduplicator", "service")
@@ -17,13 +16,14 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PREFIX = "nessie-gc-"
 
 
-def write_plugin(name: str, kind: str, folder: Path) -> Sequence[Path]:
+def write_plugin(name: str, kind: str, folder: Path, *, version: str) -> Sequence[Path]:
     """Writes a plugin into a new folder ``nessie-gc-NAME``, and gives its files.
 
     Args:
         name: the name of the connector or service; ``nessie-gc-`` in front of it is left out.
         kind: one of :data:`KINDS_OF_PLUGINS`.
         folder: where the new folder is made.
+        version: that of the core, which the plugin needs.
 
     Raises:
         ConfigurationError: the name or the kind makes no sense.
@@ -34,7 +34,7 @@ def write_plugin(name: str, kind: str, folder: Path) -> Sequence[Path]:
         raise ConfigurationError(f"{name[:60]!r} is not a name for a plugin; use small letters, digits and hyphens")
     if kind not in KINDS_OF_PLUGINS:
         raise ConfigurationError(f"there is no kind of plugin {kind!r}; the kinds are {', '.join(KINDS_OF_PLUGINS)}")
-    words = _words(name, kind)
+    words = {**_words(name, kind), "version": version}
     target, module = folder / words["distribution"], words["module"]
     templates = {
         "pyproject.toml": "pyproject.toml",
@@ -64,7 +64,6 @@ def _words(name: str, kind: str) -> dict[str, str]:
         "module": (_PREFIX + name).replace("-", "_"),
         "class_name": "".join(part.capitalize() for part in name.split("-")),
         "content_type": name.replace("-", "_").upper() + "_TABLE",
-        "version": __version__,
     }
 
 

@@ -60,7 +60,7 @@ def not_in_lists(run: SweepRun, missing: Mapping[str, int], listed: Mapping[str,
         )
     if nothing:
         run.report.warn(
-            f"the file list has no files for {plural(len(nothing), 'location')} with needed files, such as {nothing[0]}; "
-            "nothing is deleted there"
+            f"the file list has no files for {plural(len(nothing), 'location')} with needed files, such as "
+            f"{nothing[0]}; nothing is deleted there"
         )
     return run.engine.empty(REACHABLE_FILES), [unit for unit in missing if listed.get(unit)]

@@ -9,6 +9,7 @@ import pytest
 from docs.packages import built, run
 from docs.pages import ROOT
 
+from nessie_gc_core import __version__
 from nessie_gc_core.plugins.starting import KINDS_OF_PLUGINS, write_plugin
 
 
@@ -19,7 +20,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def written(kind: str, folder: Path) -> Path:
-    write_plugin("my-lake", kind, folder)
+    write_plugin("my-lake", kind, folder, version=__version__)
     return folder / "nessie-gc-my-lake"
 
 

@@ -63,6 +63,7 @@ class NeedingVersion:
     content_key: str
     """Dotted name of the table or view."""
     content_id: str
+    """Its id in that repository."""
     metadata_location: str | None
     """Raw."""
     snapshot_id: int | None
@@ -103,6 +104,7 @@ class ExplainedFile:
     path: str
     """As it was given."""
     standing: Standing
+    """How a run would see it."""
     reason: str | None = None
     """Why, where its standing leaves that open."""
     location: str | None = None

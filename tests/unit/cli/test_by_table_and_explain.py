@@ -60,7 +60,7 @@ def test_explain_gives_json(run: Run, lake: MemoryLake) -> None:
     assert found["reading"]["dry_run"] is True
 
 
-@pytest.mark.parametrize(("arguments", "said"), [((), "FILE"), (("data/a.parquet",), "whole path")])
+@pytest.mark.parametrize(("arguments", "said"), [((), "FILE"), (("data/a.parquet",), "full path")])
 def test_explain_wants_whole_paths(run: Run, lake: MemoryLake, arguments: tuple[str, ...], said: str) -> None:
     result = run(*EXPLAIN, *arguments)
     assert 2 == result.exit_code

@@ -179,7 +179,7 @@ def test_a_dropped_table_is_explained_as_a_run_would_see_it(lake: MemoryLake, se
 
 
 @pytest.mark.parametrize(
-    ("paths", "said"), [([], "is missing"), (["data/a.parquet"], "whole path"), ([f"{HOME}/data/"], "is a folder")]
+    ("paths", "said"), [([], "is missing"), (["data/a.parquet"], "full path"), ([f"{HOME}/data/"], "is a folder")]
 )
 def test_what_is_no_path_of_a_file_is_refused(services: LakeServices, paths: list[str], said: str) -> None:
     with pytest.raises(ConfigurationError, match=f"`file`.*{said}"):
