@@ -23,7 +23,7 @@ _ASSET = pa.schema([ASSETS.field("asset")])
 
 NEEDED = "a live state needs it now"
 """Why an asset stays that is stored and was not judged dead."""
-NOT_JUDGED = "its location could not be examined: see the unknown and refused locations"
+NOT_JUDGED = "its location could not be examined: see the unknown, refused and left-out locations"
 """Why an asset stays whose location was not swept."""
 
 

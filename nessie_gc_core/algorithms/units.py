@@ -96,10 +96,12 @@ class SweepPlan:
             left: canonical prefixes, each with the reason.
             meant: canonical prefixes.
         """
+        spellings = Spellings(self.rules)
         for prefix, reason in left.items():
-            start, end = self._overlapping(prefix)
-            self.left_out.update(dict.fromkeys((unit.root for unit in self.units[start:end]), reason))
-            del self.units[start:end]
+            for form in self._forms(prefix, spellings):
+                start, end = self._overlapping(form)
+                self.left_out.update(dict.fromkeys((unit.root for unit in self.units[start:end]), reason))
+                del self.units[start:end]
         before = self.roots
         self.keep(meant)
         kept = frozenset(self.roots)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import click
 
+from nessie_gc_core.api.opening import engine_name
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import SETTINGS, Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, say, write_new
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.config.file import DEFAULT_FILE
-from nessie_gc_core.config.given import Rank
+from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.origins import Origin, of_other_commands, origins
 from nessie_gc_core.config.settings import (
     COMMAND_LINE_ONLY,
@@ -91,7 +93,7 @@ def show(call: Call) -> int:
     """
     given = call.given()
     registry = installed().without(given.settings(PluginSettings).disable_plugin)
-    found = [*origins(given, GROUPS, registry), *_of_others(call)]
+    found = [*map(partial(_in_effect, given), origins(given, GROUPS, registry)), *_of_others(call)]
     shown = [origin for origin in found if origin.rank is not Rank.DEFAULT or call.flag("all")]
     if call.session.as_json:
         print_json({"config_file": given.file.name or None, "settings": [origin.to_dict() for origin in shown]})
@@ -103,6 +105,13 @@ def show(call: Call) -> int:
         say("")
         say(f"{hidden} other settings have their defaults; --all shows them")
     return 0
+
+
+def _in_effect(given: Given, origin: Origin) -> Origin:
+    """The same, but for the engine that a run takes if nobody chose one and PySpark is not installed."""
+    if origin.name != "engine" or origin.rank is not Rank.DEFAULT:
+        return origin
+    return dataclasses.replace(origin, value=engine_name(given).value)
 
 
 def _of_others(call: Call) -> Iterable[Origin]:

@@ -46,14 +46,17 @@ class Folding(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._repeated: dict[tuple[str, str], int] = {}
+        self._repeated: dict[tuple[str, int, str], int] = {}
         self._lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is shown."""
         if record.levelno < logging.WARNING or record.exc_info:
             return True
-        key = (record.name, record.getMessage())
+        try:
+            key = (record.name, record.levelno, record.getMessage())
+        except Exception:  # noqa: BLE001 - whatever the arguments raise, the handler tells it
+            return True
         with self._lock:
             if key in self._repeated:
                 self._repeated[key] += 1
@@ -64,10 +67,10 @@ class Folding(logging.Filter):
 
     def folded(self) -> Iterator[logging.LogRecord]:
         """A record for each warning that came again."""
-        for (name, message), times in self._repeated.items():
+        for (name, level, message), times in self._repeated.items():
             if times:
                 again = "once more" if times == 1 else f"{times:,} times more"
-                yield logging.LogRecord(name, logging.WARNING, "", 0, "%s (%s)", (message, again), None)
+                yield logging.LogRecord(name, level, "", 0, "%s (%s)", (message, again), None)
 
 
 class _ShownFormatter(logging.Formatter):
@@ -107,7 +110,8 @@ def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: boo
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)
-    root.setLevel(_level(verbosity, quiet=quiet, terminal=console.is_terminal))
+    least = _level(verbosity, quiet=quiet, terminal=console.is_terminal)
+    root.setLevel(least)
     for library in LIBRARIES:
         logging.getLogger(library).setLevel(logging.WARNING)
     try:
@@ -117,7 +121,7 @@ def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: boo
         root.setLevel(before)
         handler.removeFilter(folding)
         for record in folding.folded():
-            if not quiet:
+            if record.levelno >= least:
                 handler.handle(record)
 
 

@@ -226,7 +226,7 @@ class _Page:
         by_reason: dict[str | None, list[str]] = {}
         for name, reason in named:
             by_reason.setdefault(reason, []).append(name)
-        lines = list(_folded_lines(by_reason, noun))
+        lines = list(_folded_lines(by_reason, noun, complete=total == len(named)))
         for line, _ in lines[:_SHOWN]:
             self._line(f"  {line}")
         self._rest(total - sum(count for _, count in lines[:_SHOWN]))
@@ -245,12 +245,15 @@ class _Page:
         self._console.print(Text(shown(with_flags(text)), style=style), soft_wrap=True)
 
 
-def _folded_lines(by_reason: Mapping[str | None, Sequence[str]], noun: str) -> Iterator[tuple[str, int]]:
+def _folded_lines(
+    by_reason: Mapping[str | None, Sequence[str]], noun: str, *, complete: bool
+) -> Iterator[tuple[str, int]]:
     """Lines, each with the number of names that it stands for."""
     for reason, names in by_reason.items():
         because = f": {reason}" if reason else ""
         if reason is not None and len(names) >= _ALIKE:
-            yield f"{_plural(len(names), noun)}, such as {names[0]}{because}", len(names)
+            least = "" if complete else "at least "
+            yield f"{least}{_plural(len(names), noun)}, such as {names[0]}{because}", len(names)
         else:
             yield from ((f"{name}{because}", 1) for name in names)
 

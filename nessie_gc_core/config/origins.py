@@ -42,6 +42,8 @@ _NO_SECRETS = (
     ".endpoint", ".region", ".path-style-access", ".force-virtual-addressing", ".project-id", ".account-name",
 )  # fmt: skip
 """How those properties of files end that are shown, for no secret is one of them."""
+_NO_SPARK_SECRETS = (".memory", ".cores", ".instances", ".partitions", ".packages", ".enabled", ".master")
+"""The same of properties of Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,17 +276,17 @@ def plain_value(value: object) -> Any:
 
 
 def is_plain_property(name: str, pair: str) -> bool:
-    """Whether a pair of a setting is a property of files that no secret is in, such as ``s3.endpoint``."""
-    return name == "iceberg" and pair.endswith(_NO_SECRETS)
+    """Whether a pair of a setting is a property of files or of Spark that no secret is in, such as ``s3.endpoint``."""
+    return pair.endswith({"iceberg": _NO_SECRETS, "spark_conf": _NO_SPARK_SECRETS}.get(name, ()))
 
 
 def holds_credentials(value: object) -> bool:
-    """Whether a text, or one of several, is a URL with a user or a password in it."""
+    """Whether a text, or one of several, is a URL with a user, a password or a query in it; a query may sign it."""
     if isinstance(value, list):
         return any(map(holds_credentials, value))
     if not isinstance(value, str) or "://" not in value:
         return False
     try:
-        return split_credentials(value)[1] is not None
+        return "?" in value or split_credentials(value)[1] is not None
     except ValueError:  # what is the password can be read in two ways
         return True

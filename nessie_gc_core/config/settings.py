@@ -223,7 +223,7 @@ class EngineSettings(ConnectorOptions):
     )
     spark_master: str | None = option(None, section=_ENGINE, metavar="MASTER", help="Spark master (default: local[*]).")
     spark_conf: Mapping[str, str] = option(
-        {}, section=_ENGINE, metavar="KEY=VALUE", key=r"spark\.[A-Za-z0-9_.\-]+", help="Spark property."
+        {}, section=_ENGINE, metavar="KEY=VALUE", key=r"spark\.[A-Za-z0-9_.\-]+", help="Spark property.", shown=False
     )
     memory_limit: str | None = option(
         None,

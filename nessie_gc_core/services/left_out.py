@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -82,10 +82,22 @@ def leave_out(
             meant.add(place)
         else:
             left[place] = f"{min(found)} is left out" if found else "the name of the table here is unknown"
+    left.update(_places_of_gone(plan, run, names, meant))
     plan.leave_out(left, meant)
     unmatched = patterns.unmatched(name for found in names.values() for name in found)
     for option, pattern in unmatched:
         run.report.warn(f"`{option}` {pattern!r} matches no live table or view")
+
+
+def _places_of_gone(plan: SweepPlan, run: SweepRun, names: Names, meant: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Places in the units where tables were that are gone: the patterns may have left them out."""
+    for member in run.members:
+        for seen in run.store.seen_contents(member.live_set.repository):
+            if member.qualified(seen.content_id) in names:
+                continue
+            place = plan.rules.place_prefix_or_none(seen.location)
+            if place is not None and place not in meant and plan.root_of(place) is not None:
+                yield place, "a table that is gone was here, and nobody knows whether it is left out"
 
 
 def seen_homes(run: SweepRun, names: Names) -> Iterator[tuple[str, str]]:

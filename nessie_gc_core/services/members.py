@@ -7,6 +7,7 @@ the others by mistake.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from uuid import UUID
 
@@ -115,8 +116,9 @@ def together(store: LiveSetStore, live_set: LiveSet) -> list[LiveSet]:
 
 def delete_together(store: LiveSetStore, live_set_id: UUID) -> None:
     """Deletes a live set, and all that were marked together with it."""
-    for live_set in together(store, store.get(live_set_id)):
-        store.delete(live_set.id)
+    with contextlib.suppress(LiveSetNotFoundError):  # its mark failed before it was stored
+        for live_set in together(store, store.get(live_set_id)):
+            store.delete(live_set.id)
 
 
 def _check_together(store: LiveSetStore, live_set: LiveSet, repositories: Iterable[str]) -> None:

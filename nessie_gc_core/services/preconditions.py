@@ -56,7 +56,7 @@ def check_answers(run: Run) -> None:
     """
     if len(run.repositories) > 1:
         return
-    references = run.repositories[0].references()
+    references = iter(run.repositories[0].references())
     next(references, None)
     if isinstance(references, Generator):
         references.close()

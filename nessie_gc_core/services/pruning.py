@@ -10,7 +10,7 @@ from typing import Any
 from isodate import duration_isoformat
 
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
+from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
 from nessie_gc_core.model.policies import Reach, ReferencePolicies
 from nessie_gc_core.model.times import Clock, utc_now
@@ -79,7 +79,12 @@ def prune(store: LiveSetStore, rule: PruneRule, *, dry_run: bool, clock: Clock =
         rule: which go.
         dry_run: whether they are only named.
         clock: says what time it is.
+
+    Raises:
+        ConfigurationError: the age is negative.
     """
+    if rule.older_than < timedelta(0):
+        raise ConfigurationError("`older_than` must not be negative; give a duration such as P90D")
     return _Pruning(store, rule, clock(), PruneReport(dry_run=dry_run)).run()
 
 
@@ -97,23 +102,35 @@ class _Pruning:
         """Swept live sets that stay, newest first."""
 
     def run(self) -> PruneReport:
-        """Goes through them, newest first, so that what a live set leaves to a later one is known."""
-        for group in _groups(self._all):
-            unasked = next((reason for each in group if (reason := self._not_asked(each))), None)
-            reason = unasked or next((reason for each in group if (reason := self._why_needed(each))), None)
-            reason = reason if reason is not None or self._report.dry_run else self._delete(group[0])
+        """Removes them, oldest first: an older one that stays must not be the last word on what was live (S20)."""
+        staying: set[str] = set()
+        for group, found, asked in reversed([self._judged(group) for group in _groups(self._all)]):
+            reason = found
+            if reason is None and any(each.repository in staying for each in group if each.status not in _NOT_MARKED):
+                reason = "an older one of its repository stays, and this one says what was live after it"
+            if reason is None and not self._report.dry_run:
+                reason = self._delete(group[0])
             if reason is None:
                 self._report.pruned += group
                 continue
-            self._staying += [each for each in group if each.status in _SWEPT]
+            staying |= {each.repository for each in group if each.status not in _NOT_MARKED}
             together = f" (marked together with {len(group) - 1} more)" if len(group) > 1 else ""
-            kept = (KeptLiveSet(live_set=each, reason=reason + together, asked=unasked is None) for each in group)
-            self._report.kept += kept
+            self._report.kept += [KeptLiveSet(live_set=each, reason=reason + together, asked=asked) for each in group]
+        for some in (self._report.pruned, self._report.kept):
+            some.reverse()
         return self._report
+
+    def _judged(self, group: list[LiveSet]) -> tuple[list[LiveSet], str | None, bool]:
+        """Some that were marked together, why they stay, and whether anyone asked; to be called newest first."""
+        unasked = next((reason for each in group if (reason := self._not_asked(each))), None)
+        reason = unasked or next((reason for each in group if (reason := self._why_needed(each))), None)
+        if reason is not None:
+            self._staying += [each for each in group if each.status in _SWEPT]
+        return group, reason, unasked is None
 
     def _delete(self, live_set: LiveSet) -> str | None:
         try:
-            self._service.delete(live_set.id, discard_deferred=self._rule.discard_deferred)
+            self._service.delete(live_set.id, discard_deferred=self._rule.discard_deferred, alone=True)
         except (LeaseHeldError, LiveSetStateError, LiveSetNotFoundError) as error:  # somebody was quicker
             return str(error)
         return None

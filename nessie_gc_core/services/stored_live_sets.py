@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetStateError
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
+from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, SeenContent
+from nessie_gc_core.model.locations import home_of_metadata
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
@@ -20,6 +22,8 @@ from nessie_gc_core.services.live_set_ids import find_live_set
 from nessie_gc_core.services.members import together
 from nessie_gc_core.services.preconditions import check_swept
 
+_REMEMBERED_AT_ONCE = 1_000
+"""How many content versions are looked up in the register at once."""
 _AT_REST = frozenset({LiveSetStatus.IDENTIFY_FAILED, LiveSetStatus.EXPIRY_SUCCESS})
 """Nobody works with a live set of these, unless it has deferred deletions."""
 
@@ -135,7 +139,7 @@ class LiveSetService:
         check_swept(self.store.get(id_))
         return self.store.file_deletions(id_)
 
-    def delete(self, live_set_id: UUID | str, *, discard_deferred: bool = False) -> LiveSet:
+    def delete(self, live_set_id: UUID | str, *, discard_deferred: bool = False, alone: bool = False) -> LiveSet:
         """Deletes the rows of a live set, and not one file; gives it as it was.
 
         Those that were marked together with it go as well, for none of them can be swept without the others.
@@ -146,6 +150,7 @@ class LiveSetService:
         Args:
             live_set_id: which.
             discard_deferred: whether its deferred deletions may go with it, so that nobody ever runs them.
+            alone: whether it is refused while its repository is being collected, even if it is at rest.
 
         Raises:
             LiveSetNotFoundError: there is none with this id.
@@ -156,12 +161,38 @@ class LiveSetService:
         with ExitStack() as stack:
             group = together(self.store, asked)
             for live_set in group:
-                if live_set.status not in _AT_REST or self._deferred(live_set.id) != (0, 0):
+                if alone or live_set.status not in _AT_REST or self._deferred(live_set.id) != (0, 0):
                     stack.enter_context(self._alone(live_set))
                 self._check_deferred(live_set.id, discard_deferred=discard_deferred)
             for live_set in group:
+                self._remember(live_set)
                 self.store.delete(live_set.id)
         return asked
+
+    def _remember(self, live_set: LiveSet) -> None:
+        """Puts its contents into the register, so that later runs know what it was a witness of (S6, S20).
+
+        A sweep has put there those that it located; of the others the home of their metadata says where they were.
+        """
+        repository, versions = live_set.repository, self.store.content_versions(live_set.id)
+        for some in in_pieces(versions, _REMEMBERED_AT_ONCE):
+            ids = sorted({version.content_id for version in some})
+            known = {
+                (seen.content_id, seen.location): seen.last_seen
+                for seen in self.store.seen_contents(repository, content_ids=ids)
+            }
+            found: dict[tuple[str, str], SeenContent] = {}
+            for version in some:
+                for place in (location for location in _homes_of(version) if location is not None):
+                    last = max(live_set.created, known.get((version.content_id, place), live_set.created))
+                    found[version.content_id, place] = SeenContent(
+                        content_id=version.content_id,
+                        content_type=version.content_type,
+                        location=place,
+                        first_seen=live_set.created,
+                        last_seen=last,
+                    )
+            self.store.register_contents(repository, found.values())
 
     def _check_deferred(self, live_set_id: UUID, *, discard_deferred: bool) -> None:
         files, bytes_ = self._deferred(live_set_id)
@@ -226,3 +257,9 @@ def _seconds(time: timedelta | None) -> float | None:
 
 def _text(time: datetime | None) -> str | None:
     return time.isoformat() if time is not None else None
+
+
+def _homes_of(version: ContentVersion) -> Iterator[str | None]:
+    """Where a content version says that it is; raw."""
+    yield version.location
+    yield None if version.metadata_location is None else home_of_metadata(version.metadata_location)

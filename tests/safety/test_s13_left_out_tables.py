@@ -138,3 +138,43 @@ def test_s20_a_dropped_table_that_the_patterns_do_not_name_stays(lake: MemoryLak
     services.collect("1", sweep=choosing(include=("hr[.].*",), dropped_after=timedelta(days=7)))
     assert not dropped[0].needed & lake.paths()
     assert dropped[1].needed <= lake.paths()
+
+
+def test_s13_a_place_that_is_spelled_with_dots_is_left_out_under_every_spelling(
+    lake: MemoryLake, services: LakeServices
+) -> None:
+    _, dead = table(lake, "mine", "memory://wh/db/t")
+    table(lake, "keep", "memory://wh/db/x/../t")
+    lake.advance(AGE)
+    services.collect(sweep=choosing(exclude=("keep",)))
+    assert dead in lake.paths()
+
+
+def test_s20_a_table_that_was_left_out_stays_so_when_it_is_dropped(lake: MemoryLake, services: LakeServices) -> None:
+    _, dead = table(lake, "a.outer", "memory://wh/a/t")
+    inner, _ = table(lake, "b.inner", "memory://wh/a/t/deep/inner")
+    lake.advance(AGE)
+    services.collect(sweep=choosing(exclude=("b[.].*",)))
+    lake.commit("main", delete(inner.key))
+    lake.advance(AGE)
+    services.collect("1", sweep=choosing(exclude=("b[.].*",)))
+    assert inner.needed <= lake.paths()
+    services.collect("1")
+    assert not inner.needed & lake.paths()
+    assert dead not in lake.paths()
+
+
+def test_s13_a_table_that_was_made_anew_is_swept_although_another_was_there(
+    lake: MemoryLake, services: LakeServices
+) -> None:
+    old, _ = table(lake, "hr.people")
+    lake.advance(AGE)
+    services.collect(sweep=choosing(include=("hr[.].*",)))
+    lake.commit("main", delete(old.key))
+    new = lake.table("hr.people", location=old.location, content_id="another").append("b.parquet")
+    lake.commit("main", put(new.version))
+    dead = lake.put(f"{old.location}/data/nobody-2.parquet")
+    lake.advance(AGE)
+    services.collect("1", sweep=choosing(include=("hr[.].*",)))
+    assert dead not in lake.paths()
+    assert new.needed <= lake.paths()

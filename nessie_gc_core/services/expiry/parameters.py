@@ -107,7 +107,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
     @property
     def sweep(self) -> SweepParameters:
         """The sweep that follows."""
-        return part_of(self, SweepParameters)
+        return part_of(self, SweepParameters, include=(), exclude=())  # which files go follows from the tables
 
     @property
     def mark(self) -> MarkParameters:

@@ -37,7 +37,7 @@ class Standing(StrEnum):
     SPARED = "spared"
     """Nothing needs it, and a veto, a cap or another guard keeps it."""
     UNREFERENCED = "unreferenced"
-    """Nothing needs it, and a run deletes it."""
+    """Nothing needs it, and a run deletes it; limits on the number of deletions (``max_deletes``) are not looked at."""
 
 
 _MEANINGS = {
@@ -50,7 +50,7 @@ _MEANINGS = {
     Standing.NOT_STORED: "does not exist, and nothing needs it",
     Standing.TOO_YOUNG: "too young: nothing needs it",
     Standing.SPARED: "spared: nothing needs it",
-    Standing.UNREFERENCED: "unreferenced: nothing needs it, and a run deletes it",
+    Standing.UNREFERENCED: "unreferenced: nothing needs it, and a run deletes it unless a deletion limit is reached",
 }
 
 

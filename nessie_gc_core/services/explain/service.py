@@ -42,7 +42,8 @@ MAX_SPELLINGS = 1_000
 class ExplainService(Service[Run]):
     """Explain why files stay or go: which references and versions need each, or why a run would keep or delete it.
 
-    The lake is marked, read and judged as by 'gc' with the same options; nothing is deleted or stored.
+    The lake is marked, read and judged as by 'gc' with the same options, except for its limits on the number of
+    deletions. Nothing is deleted or stored. Like any run, it is refused while another one works on the repository.
     """
 
     name: ClassVar[str] = "explain"
@@ -126,7 +127,7 @@ class _Explaining:
     swept: Swept
     parameters: ExplainParameters
     _stored: Mapping[UnitKey, _Stored] = field(init=False)
-    _outcomes: Mapping[str, tuple[Outcome, str | None]] = field(init=False)
+    _outcomes: Mapping[UnitKey, tuple[Outcome, str | None]] = field(init=False)
 
     def __post_init__(self) -> None:
         mine = self.swept.stored.semi_join(self.looking.keys(), list(FILE_KEYS.names))
@@ -153,16 +154,14 @@ class _Explaining:
                 named.setdefault(place, set()).add(row["path"])
         return named
 
-    def _judged(self) -> Iterator[tuple[str, tuple[Outcome, str | None]]]:
-        rules = self.looking.located.plan.rules
+    def _judged(self) -> Iterator[tuple[UnitKey, tuple[Outcome, str | None]]]:
+        index = self.looking.needed.scope.index
         if self.swept.outcomes is None:
             return
         for batch in self.swept.outcomes.batches():
             for location, path, outcome, reason in to_rows(batch, "location", "path", "outcome", "reason"):
-                yield (
-                    rules.place(str(location) + str(path)),
-                    (Outcome(str(outcome)), None if reason is None else str(reason)),
-                )
+                said = (Outcome(str(outcome)), None if reason is None else str(reason))
+                yield from ((key, said) for key in index.places(str(location) + str(path)).all)
 
     def _explained(self, file: _Asked, needs: Needing | None, references: References) -> ExplainedFile:
         plan = self.looking.needed.scope.plan
@@ -187,8 +186,12 @@ class _Explaining:
         if is_live:
             return (Standing.LOST if unit is not None and stored is None else Standing.LIVE), None
         if unit is None:
-            return _taken_out(self.looking.needed.scope.plan, file.place)
-        outcome, reason = self._outcomes.get(file.place, (None, None))
+            return _taken_out(self.looking.needed.scope.plan, file.path)
+        outcome, reason = next(
+            (self._outcomes[key] for key in sorted(file.keys) if key in self._outcomes), (None, None)
+        )
+        if outcome is None and stored is not None:
+            return Standing.LIVE, "live metadata may mean it by another path"
         if outcome is None:
             return Standing.NOT_STORED, None
         standing = _BY_OUTCOME[outcome]
@@ -197,17 +200,18 @@ class _Explaining:
         return standing, reason
 
 
-def _taken_out(plan: SweepPlan, place: str) -> tuple[Standing, str | None]:
-    """Why the place of a file is not swept."""
+def _taken_out(plan: SweepPlan, path: str) -> tuple[Standing, str | None]:
+    """Why the place of a file is not swept, under whatever spelling."""
     for reasons, standing in (
         (plan.unknown, Standing.FROZEN),
         (plan.unread, Standing.FROZEN),
         (plan.left_out, Standing.LEFT_OUT),
         (plan.refused, Standing.REFUSED),
     ):
-        for location, reason in reasons.items():
-            if place.startswith(plan.rules.place_prefix_or_none(location) or location):
-                return standing, f"its location {reason}" if standing is Standing.REFUSED else reason
+        roots = {place: reason for raw, reason in reasons.items() if (place := plan.rules.place_prefix_or_none(raw))}
+        found = next((unit for unit, _ in UnitIndex(roots, plan.rules).places(path).all), None)
+        if found is not None:
+            return standing, f"its location {roots[found]}" if standing is Standing.REFUSED else roots[found]
     return Standing.OUTSIDE, None
 
 
@@ -218,9 +222,11 @@ class _Naming:
 
     def __init__(self, files: Collection[_Asked], rules: LocationRules) -> None:
         self._rules = rules
-        self._by_key = {key: file.place for file in files for key in file.keys}
+        self._by_key: dict[UnitKey, set[str]] = {}
         self._by_name: dict[str, set[str]] = {}
         for file in files:
+            for key in file.keys:
+                self._by_key.setdefault(key, set()).add(file.place)
             self._by_name.setdefault(file.place.rpartition("/")[2], set()).add(file.place)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -230,8 +236,7 @@ class _Naming:
 
     def places(self, unit: object, key: object, path: object) -> set[str]:
         """The places of the files that a row means."""
-        by_key = self._by_key.get((str(unit), str(key)))
-        found = set() if by_key is None else {by_key}
+        found = set(self._by_key.get((str(unit), str(key)), ()))
         wanted = self._by_name.get(str(path).rpartition("/")[2])
         if wanted:
             try:

@@ -49,7 +49,7 @@ def test_explain_says_who_needs_a_file(run: Run, lake: MemoryLake) -> None:
 def test_explain_says_why_a_file_would_go(run: Run, lake: MemoryLake) -> None:
     before = lake.paths()
     result = run(*EXPLAIN, ORPHAN, "memory://warehouse/elsewhere/a.parquet")
-    assert "  unreferenced: nothing needs it, and a run deletes it" in result.stdout.splitlines()
+    assert "  unreferenced: nothing needs it, and a run deletes it unless" in result.stdout
     assert "outside: it is not in a location of a table or view" in result.stdout
     assert before == lake.paths()
 

@@ -103,6 +103,8 @@ SECRETS = {
     "repository option": ("-r", f"password={SECRET}"),
     "store option": ("--store-option", f"password={SECRET}"),
     "database": ("--jdbc-url", f"postgresql://me:{SECRET}@db/x"),
+    "Spark property": ("--spark-conf", f"spark.hadoop.fs.s3a.secret.key={SECRET}"),
+    "signed URL": ("-I", f"s3.endpoint=http://s3.example.com/?X-Amz-Signature={SECRET}"),
     "connector option": ("--connector-option", f"file-lister:memory:lake={SECRET}"),
 }
 

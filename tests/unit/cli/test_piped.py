@@ -9,7 +9,7 @@ from cli_runs import COLLECT, Run, one_line
 from nessie_gc_memory import MemoryLake
 from rich.console import Console
 
-from nessie_gc_core.cli.logs import logging_to
+from nessie_gc_core.cli.logs import Folding, logging_to
 from nessie_gc_core.services.report import GcReport
 
 ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
@@ -68,6 +68,18 @@ def test_different_failures_stay_lines_of_their_own(run: Run, lake: MemoryLake) 
         lake.faults.deleting[lake.put(f"memory://warehouse/db/t/data/dead-{number}")] = f"reason {number}"
     found = [line for line in run(*GC).stdout.splitlines() if ": reason " in line]
     assert 3 == len(found)
+
+
+def test_a_log_line_whose_arguments_do_not_fit_is_for_its_handler_to_tell() -> None:
+    record = logging.LogRecord("nessie_gc_core", logging.WARNING, "", 0, "bad %d", ("text",), None)
+    assert Folding().filter(record)
+
+
+def test_an_error_that_comes_again_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with logging_to(Console(stderr=True), 0, GcReport(), quiet=True):
+        for _ in range(2):
+            logging.getLogger("nessie_gc_core").error("worse")
+    assert capsys.readouterr().err.endswith(" ERROR [-] nessie_gc_core: worse (once more)\n")
 
 
 def test_a_warning_that_comes_again_is_told_once_and_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,7 +106,7 @@ def test_delete_files_stay_where_partial_progress_left_data_files(lake: Scripted
     lake.removed = 3
     done = rewritten(partial_progress=True)
     assert (["data"], RewriteFailure.UNKNOWN) == (lake.executed, done.failure)
-    assert str(done.failed).startswith("1 of 4 data files of table db.t of catalog 'c' are as they were")
+    assert str(done.failed).startswith("1 of 4 data files of table db.t of catalog 'c' were not rewritten")
 
 
 def test_files_that_spark_could_not_rewrite_are_no_unknown_commit(lake: Scripted) -> None:

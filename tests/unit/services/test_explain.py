@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
-from collecting import LakeServices
+from collecting import LakeServices, on_disk
 from nessie_gc_memory import MemoryLake, TableState, delete, put
 
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.hookspecs import hookimpl
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.plugins import PluginRegistry
@@ -196,3 +198,36 @@ def test_a_file_that_another_repository_needs_says_which(
     (version,) = file.needed_by
     assert (Standing.LIVE, f"memory:{beside.name}") == (file.standing, version.repository)
     assert (("db.theirs", ["main"])) == (version.content_key, version.references)
+
+
+def test_every_spelling_of_a_file_is_explained_alike(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet", 7)
+    lake.advance(AGE)
+    for path in (nobody, "memory://wh/db/x/../t/data/nobody.parquet", "memory://wh//db/t/data/nobody.parquet"):
+        file = explained(services, path)
+        assert (Standing.UNREFERENCED, 7) == (file.standing, file.size), path
+        assert Standing.LEFT_OUT is explained(services, path, exclude=["db[.]t"]).standing, path
+
+
+def test_links_on_a_disk_are_followed(lake: MemoryLake, tmp_path: Path) -> None:
+    table(lake)
+    lake.put(f"{HOME}/data/nobody.parquet", 7)
+    lake.advance(AGE)
+    with on_disk(lake, tmp_path, LocalEngine(workers=2)) as services:
+        (tmp_path / "link").symlink_to(tmp_path / "wh" / "db")
+        given = {"min_age": timedelta(0), "no_age_floor": True}
+        by_link = f"file://{tmp_path}/link/t/data/nobody.parquet"
+        assert Standing.UNREFERENCED is explained(services, by_link, **given).standing
+        assert Standing.LEFT_OUT is explained(services, by_link, exclude=["db[.]t"], **given).standing
+
+
+def test_what_failed_is_told_and_not_what_the_failure_left(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    services.store.start_identify = full  # type: ignore[method-assign]
+    with pytest.raises(NessieGcError, match="the disk is full"):
+        explained(services, f"{HOME}/data/a.parquet")
+
+
+def full(*args: object, **more: object) -> None:
+    raise NessieGcError("the disk is full")

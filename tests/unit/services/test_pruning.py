@@ -6,10 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from nessie_gc_memory import MemoryLiveSetStore
+from collecting import LakeServices
+from lakes_together import DOWN, table
+from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, TableState, delete, put
 
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.live_sets import EXPECTED, FileDeletion, LiveSetStatus, ReferenceHead, marked_with
 from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.pruning import PruneReport, PruneRule, prune
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -139,7 +143,7 @@ def test_so_many_of_the_newest_stay(history: History) -> None:
 
 
 def test_a_status_can_be_asked_for(history: History) -> None:
-    failed, swept = history.swept(40, failure="killed"), history.swept(50)
+    failed, swept = history.swept(50, failure="killed"), history.swept(40)
     rule = PruneRule(older_than=30 * DAY, status=(LiveSetStatus.EXPIRY_FAILED,))
     assert "its status is EXPIRY_SUCCESS" == history.reason(swept, rule)
     assert {failed} == history.pruned(rule)
@@ -184,3 +188,64 @@ def test_s06_a_later_sweep_stands_for_an_earlier_one_only_if_it_may_have_taken_a
     history.swept(1, policies=later)
     id_ = history.swept(40, policies=earlier)
     assert goes == (id_ in history.pruned())
+
+
+# ---- witnesses ------------------------------------------------------------------------------------------
+def test_s20_one_that_is_newer_than_one_that_stays_stays_as_well() -> None:
+    """It says what was live after the older one; without it a dropped table would seem to be gone for longer."""
+    history = History()
+    older, newer = history.swept(50, deferred=1), history.marked(40)
+    history.swept(1)
+    assert "an older one of its repository stays" in history.reason(newer)
+    assert "deferred" in history.reason(older)
+
+
+def test_an_age_that_is_negative_is_refused(history: History) -> None:
+    with pytest.raises(ConfigurationError, match="must not be negative"):
+        history.prune(PruneRule(older_than=-DAY))
+
+
+def dropped_late(lake: MemoryLake, services: LakeServices) -> TableState:
+    """A table that was dropped on main 40 days ago, and lived on another branch until two days ago."""
+    state = table(lake, "t")
+    table(lake, "stays")
+    lake.branch("dev", lake.commit("main"))
+    lake.commit("main", delete(state.key))
+    lake.advance(timedelta(days=40))
+    services.mark("1")
+    lake.advance(DAY)
+    lake.drop("dev")
+    services.mark("1")
+    lake.advance(DAY)
+    return state
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+def test_s20_what_a_pruned_live_set_saw_is_remembered(lake: MemoryLake, services: LakeServices, pruned: bool) -> None:
+    state = dropped_late(lake, services)
+    if pruned:
+        report = prune(services.store, PruneRule(older_than=timedelta(hours=1)), dry_run=False, clock=services.clock)
+        assert 1 == len(report.pruned)
+    services.collect("1", sweep=SweepParameters(dropped_after=timedelta(days=7)))
+    assert state.needed <= lake.paths()
+
+
+def test_s06_what_a_pruned_live_set_saw_is_left_alone_while_its_repository_cannot_be_read(
+    lake: MemoryLake, beside: MemoryLake, services: LakeServices
+) -> None:
+    table(lake, "around", location="memory://wh/db/around")
+    theirs = table(beside, "theirs", location="memory://wh/db/around/inner")
+    table(beside, "other")
+    together = services.together_with(beside)
+    lake.advance(3 * DAY)
+    together.mark("1")
+    beside.commit("main", delete(theirs.key))
+    lake.advance(DAY)
+    together.mark("1")
+    beside.commit("main", put(theirs.version))
+    lake.advance(DAY)
+    rule = PruneRule(older_than=timedelta(hours=25))
+    assert 2 == len(prune(services.store, rule, dry_run=False, clock=services.clock).pruned)
+    beside.faults.references = DOWN
+    together.collect("1")
+    assert theirs.needed <= lake.paths()

@@ -88,7 +88,7 @@ def test_the_page_has_the_figures(filled: AssetLake) -> None:
     assert f"Table {TABLE}, run 3 of 2026-03-03 00:00 UTC" in words
     assert "Garbage 3.0 GiB 3 files" in words
     assert "Next deletion 3.0 GiB 2 files at most" in words
-    assert "Complete runs 3 3 that count, 2 needed" in words
+    assert "Complete runs 3 3 counted, 2 needed" in words
     assert "could say nothing about 1 location. Garbage there is missing from these figures" in words
     assert "Each file is checked again then: the references are read again" in words
     assert "table files size db.orders 1 3.0 GiB db.t 1 100 Bytes" in words  # of the next deletion
@@ -118,7 +118,7 @@ def test_the_page_says_what_a_deletion_asks_for(filled: AssetLake) -> None:
 def test_rows_that_left_the_table_are_mentioned(filled: AssetLake) -> None:
     make_table(filled).forget(make_table(filled).sightings(filled.show().figures.trend[:1]))
     words = seen(filled.show().html).words
-    assert "The latest run saw 3 files; the rows of 2 have left the table since" in words
+    assert "The latest run saw 3 files; the rows of 2 have been removed from the table since" in words
     assert "Garbage 100 Bytes 1 file Next deletion 0 Bytes 0 files at most" in words
     make_table(filled).forget(make_table(filled).sightings(filled.show().figures.trend))
     assert "Nothing that the latest run saw is left in the table." in seen(filled.show().html).words
