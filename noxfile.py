@@ -225,7 +225,8 @@ def _check_style(session: nox.Session, output: Output = None) -> None:
     session.run("ruff", "format", "--check", ".", stdout=output)
     session.run("codespell", stdout=output)
     session.run("python", "docs/prose.py", stdout=output)
-    session.run("towncrier", "build", "--draft", "--version", "next", stdout=output, silent=True)
+    quietly = {"silent": True} if output is None else {"stdout": output}  # nox takes one of them
+    session.run("towncrier", "build", "--draft", "--version", "next", **quietly)
     packages = [str(ROOT), *(str(ROOT / "plugins" / plugin / "src") for plugin in PLUGINS)]
     session.run("lint-imports", stdout=output, env={"PYTHONPATH": os.pathsep.join(packages)})
 
