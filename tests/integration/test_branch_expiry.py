@@ -129,7 +129,7 @@ def test_the_command_line_says_what_is_missing_and_does_what_it_says(
 
     assert (2, 0, 0) == (without.exit_code, dry.exit_code, real.exit_code), without.output + dry.output + real.output
     assert "choose those to commit to with --commit-to" in without.stderr
-    assert f"would expire: 2 snapshots of 1 tables\n  {key} on main: 2 of 3 snapshots\n" in dry.stdout
+    assert f"would expire: 2 snapshots of 1 table\n  {key} on main: 2 of 3 snapshots\n" in dry.stdout
     assert "no files are deleted here" in dry.stdout
     (table,) = json.loads(real.stdout)["tables"]
     assert (key, "main", "expired", 2) == (table["table"], table["reference"], table["outcome"], table["expired"])

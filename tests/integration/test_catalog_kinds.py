@@ -181,7 +181,7 @@ def test_s20_a_dynamodb_catalog_that_is_not_there_is_an_error_and_is_not_made(se
     result = run(kind, servers.folder, "gc", "--inmemory", *NOW)
 
     assert 0 != result.exit_code
-    assert f"no DynamoDB table '{kind.writer['table-name']}'" in result.output
+    assert f"the DynamoDB table '{kind.writer['table-name']}' does not exist" in result.output
     assert kind.writer["table-name"] not in client.list_tables()["TableNames"]
 
 

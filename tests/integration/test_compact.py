@@ -174,7 +174,7 @@ def test_a_branch_of_its_own_is_left_to_be_looked_at_and_its_name_is_taken_then(
     assert (0, Merged.LEFT) == (report.exit_code, report.work_branch.outcome)
     assert 3 == spark.table(f"aside.{name}.t.data_files").count()
     assert {f"{name}_aside"} == {table.reference for table in report.tables}
-    with pytest.raises(ConfigurationError, match=f"'{name}_aside' is there already"):
+    with pytest.raises(ConfigurationError, match=f"'{name}_aside' already exists"):
         plan()
     References(nessie.uri).delete(f"{name}_aside")
 

@@ -113,7 +113,7 @@ def test_tables_are_chosen(lake: ExpiryLake) -> None:
     assert {"db.a", "db.ab"} == set(found(health(lake, include=["db.a.*"])))
     assert {"db.a", "db.b"} == set(found(health(lake, exclude=["db.ab"])))
     assert {"db.b"} == set(found(health(lake, reference=["db.b"])))
-    with pytest.raises(ConfigurationError, match=r"no branch or tag 'db\.c'"):
+    with pytest.raises(ConfigurationError, match=r"the branch or tag 'db\.c' does not exist"):
         health(lake, reference=["db.c"])
 
 

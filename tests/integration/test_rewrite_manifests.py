@@ -304,7 +304,7 @@ def test_s18_a_table_that_cannot_be_read_stops_no_other(plain: Stage, plan: Plan
 def test_tables_that_somebody_else_maintains_are_left_alone(plain: Stage, plan: Planner) -> None:
     plain.create(self__optimizing_enabled="true")
     plain.append("1", "2", "3")
-    assert (Reorganized.LEFT_ALONE, "Amoro maintains it") == (only(plan()).outcome, only(plan()).reason)
+    assert (Reorganized.LEFT_ALONE, "it is maintained by Amoro") == (only(plan()).outcome, only(plan()).reason)
 
 
 # ---- between writing and committing -------------------------------------------------------------------

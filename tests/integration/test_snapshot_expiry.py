@@ -325,7 +325,7 @@ def test_a_snapshot_is_asked_for_by_its_id(lake: ExpiryLake) -> None:
     assert asked not in lake.snapshots()
     assert 6 == len(lake.snapshots())
     assert lake.needed() == lake.files()
-    assert "no table that is meant has a snapshot 77" in report.collection.warnings
+    assert "no selected table has a snapshot 77" in report.collection.warnings
 
 
 # ---- what cannot be read ------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def test_the_address_of_a_connect_server_is_a_spark_master(connect_server: Spark
 def test_tables_are_not_rewritten_through_spark_connect(connect: SparkSession) -> None:
     with (
         Collector(spark=connect, repository="memory") as collector,
-        pytest.raises(ConfigurationError, match="Spark Connect has no JVM"),
+        pytest.raises(ConfigurationError, match="Spark Connect gives no access to the JVM"),
     ):
         collector.rewrite_manifests("spark_catalog")
 

@@ -82,7 +82,7 @@ def test_s06_where_nothing_tells_where_a_contents_files_are_nothing_is_deleted(
     before = lake.paths()
     report = services.collect("1")
     assert before == lake.paths()
-    assert "nothing tells where the files of content db.guest are" in report.unknown["memory://wh/db/host/"]
+    assert "cannot tell where the files of content db.guest are" in report.unknown["memory://wh/db/host/"]
     assert 1 == report.exit_code
 
 
