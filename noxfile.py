@@ -76,7 +76,7 @@ def tests(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """The random tests, long, and every combination of parameters. Arguments go to pytest."""
     _install_everything(session, "test")
-    folders = ("tests/property", "tests/safety", "tests/integration")
+    folders = ("tests/property", "tests/safety", "tests/integration", "tests/docs/test_recordings.py")
     session.run("pytest", "--timeout=1800", *folders, *session.posargs, env={"THOROUGH_TESTS": "1"})
 
 

@@ -1,7 +1,7 @@
 """The recordings of the README: what they show is what the commands print today.
 
-``RENEW_RECORDINGS=1 pytest tests/docs/test_recordings.py`` writes them anew where that differs in more than times,
-sizes, ids and places.
+``RENEW_RECORDINGS=1 THOROUGH_TESTS=1 pytest tests/docs/test_recordings.py`` writes them anew where that differs in
+more than times, sizes, ids and places.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ def _check(name: str, title: str, scenes: list[Scene]) -> None:
     path = IMAGES / f"{name}.svg"
     if comparable(text_of(scenes)) != comparable(recorded(path)) and os.environ.get("RENEW_RECORDINGS"):
         path.write_text(svg(title, scenes), encoding="utf-8")
-    again = f"RENEW_RECORDINGS=1 pytest {Path(__file__).relative_to(ROOT)} renews it"
+    again = f"RENEW_RECORDINGS=1 THOROUGH_TESTS=1 pytest {Path(__file__).relative_to(ROOT)} renews it"
     assert comparable(text_of(scenes)) == comparable(recorded(path)), again
 
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.thorough  # tests/integration/test_demo.py runs it every time
 @pytest.mark.timeout(900)
 def test_the_recording_of_the_demo_shows_what_it_prints(folder: Path, environment: Mapping[str, str]) -> None:
     terminal = Terminal(folder, environment)
