@@ -89,8 +89,8 @@ def test_the_page_has_the_figures(filled: AssetLake) -> None:
     assert "Garbage 3.0 GiB 3 files" in words
     assert "Next deletion 3.0 GiB 2 files at most" in words
     assert "Complete runs 3 3 counted, 2 needed" in words
-    assert "could say nothing about 1 location. Garbage there is missing from these figures" in words
-    assert "Each file is checked again then: the references are read again" in words
+    assert "could not examine 1 location. Garbage there is missing from these figures" in words
+    assert "Each file is checked again first: the references are read again" in words
     assert "table files size db.orders 1 3.0 GiB db.t 1 100 Bytes" in words  # of the next deletion
     assert "db.orders 1 3.0 GiB db.t 2 200 Bytes" in words  # of what there is
     assert "DATA_FILE 2 3.0 GiB STATISTICS 1 100 Bytes" in words
