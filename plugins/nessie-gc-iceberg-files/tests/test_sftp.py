@@ -180,7 +180,7 @@ def test_s28_another_server_is_never_asked(opened, version_of, monkeypatch, serv
 def test_s28_a_trusted_server_gets_no_credentials_that_are_for_another(opened, monkeypatch, arguments):
     properties = {"fsspec.sftp": json.dumps(arguments), "nessie-gc.trusted-hosts": "evil.example"}
     with evil_host(monkeypatch) as evil, IcebergFileLister.from_options({"properties": properties}) as lister:
-        with pytest.raises(ConfigurationError, match=r"on another server than fsspec\.sftp is for"):
+        with pytest.raises(ConfigurationError, match=r"not on the server that fsspec\.sftp is for"):
             paths(lister, "sftp://evil.example/lake/t/")
         assert evil.is_untouched
 
