@@ -15,7 +15,7 @@ from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report_html import report_html
-from nessie_gc_core.services.tally import TableTally, Tally
+from nessie_gc_core.services.tally import TableTally, Tally, total
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,10 +136,7 @@ class GcReport:
     @property
     def unreferenced(self) -> Tally:
         """The sum of all outcomes."""
-        total = Tally()
-        for tally in self.outcomes.values():
-            total.add(tally.files, tally.bytes)
-        return total
+        return total(self.outcomes.values())
 
     @property
     def exit_code(self) -> int:

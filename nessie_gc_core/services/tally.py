@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,14 @@ class Tally:
         return f"{plural(self.files, 'file')}, {plural(self.bytes, 'byte')}"
 
 
+def total(tallies: Iterable[Tally]) -> Tally:
+    """The sum of some tallies."""
+    found = Tally()
+    for tally in tallies:
+        found.add(tally.files, tally.bytes)
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTally:
     """The files at one location: of one table or view, or of several where locations overlap."""
@@ -48,10 +56,7 @@ class TableTally:
     @property
     def unreferenced(self) -> Tally:
         """The sum of all outcomes."""
-        total = Tally()
-        for tally in self.outcomes.values():
-            total.add(tally.files, tally.bytes)
-        return total
+        return total(self.outcomes.values())
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""

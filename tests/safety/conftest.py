@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from collected_scenes import CollectedScenes
-from collecting import LakeServices, in_memory, spark_engine
-from lakes_by_hand import LakeBeside, lake_at
-from nessie_gc_memory import MemoryLake
-from scenes import START
+from collecting import spark_engine
+from lakes_in_memory import beside, lake, services, together  # noqa: F401 - fixtures
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
@@ -26,32 +24,6 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
             yield engine
     else:
         yield spark_engine(request.getfixturevalue("spark"))
-
-
-@pytest.fixture
-def lake() -> Iterator[MemoryLake]:
-    """A lake in memory; its clock stands."""
-    with lake_at(START) as lake:
-        yield lake
-
-
-@pytest.fixture
-def services(lake: MemoryLake) -> Iterator[LakeServices]:
-    """What collects the lake in memory, on the local engine."""
-    with in_memory(lake) as services:
-        yield services
-
-
-@pytest.fixture
-def beside(lake: MemoryLake) -> MemoryLake:
-    """A second lake, with a history of its own over the same objects."""
-    return LakeBeside(lake)
-
-
-@pytest.fixture
-def together(services: LakeServices, beside: MemoryLake) -> LakeServices:
-    """What collects both in one run."""
-    return services.together_with(beside)
 
 
 @pytest.fixture
