@@ -14,7 +14,7 @@ from rich.text import Text
 from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.cli.output import print_json, say, standard_output
 from nessie_gc_core.connectors import Report
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import plural, shown
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
@@ -130,7 +130,7 @@ class _Page:
 
     def _read(self, report: GcReport) -> None:
         counts = [
-            _plural(count, noun)
+            plural(count, noun)
             for count, noun in (
                 (report.references, "reference"),
                 (report.commits, "live commit"),
@@ -143,14 +143,14 @@ class _Page:
         ]
         if report.engine is not None:
             how = "listed" if "list" in report.phases else "recorded earlier"
-            counts.append(f"{_sum(report.files_listed)} {how} in {_plural(report.locations, 'location')}")
+            counts.append(f"{_sum(report.files_listed)} {how} in {plural(report.locations, 'location')}")
         self._line("read: " + ", ".join(counts))
         seconds = ", ".join(f"{name} {value:.1f} s" for name, value in report.phases.items())
         self._line(f"time: {seconds}")
         if report.traffic is not None and report.traffic.requests:
             traffic = report.traffic
             self._line(
-                f"stores: {_plural(traffic.requests, 'request')}, {decimal(traffic.bytes_read)} read, "
+                f"stores: {plural(traffic.requests, 'request')}, {decimal(traffic.bytes_read)} read, "
                 f"{traffic.waited_seconds:.1f} s waited, many at the same time"
             )
 
@@ -196,18 +196,18 @@ class _Page:
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
         if report.left_out:
-            self._line(f"left out: {_plural(len(report.left_out), 'location')}, by --include and --exclude")
+            self._line(f"left out: {plural(len(report.left_out), 'location')}, by --include and --exclude")
         self._reasons("dropped: these were swept, too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")
         self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")
         if report.references_moved:
-            self._line(f"{_plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
+            self._line(f"{plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
         if report.left_alone:
-            names = _plural(report.left_alone, "name")
+            names = plural(report.left_alone, "name")
             self._line(f"left alone: {names} that are no files, such as links to folders, or names that are not text")
         if report.tolerated_missing:
-            count = _plural(report.tolerated_missing, "missing metadata file")
+            count = plural(report.tolerated_missing, "missing metadata file")
             self._line(f"{count} of older versions had been deleted by an earlier run")
 
     def _reasons(self, title: str, reasons: Iterable[tuple[str, str]], style: str) -> None:
@@ -253,14 +253,10 @@ def _folded_lines(
         because = f": {reason}" if reason else ""
         if reason is not None and len(names) >= _ALIKE:
             least = "" if complete else "at least "
-            yield f"{least}{_plural(len(names), noun)}, such as {names[0]}{because}", len(names)
+            yield f"{least}{plural(len(names), noun)}, such as {names[0]}{because}", len(names)
         else:
             yield from ((f"{name}{because}", 1) for name in names)
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
 def _sum(tally: Tally) -> str:
-    return f"{_plural(tally.files, 'file')} ({decimal(tally.bytes)})"
+    return f"{plural(tally.files, 'file')} ({decimal(tally.bytes)})"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
+
+T = TypeVar("T")
 
 
 class Closing(ABC):
@@ -21,3 +24,12 @@ class Closing(ABC):
         self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def first_of(stream: Iterator[T]) -> T | None:
+    """The first of a stream, which is then closed; ``None``: it is empty."""
+    try:
+        return next(stream, None)
+    finally:
+        if isinstance(stream, Generator):
+            stream.close()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 
@@ -14,6 +13,7 @@ from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import AccessDeniedError, NessieGcError, PluginError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches, to_rows
+from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW
@@ -21,8 +21,6 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.preconditions import check_executors
-
-T = TypeVar("T")
 
 _TASKS = 64
 """Over how many tasks the question for the plugins is dealt, to meet every executor."""
@@ -85,15 +83,6 @@ def check_plugins(registry: PluginRegistry) -> str:
     return ", ".join(plugin.origin for plugin in registry.plugins)
 
 
-def _first(stream: Iterator[T]) -> T | None:
-    """The first of a stream, which is closed."""
-    try:
-        return next(stream, None)
-    finally:
-        if isinstance(stream, Generator):
-            stream.close()
-
-
 def check_repository(repository: RepositoryConnector, policies: ReferencePolicies | None = None) -> str | Doubtful:
     """Whether the repository lists its references, and every pattern of the policies matches one of them."""
     names = [reference.name for reference in repository.references()]
@@ -104,7 +93,7 @@ def check_repository(repository: RepositoryConnector, policies: ReferencePolicie
 
 def check_store(store: LiveSetStore) -> str:
     """Whether the store answers."""
-    newest = _first(store.live_sets())
+    newest = first_of(store.live_sets())
     return "it has no live set yet" if newest is None else f"its newest live set is {newest.id}, {newest.status}"
 
 
@@ -114,7 +103,7 @@ def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
     with OpenConnectors(choice) as connectors:
         for listed in _listed(choice, location):
             connectors.deleter(listed)
-            first = first or _first(connectors.lister(listed).list_files(listed))
+            first = first or first_of(connectors.lister(listed).list_files(listed))
     if first is None:
         return Doubtful("it is empty, so nothing will be swept there; check the spelling")
     return f"it has files, such as {first.path}"
@@ -192,6 +181,6 @@ class _ListFirst:
 
     def _ask(self, connectors: OpenConnectors, location: str) -> Iterator[Row]:
         try:
-            _first(connectors.lister(location).list_files(location))
+            first_of(connectors.lister(location).list_files(location))
         except Exception as error:  # noqa: BLE001 - whatever a lister raises is the answer
             yield (f"{location}: {one_line(error)}",)

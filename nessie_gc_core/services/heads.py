@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.repository import ContentVersion, Reference
 
 
@@ -16,12 +17,7 @@ def contents_at(repository: RepositoryConnector, reference: Reference) -> Iterat
     if first is not None:
         yield from chain([first], contents)
         return
-    log = repository.commit_log(reference)
-    try:
-        head = next(log, None)
-    finally:
-        if isinstance(log, Generator):
-            log.close()
+    head = first_of(repository.commit_log(reference))
     for operation in (head.operations if head is not None else None) or ():
         if operation.content is not None:
             yield operation.content

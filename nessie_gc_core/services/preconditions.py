@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, SafetyError
+from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step, wrong_status
 from nessie_gc_core.services.run import Run
 
@@ -56,10 +57,7 @@ def check_answers(run: Run) -> None:
     """
     if len(run.repositories) > 1:
         return
-    references = iter(run.repositories[0].references())
-    next(references, None)
-    if isinstance(references, Generator):
-        references.close()
+    first_of(iter(run.repositories[0].references()))
 
 
 def check_one_repository(run: Run) -> None:

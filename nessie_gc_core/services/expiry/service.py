@@ -213,14 +213,8 @@ class _Expiry(Purpose):
     def _leave_alone_frozen(self, plan: SweepPlan) -> None:
         for each in self._expected.planned:
             if self._root(each, plan) is None:
-                self._leave_alone(each, self._why(each, plan))
-
-    def _why(self, planned: PlannedTable, plan: SweepPlan) -> str:
-        """Why the location of a table is not swept."""
-        location = planned.table.location
-        left_out = (why for root, why in plan.left_out.items() if self._places.get(location, "").startswith(root))
-        found = plan.refused.get(location) or next(left_out, None)
-        return found or "its location is not swept: see the unknown and unread locations"
+                reason = plan.refused.get(each.table.location)
+                self._leave_alone(each, reason or "its location is not swept: see the unknown and unread locations")
 
     def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
         """Records what is to go, and commits; what a table names goes only where its commit was made (S19, S20)."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from collecting import LakeServices, in_memory
+from collecting import LakeServices
 from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, put
 
@@ -31,12 +31,6 @@ def lake() -> Iterator[MemoryLake]:
             lake.put(f"memory://wh/db/t/data/dead-{number}.parquet")
         lake.advance(timedelta(days=3))
         yield lake
-
-
-@pytest.fixture
-def services(lake: MemoryLake) -> Iterator[LakeServices]:
-    with in_memory(lake) as services:
-        yield services
 
 
 @pytest.fixture

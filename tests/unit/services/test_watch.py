@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from collecting import LakeServices, in_memory
+from collecting import LakeServices
 from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryContentToFiles, MemoryLake, put
 
@@ -52,12 +52,6 @@ def lake() -> Iterator[MemoryLake]:
         state = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
         lake.commit("main", put(state.version))
         yield lake
-
-
-@pytest.fixture
-def services(lake: MemoryLake) -> Iterator[LakeServices]:
-    with in_memory(lake) as services:
-        yield services
 
 
 @pytest.fixture
