@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.batches import to_tuples
 from nessie_gc_core.model.locations import home_of_metadata
 from nessie_gc_core.model.relations import PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
+
+
+class _Version(NamedTuple):
+    """What is read of a content version (:data:`CONTENT_VERSIONS`)."""
+
+    content_type: str
+    content_key: str
+    location: str | None
+    metadata_location: str | None
 
 
 @dataclass(slots=True)
@@ -31,10 +41,9 @@ class UnreadContents:
 
     def find(self, versions: Dataset, read_types: Iterable[str]) -> None:
         """Adds those of content versions (:data:`CONTENT_VERSIONS`) whose type is none of the read ones."""
-        columns = ("content_type", "content_key", "location", "metadata_location")
         for batch in versions.where("content_type", sorted(read_types), negate=True).batches():
-            for type_, key, location, metadata in to_rows(batch, *columns):
-                self._add(str(type_), str(key), location, metadata)
+            for row in to_tuples(batch, _Version):
+                self._add(row.content_type, row.content_key, row.location, row.metadata_location)
 
     def add(self, version: ContentVersion) -> None:
         """Adds one content version."""
@@ -64,9 +73,9 @@ class UnreadContents:
         read = version_files.where("kind", [PROBLEM], negate=True).where("path", sorted(wanted)) if wanted else None
         return read is None or read.distinct(["path"]).count() == len(wanted)
 
-    def _add(self, type_: str, key: str, location: object, metadata: object) -> None:
-        self.named_by.add(str(metadata) if metadata else None)
-        homes = ([str(location)] if location else []) + ([home_of_metadata(str(metadata))] if metadata else [])
+    def _add(self, type_: str, key: str, location: str | None, metadata: str | None) -> None:
+        self.named_by.add(metadata or None)
+        homes = ([location] if location else []) + ([home_of_metadata(metadata)] if metadata else [])
         for raw in homes:
             self.located[raw] = f"holds a content of type {type_}, which no installed plugin reads"
         if not homes:

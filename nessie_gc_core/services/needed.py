@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
-from nessie_gc_core.model.batches import to_rows, version_rows
+from nessie_gc_core.model.batches import to_tuples, version_rows
 from nessie_gc_core.model.live_sets import SeenContent
 from nessie_gc_core.model.locations import LocationRules, scheme_of
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
@@ -240,22 +241,30 @@ def _remember(homes: pa.Table, shared: pa.Table, rules: LocationRules, run: Swee
         _remember_in(each, each.members[0].mine(homes), each.members[0].mine(shared), rules)
 
 
+class _Home(NamedTuple):
+    """A place of a content (:data:`_HOMES`)."""
+
+    content_id: str
+    content_type: str
+    location: str | None
+    shared: bool
+
+
 def _remember_in(run: SweepRun, homes: pa.Table, shared: pa.Table, rules: LocationRules) -> None:
     """The same for one live set."""
     now, usable = run.clock(), frozenset(_comparable(shared, rules))
     for batch in itertools.chain(*(table.to_batches(max_chunksize=_REMEMBERED_AT_ONCE) for table in (homes, shared))):
         seen, found = [], []
-        for content_id, type_, location, is_shared in to_rows(batch, *_HOMES.names):
-            if location is None or (is_shared and location not in usable):
+        for home in to_tuples(batch, _Home):
+            if home.location is None or (home.shared and home.location not in usable):
                 continue
-            if not is_shared:
-                found.append((str(content_id), str(location)))
-            canonical = _canonical_or_raw(rules, str(location))
+            if not home.shared:
+                found.append((home.content_id, home.location))
             seen.append(
                 SeenContent(
-                    content_id=str(content_id),
-                    content_type=str(type_),
-                    location=canonical,
+                    content_id=home.content_id,
+                    content_type=home.content_type,
+                    location=_canonical_or_raw(rules, home.location),
                     first_seen=now,
                     last_seen=now,
                 )

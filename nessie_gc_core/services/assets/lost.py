@@ -6,16 +6,17 @@ import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.assets import TYPES
-from nessie_gc_core.algorithms.lost import NEEDED_BY, NEEDING, NeedingState, needed_by, needing_states
+from nessie_gc_core.algorithms.lost import NEEDING, NeedingState, needed_by, needing_states
 from nessie_gc_core.algorithms.storable import storable, storable_text
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.assets import AssetType, snapshot_text
-from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_rows
+from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_tuples
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.lost_files import LOST_FILES
 from nessie_gc_core.model.repository import ContentVersion, Reference, ReferenceKind
@@ -85,6 +86,17 @@ def _reason(needed_by: Collection[str]) -> str:
     return f"it is missing, and needed by {said}" if said else "it is referenced but missing"
 
 
+class _NeededBy(NamedTuple):
+    """A lost file with a table and a reference that need it (:data:`NEEDED_BY`)."""
+
+    path: str
+    kind: str
+    content_key: str
+    reference: str | None
+    states: int
+    latest: str
+
+
 class _LostFiles:
     """Files with a table and a reference that need them (:data:`NEEDED_BY`), to rows of the table."""
 
@@ -94,21 +106,20 @@ class _LostFiles:
         self._run = lost_run
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in to_rows(batch, *NEEDED_BY.names))
-        yield from to_batches((self._row(*row) for row in rows), self.schema)
+        rows = (row for batch in batches for row in to_tuples(batch, _NeededBy))
+        yield from to_batches(map(self._row, rows), self.schema)
 
-    def _row(self, *row: object) -> Row:
-        path, kind, key, reference, states, latest = row
-        state = NeedingState.of(str(latest))
+    def _row(self, row: _NeededBy) -> Row:
+        state = NeedingState.of(row.latest)
         return (
             self._run.run,
             self._run.at,
-            str(key),
-            TYPES.get(str(kind), AssetType.UNKNOWN).value,
-            str(path),
-            str(path).rpartition("/")[2],
-            None if reference is None else str(reference),
-            int(str(states)),
+            row.content_key,
+            TYPES.get(row.kind, AssetType.UNKNOWN).value,
+            row.path,
+            row.path.rpartition("/")[2],
+            row.reference,
+            row.states,
             snapshot_text(state.snapshot_id),
             state.commit_id,
             from_micros(state.micros or None),
