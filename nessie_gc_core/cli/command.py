@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
+from isodate import duration_isoformat
 from rich.console import Console
 
 from nessie_gc_core import __version__
@@ -30,6 +31,8 @@ from nessie_gc_core.services.report import GcReport
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+
+    from click.types import OptionHelpExtra
 
 PROGRAM = "nessie-gc"
 COMPLETE_VARIABLE = "_NESSIE_GC_COMPLETE"
@@ -67,6 +70,13 @@ class GcOption(click.Option):
         self.section = section
         self.key = long[2:]
         """Its name in the configuration file."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """What the help shows in brackets; a duration as it is written on the command line."""
+        extra = super().get_help_extra(ctx)
+        if "default" in extra and isinstance(self.default, timedelta):
+            extra["default"] = str(duration_isoformat(self.default))
+        return extra
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
         """The value of the strongest source that has one; a ``k=v`` option merges the pairs of all sources."""

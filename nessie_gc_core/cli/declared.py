@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Any
 
 import click
-from isodate import duration_isoformat
 
 from nessie_gc_core.cli.command import GcArgument, GcOption
 from nessie_gc_core.cli.values import Duration, Instant, KeyValues, ParamType, Text, Texts
@@ -96,8 +95,6 @@ _PLAIN: Mapping[object, Callable[[], ParamType]] = {timedelta: Duration, datetim
 def _with_default(default: object) -> dict[str, Any]:
     if default is None:
         return {}
-    if isinstance(default, timedelta):
-        return {"default": default, "show_default": str(duration_isoformat(default))}
     return {"default": default.value if isinstance(default, Enum) else default, "show_default": True}
 
 
