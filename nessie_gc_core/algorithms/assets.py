@@ -54,15 +54,15 @@ TYPES: Mapping[str, AssetType] = {
 
 
 def asset_files(outcomes: Dataset, index: UnitIndex, rules: LocationRules, *, left_out: Iterable[str] = ()) -> Dataset:
-    """The files of some outcomes (:data:`OUTCOMES`) that would go (:data:`ASSET_FILES`).
+    """The files of some outcomes (:data:`OUTCOMES`) that would be deleted (:data:`ASSET_FILES`).
 
-    Checksum sidecars are none: each goes with its file.
+    Checksum sidecars are left out: each is deleted with its file.
 
     Args:
         outcomes: those of a dry run.
         index: the sweep units.
         rules: how locations compare.
-        left_out: raw locations whose files are no assets.
+        left_out: raw locations whose files are not assets.
     """
     dead = outcomes.where("outcome", [Outcome.WOULD_DELETE.value]).where("sidecar", [False])
     return dead.flat_map(_AssetFiles(index, rules, [rules.place_prefix(location) for location in left_out]))
@@ -91,7 +91,7 @@ class _AssetFiles:
 
 
 class ApprovedAssets(Planned):
-    """Assets of which enough runs agreed (:data:`ASSETS`): those files may go that are still as they were seen."""
+    """Assets on which enough runs agreed (:data:`ASSETS`): only files that have not changed since may be deleted."""
 
     def __init__(self, assets: Dataset, rules: LocationRules) -> None:
         """Takes one row for each asset."""

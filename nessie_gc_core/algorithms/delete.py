@@ -26,7 +26,7 @@ _DECIDED = pa.schema([*CANDIDATES, *(OUTCOMES.field(name) for name in ("outcome"
 
 
 class DeleteFiles:
-    """Verdicts to outcomes (:data:`OUTCOMES`): deletes, or in the other modes stops before the last call."""
+    """Verdicts to outcomes (:data:`OUTCOMES`): deletes the files, or in the other modes does all but that."""
 
     schema = OUTCOMES
 

@@ -56,7 +56,7 @@ _PROCESS = uuid.uuid4()
 
 
 class ExpansionCache:
-    """What was remembered, as far as it is whole and the same plugins read it; and what is to be remembered."""
+    """What earlier runs remembered, if it is complete and was read by the same plugins; and what to remember now."""
 
     def __init__(self, entries: Dataset, *, reader: str) -> None:
         """Takes what is stored (:data:`CACHED_FILES`), and the plugins that read now."""
@@ -116,7 +116,7 @@ class ExpansionCache:
         return mine.semi_join(whole, _KEYS)
 
     def _entries(self, files: Dataset, read: Dataset, kind: str) -> Dataset:
-        """What was read of some files, as far as they could be read to their end."""
+        """What was read of those files that could be read to their end."""
         good = files.anti_join(read.where("kind", [PROBLEM]), _KEYS)
         named = read.where("kind", [PROBLEM, SPELLING], negate=True).select(_NAMED).distinct(_CHILD)
         counted = named.aggregate(_KEYS, {"found": ("count", "path")}, _COUNTED)

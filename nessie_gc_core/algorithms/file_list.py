@@ -21,7 +21,7 @@ from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import STORED_FILES
 
 _SAME = ("unit", "key", "location", "path", "sidecar_path", "sidecar", "owner")
-"""What tells a stored file from any other."""
+"""The columns that identify a stored file."""
 _ONCE = {
     "size": ("max", "size"),
     "modified": ("max", "modified"),
@@ -31,7 +31,7 @@ _ONCE = {
 }
 """A file that a list has twice is as young as the younger row."""
 _NOWHERE = ""
-"""The unit of rows that stand for how many others lie in no unit."""
+"""The unit of rows that only count the files outside all units."""
 
 
 class _Listed(NamedTuple):

@@ -198,10 +198,10 @@ def _parsed(texts: pa.Array) -> pa.Array:
 
 
 def _time(text: str | None) -> int:
-    """ISO 8601 with a time of day, UTC where it has no zone.
+    """ISO 8601 with a time of day; UTC if it names no time zone.
 
     Raises:
-        ValueError: it is no such text. A day alone would make a file older than it is.
+        ValueError: the text is something else. A date without a time would make a file older than it is.
     """
     if not text:
         return UNKNOWN_TIME

@@ -22,7 +22,7 @@ _KNOWN = ("asset", "tableName", "assetType", "path", "sizeBytes", "runid")
 _ASSET = pa.schema([ASSETS.field("asset")])
 
 NEEDED = "a live state needs it now"
-"""Why an asset stays that is stored and was not judged dead."""
+"""Why a stored asset stays that was not judged unreferenced."""
 NOT_JUDGED = "its location could not be examined: see the unknown, refused and left-out locations"
 """Why an asset stays whose location was not swept."""
 

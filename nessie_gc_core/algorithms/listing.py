@@ -94,7 +94,7 @@ class ListFiles:
             yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
 
     def _key(self, file: FileReference, location: str, prefix: str) -> str:
-        """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
+        """The key of a listed file below its unit's root; stops the unit if the file is outside it (S5)."""
         if file.location != location or not file.path:
             raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is outside it")
         path = file.path

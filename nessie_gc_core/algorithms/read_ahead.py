@@ -17,7 +17,7 @@ J = TypeVar("J")
 R = TypeVar("R")
 
 BYTES = 64 << 20
-"""How many bytes of files a process has under way at once, as far as sizes are known, but for one file of each task."""
+"""How many bytes of files of known size a process reads at once; one file of each task is not counted."""
 _WAITING = 64
 """How many results of a task wait to be taken; whoever has more of them waits."""
 
@@ -30,7 +30,7 @@ class More(Generic[J]):
 
 
 class _Pools:
-    """Pools of threads for all tasks of a process: what takes long has one of its own, for it would hold up others."""
+    """Thread pools for all tasks of a process. Slow work has its own pool, so that it does not hold up the rest."""
 
     def __init__(self) -> None:
         self.forget()

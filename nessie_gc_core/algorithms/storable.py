@@ -19,10 +19,10 @@ UNKNOWN_REASON = "its catalog gives it a text or number that cannot be stored (N
 
 
 def storable(version: ContentVersion) -> ContentVersion:
-    """The version as it is; one that cannot be held, with all that is known of it, as one of an unknown type.
+    """The version as it is; if it cannot be held, one of an unknown type with everything known about it.
 
-    Its texts are escaped, so that different ones stay different. Its location is as much of the true one as can be
-    said: what lies below is frozen with it.
+    Its texts are escaped, so that different ones stay different. Its location is the part of the true one that can
+    be written down: everything below that part is frozen.
     """
     texts = (
         version.content_id,

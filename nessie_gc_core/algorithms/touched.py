@@ -1,4 +1,4 @@
-"""Where the files of contents may lie of which something cannot be read (S6)."""
+"""Where contents that cannot be read completely may have files (S6)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Touched:
     prefixes: set[str] = field(default_factory=set)
     """Canonical prefixes."""
     placed: set[str] = field(default_factory=set)
-    """Ids of the contents of which something says where their files are; of the others nothing does."""
+    """Ids of the contents for which at least one source says where their files are."""
 
     def add(self, content_id: str, raw: str, index: UnitIndex) -> None:
         """Adds a raw location of a content."""

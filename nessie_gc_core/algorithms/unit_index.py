@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What is remembered of a folder: where it may lie, and its path where it lies on this disk."""
+    """What is remembered about a folder: its possible places, and its path if it is on this disk."""
 
     places: Places
     path: str | None
@@ -90,9 +90,9 @@ class UnitIndex:
         self._forget()
 
     def find(self, raw: str) -> UnitKey | None:
-        """One unit and key of a raw path, as it is written where that lies in a unit; ``None`` if nothing does.
+        """One unit and key of a raw path: as it is written, if that is in a unit; ``None`` if no spelling is.
 
-        Where it lies in a unit as it is written, nobody looks whether it is a link.
+        A path that is in a unit as it is written is not resolved, even if it is a link.
 
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved where that is needed (S3).
@@ -126,7 +126,7 @@ class UnitIndex:
         return remembered.places.named(name), None if remembered.path is None else remembered.path + name
 
     def around(self, raw: str) -> Iterator[str]:
-        """The roots of the units in which a raw path or location lies, and of those that lie in it.
+        """The roots of the units around a raw path or location, and of those inside it.
 
         Raises:
             UnknownLocationError: as for :meth:`places`.

@@ -32,13 +32,13 @@ class SweepPlan:
     """The units to sweep, and everything that stays out with the reason why."""
 
     units: list[SweepUnit] = field(default_factory=list)
-    """Sorted by their roots, none of which lies in another."""
+    """Sorted by their roots, none of which is inside another."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the reason why nothing can be said about it (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the content there that no installed plugin reads (S23)."""
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Raw path of a file that could not be read to the reason why, as far as they are named."""
+    """Raw paths of files that could not be read, with the reasons; only those that the report names."""
     refused: dict[str, str] = field(default_factory=dict)
     """Raw location to the reason why the configuration keeps it from being swept (S13)."""
     left_out: dict[str, str] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class SweepPlan:
             del self.units[start:end]
 
     def _overlapping(self, form: str) -> tuple[int, int]:
-        """Which units lie in a canonical prefix, or hold it: roots are sorted, and none lies in another."""
+        """Which units are in a canonical prefix, or hold it: roots are sorted, and none is inside another."""
         start = bisect.bisect_left(self.units, form, key=_root)
         if start and form.startswith(self.units[start - 1].root):
             return start - 1, start

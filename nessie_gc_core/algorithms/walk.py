@@ -1,12 +1,12 @@
 """Walks the commits of a repository: each commit once in the whole run, whatever the policies.
 
 One log stream runs down each first-parent chain. A walk that comes to a commit that was already walked follows the
-local graph instead of the server; where the graph ends it hands its reach to the stream that stands there, be it
-running (it then goes on as far as the wider of the two) or parked at its cut-off (it is taken up again).
+local graph instead of the server. Where the graph ends, it hands its reach to the stream at that commit: one that runs
+continues to the wider of the two reaches, one that is parked at its cut-off starts again.
 
 Why contents are listed at so few commits: what is visible at a live commit was either put by it or by an older live
 commit, or is visible at the oldest live commit of the chain. So a walk that ends inside the live part of another one
-adds nothing; only where nobody goes further are the contents at the last live commits added.
+adds nothing; the contents at the last live commits are added only where no walk goes further.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class WalkCounts:
     commits: int = 0
     """Live commits, each counted once."""
     covered: int = 0
-    """References of which nothing had to be fetched, because other walks cover them."""
+    """References for which nothing had to be fetched, because other walks cover them."""
 
 
 class CommitWalker:

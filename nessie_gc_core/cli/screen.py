@@ -82,7 +82,7 @@ def shown_duration(time: timedelta | None) -> str:
 
 
 def print_table(table: Table) -> None:
-    """Prints a table; where the output is no terminal, no line of it is broken."""
+    """Prints a table; no line is wrapped if the output is not a terminal."""
     console = standard_output()
     if console.is_terminal:
         console.print(table)
@@ -190,7 +190,7 @@ class _Page:
         self._reasons("unknown: nothing was deleted there; make it readable and run again", report.worst_unknown, "red")
         self._reasons("unreadable: files that decide what is live", report.unreadable.items(), "red")
         self._reasons(
-            "unread: no installed plugin reads what lies there, so all of it stays",
+            "unread: no installed plugin reads these contents, so all their files stay",
             report.unread.items(),
             "yellow",
         )
@@ -205,7 +205,7 @@ class _Page:
             self._line(f"{plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
         if report.left_alone:
             names = plural(report.left_alone, "name")
-            self._line(f"left alone: {names} that are no files, such as links to folders, or names that are not text")
+            self._line(f"left alone: {names} that are not files (such as links to folders) or not valid text")
         if report.tolerated_missing:
             count = plural(report.tolerated_missing, "missing metadata file")
             self._line(f"{count} of older versions had been deleted by an earlier run")

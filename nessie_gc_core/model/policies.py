@@ -128,7 +128,7 @@ def parse_duration(text: str) -> timedelta:
     Seconds may have a fraction, which is read to the microsecond.
 
     Raises:
-        ConfigurationError: it is no such duration (months and years have no fixed length).
+        ConfigurationError: it is not such a duration (months and years have no fixed length).
     """
     duration = _duration(text.strip().upper())
     if duration is None:

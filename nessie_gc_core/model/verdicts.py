@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 
 class DeleteMode(StrEnum):
-    """What the last call does with a file that may go."""
+    """What the last step does with a file that may be deleted."""
 
     DELETE = "delete"
     """Deletes it."""

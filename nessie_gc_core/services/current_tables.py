@@ -1,4 +1,4 @@
-"""Looks at the current state of many tables of a catalog, some at a time; one that cannot be read stops no other."""
+"""Looks at the current states of a catalog's tables, in batches; one that cannot be read does not stop the others."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def table_of(reader: ContentToFiles, version: ContentVersion, branch: str | None
     """What the metadata of a version lists.
 
     Raises:
-        UnreadableFileError: it cannot be read, or is no metadata of a table.
+        UnreadableFileError: it cannot be read, or is not the metadata of a table.
     """
     assert isinstance(reader, SupportsTableMetadata)
     table = reader.table_metadata(version, reference=branch or "")

@@ -1,4 +1,4 @@
-"""Deferred deletions: what an earlier sweep found dead is deleted now, as far as it still is (S9, S10, S13, S15)."""
+"""Deferred deletions: deletes what an earlier sweep found unreferenced, if it still is (S9, S10, S13, S15)."""
 
 from __future__ import annotations
 

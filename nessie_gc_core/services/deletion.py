@@ -54,7 +54,7 @@ def nobody_told(outcomes: Dataset) -> None:
 
 
 class Deletion:
-    """Deletes what was judged dead, as far as it still is."""
+    """Deletes what was judged unreferenced, if it still is."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
 """Dropped contents: locations that a repository had, and that no live content uses any more (S20).
 
-What counts is not when a content was seen last, for nobody may have looked since, but since when it is known to be
-gone. Two witnesses tell: earlier live sets (it is gone since the first of those, one after the other up to this one, in
-which it is not), and the commits of all references (since the last commit that changed its key). Where a live set has
-seen it after that commit, on a reference that is gone by now or within a cut-off policy, the live sets alone tell.
-Of tables that neither of them ever had, the listing of a warehouse tells (:mod:`nessie_gc_core.services.forgotten`).
+What counts is not when a content was last seen, because nobody may have looked since, but since when it is known to be
+gone. There are two sources: earlier live sets (it has been gone since the first of the unbroken series up to this one
+that lacks it), and the commits of all references (since the last commit that changed its key). If a live set saw it
+after that commit, on a reference that is gone by now or within a cut-off policy, only the live sets count. Tables that
+neither source ever had are found by listing a warehouse (:mod:`nessie_gc_core.services.forgotten`).
 """
 
 from __future__ import annotations
@@ -271,9 +271,9 @@ class _Finder:
 
     # ---- locations ------------------------------------------------------------------------------------
     def _usable(self, locations: Iterable[str], name: str, since: datetime) -> Iterator[Dropped]:
-        """Those that can be compared and listed, and whose store agrees that the content is gone for long enough.
+        """Those that can be compared and listed, and whose store agrees that the content has been gone for long enough.
 
-        A place that is gone for ever is not a reason to fail in every run.
+        A place that will never come back must not make every run fail.
         """
         for location in locations:
             if self._rules.place_prefix_or_none(location) is None or not self._is_listed(scheme_of(location)):

@@ -168,7 +168,7 @@ def session_branch_option() -> str | None:
 
 
 def max_delete_percent_option() -> float | None:
-    """Declares which share of a location's files may go."""
+    """Declares which share of a location's files may be deleted."""
     return option(
         None,
         section=GUARD,
@@ -180,7 +180,7 @@ def max_delete_percent_option() -> float | None:
 
 
 def commit_retries_option() -> int:
-    """Declares how often a commit is tried again."""
+    """Declares how often a commit is repeated."""
     return option(4, section=COMMITS, minimum=0, help="How often to repeat a commit after a conflict.")
 
 

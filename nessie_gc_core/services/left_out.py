@@ -56,9 +56,9 @@ def leave_out(
     homes: Iterable[tuple[str, str]],
     dropped: Iterable[Dropped] = (),
 ) -> None:
-    """Removes every unit in which a table lies that the patterns leave out, and those of which nobody knows a name.
+    """Removes every unit that holds a table that the patterns leave out, and those without a known table name.
 
-    A table that has several names is left out if one of them is excluded, and meant if one of the others is included.
+    A table with several names is left out if one of them is excluded, and selected if one of the others is included.
 
     Args:
         plan: what would be swept.

@@ -11,7 +11,7 @@ from nessie_gc_core.errors import ConfigurationError, LiveSetNotFoundError, Ness
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
 
 SHORTEST = 4
-"""How many characters of an id name a live set at the least."""
+"""The minimum number of characters of an id that name a live set."""
 _CANDIDATES = 5
 """So many ids an error names."""
 

@@ -79,7 +79,7 @@ class Homes:
 
 
 def said_places(version: ContentVersion) -> Iterator[str]:
-    """Raw places of a content version as far as it says them itself: the folder of its metadata, and its location."""
+    """Raw places that a content version itself names: the folder of its metadata, and its location."""
     if version.metadata_location is not None:
         yield version.metadata_location.rpartition("/")[0] + "/"
     if version.location is not None:

@@ -54,7 +54,7 @@ class PruneReport:
     dry_run: bool
     """Whether none was removed."""
     pruned: list[LiveSet] = field(default_factory=list)
-    """Those that went, or would go; newest first."""
+    """Those that were deleted, or would be; newest first."""
     kept: list[KeptLiveSet] = field(default_factory=list)
     """Those that stay; newest first."""
 

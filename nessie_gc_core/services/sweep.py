@@ -74,7 +74,7 @@ class Directions:
     """What someone else than its parameters says of a sweep."""
 
     only: Planned | None = None
-    """Files beyond which nothing may go, on the engine of the run."""
+    """The only files that may be deleted, on the engine of the run."""
     on_outcomes: OnOutcomes = nobody_told
     """Told the outcome of files, step by step."""
     cache: ExpansionCache | None = None

@@ -45,9 +45,9 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
 
     Required:
         ``open_reader``: a function that makes a reader; it may be called several times.
-        ``contents``: a sequence of :class:`WrittenContent`, one at least for each content type that it reads: a
-        version, its raw base location, the raw paths of all files that it needs and, where there are some, those of
-        files near it that are dead, and those of other snapshots that its metadata lists.
+        ``contents``: a sequence of :class:`WrittenContent`, at least one for each content type that it reads: a
+        version, its raw base location, the raw paths of all files that it needs and, if there are any, those of
+        unreferenced files near it and those of other snapshots that its metadata lists.
         ``missing``: a :class:`ContentVersion` whose metadata file does not exist.
         ``unreadable``: content versions whose metadata files exist and make no sense (empty, cut off, garbage).
 
@@ -133,7 +133,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
         assert {path: kinds for path, kinds in said.items() if kinds[1] not in (None, kinds[0])} == {}
         assert reader.kind_of_name("no habit names a file like this") is None
 
-    @demands("Files that are known to be dead are left out, or they would be kept forever.")
+    @demands("Files that are known to be unreferenced are left out, or they would be kept forever.")
     def test_it_leaves_out_files_that_are_known_to_be_dead(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -304,8 +304,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
                 _names(caught.value, version.metadata_location)
 
     @demands(
-        "S6: named_places gives every place that stands in the metadata, the base location too, or None where it "
-        "cannot tell."
+        "S6: named_places gives every place that the metadata names, with the base location, or None if it cannot tell."
     )
     def test_places_that_metadata_names_are_given_or_not_known(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]

@@ -290,7 +290,7 @@ class FileDeleterContract(FileStoreFixtures):
         assert outcomes == {named: DeleteStatus.FAILED}
 
     @demands(
-        "S24: nothing is deleted through a link to a folder, because what lies there belongs to another location. "
+        "S24: nothing is deleted through a link to a folder, because its contents belong to another location. "
         "Open the folders on the way without following links, and give FAILED."
     )
     def test_s24_nothing_is_deleted_through_a_link(

@@ -122,7 +122,7 @@ class ListerSituationTests(FileStoreFixtures):
         assert once(["full/file"]) == paths(lister.list_files(location))
 
     @demands(
-        "S5 and S24: links to folders are not followed, because what lies there belongs to another location. Leave "
+        "S5 and S24: links to folders are not followed, because their contents belong to another location. Leave "
         "the link out (SupportsLeftAlone counts such names)."
     )
     def test_s24_a_link_to_a_folder_is_not_followed(

@@ -111,7 +111,7 @@ class RegisterTests(StoreFixtures):
         assert RepositoryRecords(live_sets=1, tombstones=2, seen_contents=1) == store.count_records(repository)
         assert not store.count_records(repository + "2").any
 
-    @demands("S20: a repository is named as long as a live set or an entry of the register stands under its identity.")
+    @demands("S20: a repository is named as long as its identity has a live set or an entry in the register.")
     def test_every_repository_with_live_sets_or_contents_is_named_once(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:

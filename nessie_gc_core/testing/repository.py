@@ -69,7 +69,7 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
 
     # ---- references -----------------------------------------------------------------------------------
     @demands(
-        "S15 and S28: the identity tells the repository from any other, is the same each time, and shows no secret. "
+        "S15 and S28: the identity is unique to the repository, is the same each time, and shows no secret. "
         "Declare credentials with secret()."
     )
     def test_its_identity_is_always_the_same_and_holds_no_secret(
@@ -163,7 +163,7 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
             close()
         assert log == list(repository.commit_log(reference))
 
-    @demands("A reference without a commit has an empty log and no contents. It is no error.")
+    @demands("A reference without a commit has an empty log and no contents. That is not an error.")
     def test_a_reference_without_a_commit_has_an_empty_log_and_no_contents(
         self, repository: RepositoryConnector
     ) -> None:

@@ -210,7 +210,7 @@ class LeavesDataFilesOut(GoodReader):
         return iter(())
 
 
-@fault(ReaderTests, "test_it_leaves_out_files_that_are_known_to_be_dead", "Files that are known to be dead")
+@fault(ReaderTests, "test_it_leaves_out_files_that_are_known_to_be_dead", "Files that are known to be unreferenced")
 class KeepsEverything(GoodReader):
     def files(self, version):
         return super().files(replace(version, snapshot_id=None))

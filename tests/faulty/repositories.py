@@ -484,7 +484,7 @@ class OneKeyIsLeftOut(GoodRepository):
 @fault(
     RepositoryTests,
     "test_its_identity_is_always_the_same_and_holds_no_secret",
-    "S15 and S28: the identity tells the repository",
+    "S15 and S28: the identity is unique to the repository",
 )
 class IdentityOfTheObject(GoodRepository):
     def identity(self):
@@ -494,7 +494,7 @@ class IdentityOfTheObject(GoodRepository):
 @fault(
     RepositoryTests,
     "test_its_identity_is_always_the_same_and_holds_no_secret",
-    "S15 and S28: the identity tells the repository",
+    "S15 and S28: the identity is unique to the repository",
 )
 class IdentityWithASecret(GoodRepository):
     def identity(self):

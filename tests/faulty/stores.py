@@ -223,7 +223,7 @@ class AllInTheRegister(LedgerStore):
 NAMED_ONCE = "test_every_repository_with_live_sets_or_contents_is_named_once"
 
 
-@fault(StoreTests, NAMED_ONCE, "S20: a repository is named as long as a live set or an entry of the register stands")
+@fault(StoreTests, NAMED_ONCE, "S20: a repository is named as long as its identity has a live set or an entry")
 class RepositoriesOfLiveSets(LedgerStore):
     def repositories(self):
         return iter({live_set.repository for live_set in self.live_sets()})

@@ -45,7 +45,7 @@ class Identified:
     assets: Dataset
     """:data:`ASSETS`, computed once; their ``runid`` is 0."""
     run: AssetRun
-    """The run, as it will stand in the table; its number is 0."""
+    """The run, as the table will record it, but with the number 0."""
     lost: Dataset
     """:data:`LOST_FILES`, computed once; nothing where no table was asked for."""
     cache: ExpansionCache | None = None

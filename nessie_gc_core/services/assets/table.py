@@ -93,12 +93,12 @@ class AssetTable:
             _make(self._tables, name, kind, schema, bucket_by)
 
     def locations(self, more: Sequence[TableName] = ()) -> list[str]:
-        """The raw locations of both tables, and of more of the same catalog, as far as they are there."""
+        """The raw locations of both tables, and of more of the same catalog; tables that do not exist are left out."""
         states = (self._tables.state(name) for name in (self._name, self._runs, *more))
         return [state.location for state in states if state is not None]
 
     def ours(self, names: Iterable[str]) -> Iterator[str]:
-        """The dotted names of those tables of this program that lie in the namespace of this one."""
+        """The dotted names of those tables of this program that are in the namespace of this one."""
         namespace = [*self._name[:-1]]
         for dotted in sorted(set(names)):
             *above, name = dotted.split(".")

@@ -46,9 +46,9 @@ class TagPolicy:
 
         Args:
             text: the policy.
-            prefix: how names begin where it says nothing else.
+            prefix: how names begin if the policy does not say.
             zone: the name of a time zone, likewise.
-            delay: how long after the roll-over the state is taken, likewise.
+            delay: how long after the roll-over the state is tagged, likewise.
 
         Raises:
             ConfigurationError: it is invalid; the message names what.
@@ -68,7 +68,7 @@ class TagPolicy:
         )
 
     def window(self, at: datetime) -> Iterator[RollOver]:
-        """The roll-overs whose tags are kept at an instant, the latest first; those whose delay runs are not there."""
+        """The roll-overs whose delay has passed and whose tags are kept at an instant, latest first."""
         return islice(self.period.roll_overs(at - self.delay, self.zone), self.keep)
 
 
@@ -89,7 +89,7 @@ class WantedTag:
     periods: tuple[str, ...]
     """The periods that keep it."""
     is_latest: tuple[str, ...]
-    """Those of them of which it is the latest."""
+    """The periods among them whose latest tag it is."""
 
 
 def parse_policies(texts: Sequence[str], *, prefix: str, zone: str, delay: timedelta) -> tuple[TagPolicy, ...]:

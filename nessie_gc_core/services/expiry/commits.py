@@ -55,7 +55,7 @@ class Committer:
 
     repository: SupportsSnapshotExpiry
     decide: Decide
-    """Says what may go of a table as it is by then."""
+    """Decides what may be removed from a table as it is by then."""
     retries: int
     """How often a commit is repeated."""
     wait: Callable[[float], None] = time.sleep

@@ -29,7 +29,7 @@ class Standing(StrEnum):
     LEFT_OUT = "left_out"
     """``include`` and ``exclude`` leave its table out."""
     OUTSIDE = "outside"
-    """It lies in no location of a table or view, where nothing is listed and nothing deleted."""
+    """It is outside all locations of tables and views, where nothing is listed or deleted."""
     NOT_STORED = "not_stored"
     """Nothing needs it, and it is not there."""
     TOO_YOUNG = "too_young"

@@ -1,7 +1,7 @@
 """What is due of the files and manifests of one table, by the rules of ``compact`` and ``rewrite-manifests``.
 
-Where the manifests were read, it is what these services would rewrite. Else the rules are asked about the table as a
-whole, as far as its summary counts files.
+If the manifests were read, it is what these services would rewrite. Otherwise the rules are applied to the table as a
+whole, with the file counts of its summary.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def measured(
     Args:
         boxes: the ranges, at least one.
         allowed: more manifests than this are too many at one place; ``None``: no number is.
-        writers: what those have in common that one rewrite put into order; they count as one towards ``allowed``,
-            for they would be written the same way again. ``None``: it is small.
+        writers: for each range, what it shares with the others that one rewrite sorted; they count as one towards
+            ``allowed``, because they would be written the same way again. ``None``: a small manifest.
         merged: how many all small ones together become; they count as no more than that.
     """
     ends = sorted({box.lower for box in boxes})

@@ -77,7 +77,7 @@ class FsspecStore(Store):
             raise OSError(self._reason(error)) from None
 
     def create(self, key: str, data: bytes) -> None:
-        """A new file, as far as a file system can tell that it is new."""
+        """Creates a file; fails if it exists, where the file system can tell."""
         try:
             path = self._paths.of(key)
             if self._kind(path) is not None:

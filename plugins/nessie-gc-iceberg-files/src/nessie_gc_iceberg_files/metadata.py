@@ -104,7 +104,7 @@ class Metadata:
         return self.snapshots[snapshot_id]
 
     def manifests_of(self, snapshot_id: int) -> Sequence[ReachableFile]:
-        """The manifest list of a snapshot, or the manifests that stand in the metadata itself."""
+        """The manifest list of a snapshot, or the manifests that the metadata itself names."""
         return list(self._manifests(self.snapshot(snapshot_id)))
 
     @cached_property
