@@ -105,7 +105,7 @@ class SweepPlan:
         before = self.roots
         self.keep(meant)
         kept = frozenset(self.roots)
-        self.left_out.update((root, "no table that is meant lies here") for root in before if root not in kept)
+        self.left_out.update((root, "no selected table is here") for root in before if root not in kept)
 
     def freeze_all(self, reason: str) -> None:
         """Removes every unit."""

@@ -14,7 +14,7 @@ class ExactVisitedOptions(ConnectorOptions):
     """Options of the exact deduplicator."""
 
     capacity: int = option(
-        2_000_000, help="how many commits to remember; with more commits some are walked twice, and none is missed"
+        2_000_000, help="how many commits to remember; others may be walked twice, but none is missed"
     )
 
 

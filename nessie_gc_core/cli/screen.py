@@ -28,7 +28,7 @@ _ALIKE = 4
 """From so many names with the same reason on, they share a line."""
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
-    Outcome.ALREADY_GONE: "somebody else had deleted them",
+    Outcome.ALREADY_GONE: "already deleted by someone else",
     Outcome.FAILED: "see the reasons below; the next run tries again",
     Outcome.SPARED: "kept, for the reasons below",
     Outcome.TOO_YOUNG: "kept until they are older (--min-age)",
@@ -165,7 +165,7 @@ class _Page:
         self._console.print()
         self._console.print(table)
         if report.sidecars.files:
-            self._line(f"beside them {_sum(report.sidecars)} of checksum sidecars (.crc)")
+            self._line(f"not counted above: {_sum(report.sidecars)} of checksum sidecars (.crc)")
         self._console.print()
 
     def _tables(self, report: GcReport) -> None:
@@ -197,12 +197,12 @@ class _Page:
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
         if report.left_out:
             self._line(f"left out: {plural(len(report.left_out), 'location')}, by --include and --exclude")
-        self._reasons("dropped: these were swept, too", report.dropped.items(), "cyan")
+        self._reasons("dropped: these were swept too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")
         self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")
         if report.references_moved:
-            self._line(f"{plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
+            self._line(f"{plural(report.references_moved, 'reference')} moved during the run, checked again")
         if report.left_alone:
             names = plural(report.left_alone, "name")
             self._line(f"left alone: {names} that are not files (such as links to folders) or not valid text")

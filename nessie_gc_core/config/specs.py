@@ -87,14 +87,14 @@ def _refuse_for_several(given: Given, registry: PluginRegistry) -> None:
     for setting in (*WELL_KNOWN, "repository_option"):
         if given.rank(setting):
             raise ConfigurationError(
-                f"`{setting}` is ambiguous: there are several [[repositories]]; set it in the one that is meant"
+                f"`{setting}` is ambiguous: there are several [[repositories]]; set it in the right one"
             )
     for connector in registry.connectors(RepositoryConnector).values():
         for name in connector_options("repository", _option_names(connector), given.environment):
             variable = connector_variable("repository", name)
             raise ConfigurationError(
                 f"the environment variable {variable} is ambiguous: there are several [[repositories]]; put the label "
-                f"of the one that is meant into it: {connector_variable('repositories_LABEL', name)}"
+                f"of the right one into it: {connector_variable('repositories_LABEL', name)}"
             )
 
 

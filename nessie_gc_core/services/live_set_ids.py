@@ -41,7 +41,7 @@ def find_live_set(store: LiveSetStore, live_set_id: UUID | str) -> UUID:
     if len(found) > 1:
         more = f" and {len(found) - _CANDIDATES} more" if len(found) > _CANDIDATES else ""
         names = ", ".join(found[:_CANDIDATES]) + more
-        raise ConfigurationError(f"the ids of {len(found)} live sets begin with {text!r}: {names}; give more of it")
+        raise ConfigurationError(f"the ids of {len(found)} live sets begin with {text!r}: {names}; give more of the id")
     return UUID(found[0])
 
 

@@ -171,7 +171,7 @@ class _Pruning:
             for some, said in ((marked, "marked"), (swept, "swept")):
                 newest = next((each for each in some if not self._store.get(each.id).is_of_expiry), None)
                 if newest is not None:
-                    found.setdefault(newest.id, f"it is the newest of {repository} that was {said} to its end")
+                    found.setdefault(newest.id, f"it is the newest of {repository} that was completely {said}")
         return found
 
     def _newest_of_each(self) -> frozenset[Any]:

@@ -315,9 +315,7 @@ class _Sweep:
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
         left_out = self._only.count() - dead.count()
         if left_out:
-            self._run.report.warn(
-                f"{plural(left_out, 'file')} of the plan left out, being needed, changed or gone by now"
-            )
+            self._run.report.warn(f"{plural(left_out, 'file')} of the plan skipped: by now needed, changed or gone")
         return mine
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:

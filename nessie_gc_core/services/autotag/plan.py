@@ -145,7 +145,7 @@ def _check_instants(wanted: Mapping[str, WantedTag], here: Mapping[str, TagRecor
         if record is not None and (record.instant, record.state_at) != (each.instant, each.state_at):
             raise ConfigurationError(
                 f"the tag {name!r} shows the state at {record.state_at.isoformat()}, and would show the state at "
-                f"{each.state_at.isoformat()}: give a policy with another time zone or delay another prefix"
+                f"{each.state_at.isoformat()}: a policy with another time zone or delay needs another prefix"
             )
 
 

@@ -191,7 +191,7 @@ class _Explaining:
             (self._outcomes[key] for key in sorted(file.keys) if key in self._outcomes), (None, None)
         )
         if outcome is None and stored is not None:
-            return Standing.LIVE, "live metadata may mean it by another path"
+            return Standing.LIVE, "live metadata may name it by another path"
         if outcome is None:
             return Standing.NOT_STORED, None
         standing = _BY_OUTCOME[outcome]

@@ -121,4 +121,4 @@ def _inner(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse(location: object) -> NoReturn:
-    raise ConfigurationError(f"the connector to catalogs reads only, and was asked to change {location}")
+    raise ConfigurationError(f"this connector only reads, but was asked to change {location}")

@@ -155,7 +155,7 @@ class Metadata:
     def _text(self, holder: object, name: str) -> str:
         value = self._object(holder).get(name)
         if not isinstance(value, str) or not value:
-            raise self._nonsense(f"{name!r} is {value!r} where a text belongs")
+            raise self._nonsense(f"{name!r} is {value!r} instead of a string")
         return value
 
     def _nonsense(self, reason: str) -> UnreadableFileError:

@@ -96,7 +96,7 @@ def _refuse_descriptions(url: URL) -> None:
     if described or any("(" in part and "=" in part for part in (url.username or "", url.database or "")):
         raise ConfigurationError(
             f"option 'url' of the store jdbc: a host cannot contain '(', ')' or '='; give {_EXAMPLES}, and user and "
-            "password as options of their own"
+            "password as separate options"
         )
 
 
