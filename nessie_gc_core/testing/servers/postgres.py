@@ -99,7 +99,7 @@ class PostgresServer(Startable):
             ServerStartError: it did not start.
         """
         if self._process is not None:
-            raise ServerStartError(f"PostgreSQL runs already on port {self._port}; stop it first")
+            raise ServerStartError(f"PostgreSQL is already running on port {self._port}; stop it first")
         programs = postgres_programs()
         self._folder = Path(tempfile.mkdtemp(prefix="nessie-gc-postgres-"))
         try:
