@@ -34,7 +34,7 @@ TEXTS = (
 _MASK = "·"
 """Stands for a character of code; no pattern matches it."""
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-_IN_LINE = re.compile(r"`[^`\n]+`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
+_IN_LINE = re.compile(r"``[^`\n]+``|`[^`\n]+`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

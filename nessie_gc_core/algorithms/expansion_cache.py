@@ -1,4 +1,4 @@
-"""What immutable files name, remembered from run to run: a manifest that did not change is not read again.
+"""Remembers what immutable files name from run to run, so that no manifest is read twice.
 
 Only files of the last level are remembered (manifests, not their lists): each of them is named often and read once,
 while lists name the same manifests again and again, which together would be more than what they save.
@@ -91,7 +91,7 @@ class ExpansionCache:
         return read.select(EXPANDED_FILES).union(keyed), count
 
     def learned(self) -> Dataset | None:
-        """What is to be remembered from now on (:data:`CACHED_FILES`); ``None`` if nothing was expanded."""
+        """What to remember from now on (:data:`CACHED_FILES`); ``None`` if nothing was expanded."""
         return _union(self._learned)
 
     def gone(self) -> Dataset | None:

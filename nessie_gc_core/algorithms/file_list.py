@@ -29,7 +29,7 @@ _ONCE = {
     "problem": ("max", "problem"),
     "left_alone": ("sum", "left_alone"),
 }
-"""A file that a list has twice is as young as the younger row."""
+"""A file that is in a list twice is as young as the younger row."""
 _NOWHERE = ""
 """The unit of rows that only count the files outside all units."""
 
@@ -46,7 +46,7 @@ class _Listed(NamedTuple):
 def stored_from_lists(
     engine: Engine, names: Sequence[str], units: Sequence[SweepUnit], rules: LocationRules
 ) -> tuple[Dataset, int]:
-    """What lists say is stored in some units (:data:`STORED_FILES`), each file once; and how many rows lie elsewhere.
+    """What lists say is stored in some units (:data:`STORED_FILES`), each file once; and how many rows are elsewhere.
 
     Raises:
         ListingError: a list cannot be read completely.

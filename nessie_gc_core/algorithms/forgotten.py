@@ -1,4 +1,4 @@
-"""Tables below a warehouse as its listing shows them: folders in which metadata files lie, told by their names."""
+"""Tables below a warehouse as its listing shows them: folders with metadata files, recognised by their names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FoundTable:
 
 
 def plan_warehouses(raw: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:
-    """What is listed for tables; how deep a location is says what may be swept, and not what may be listed."""
+    """The limits for listing tables: the depth of a location limits what may be swept, not what may be listed."""
     return plan_units(raw, rules, replace(allowed, min_depth=0))
 
 

@@ -105,7 +105,7 @@ class JudgeFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What is said of the rows of a batch, column by column."""
+    """The verdicts on the rows of a batch, column by column."""
 
     verdict: pa.Array
     reason: pa.Array
@@ -167,7 +167,7 @@ class SpareLocations:
         self._reasons = dict(reasons)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Goes by the location of the row itself: another spelling of the same unit may well be allowed."""
+        """Decides by the location of the row itself: another spelling of the same unit may well be allowed."""
         refused = pa.array(list(self._reasons), pa.string())
         reasons = pa.array([f"its location {reason}" for reason in self._reasons.values()], pa.string())
         for batch in batches:
@@ -178,12 +178,12 @@ class SpareLocations:
 
 
 def spared_rows(verdicts: Dataset, reason: str) -> Dataset:
-    """The same rows (:data:`VERDICTS`), but none of them goes, for one reason."""
+    """The same rows (:data:`VERDICTS`), but all of them stay, for one reason."""
     return verdicts.setting({"verdict": Verdict.SPARED.value, "reason": reason})
 
 
 def spare(verdicts: Dataset, files: Dataset, reason: str) -> Dataset:
-    """The same rows (:data:`VERDICTS`), but some files (:data:`FILE_KEYS`) do not go, for one reason."""
+    """The same rows (:data:`VERDICTS`), but some files (:data:`FILE_KEYS`) stay, for one reason."""
     keys = list(FILE_KEYS.names)
     dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
     spared = spared_rows(dead.semi_join(files, keys), reason)

@@ -1,4 +1,4 @@
-"""The outcome of assets that were to go: one row for each."""
+"""The outcome of assets that were to be deleted: one row for each."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _StoredAssets:
 
 
 class _Unjudged:
-    """Assets to one outcome, or to none where their place was not judged, or listed in another spelling."""
+    """Assets to one outcome, or to none if their place was not judged or was listed in another spelling."""
 
     schema = _OUTCOME
 

@@ -36,7 +36,7 @@ _PIECE = 1_000
 TASKS_PER_CORE = 4
 """A listing is cut into about this many tasks for every core of an engine with workers elsewhere."""
 TASKS_IN_PROCESS = 16
-"""Into how many it is cut in one process, whose tasks wait for stores in the same threads."""
+"""The number of tasks in one process, whose tasks wait for stores in the same threads."""
 
 
 class ListFiles:
@@ -156,7 +156,7 @@ def stored_row(unit: str, key: str, file: FileReference, owner: str | None) -> R
 def listing_tasks(
     units: Iterable[SweepUnit], choice: ConnectorChoice, rules: LocationRules, wanted: int
 ) -> Iterator[Row]:
-    """Cuts the units into tasks (:data:`LISTING_TASKS`), more of them where there are few units."""
+    """Cuts the units into tasks (:data:`LISTING_TASKS`), more of them if there are few units."""
     units = list(units)
     tasks = (_whole(unit, location, rules) for unit in units for location in unit.locations)
     parts_each = wanted // max(1, sum(len(unit.locations) for unit in units))

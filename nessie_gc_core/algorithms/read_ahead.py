@@ -24,7 +24,7 @@ _WAITING = 64
 
 @dataclass(frozen=True, slots=True)
 class More(Generic[J]):
-    """A job that came up in the middle of another one, for whoever is idle."""
+    """A job that another job created, for any idle thread."""
 
     job: J
 
@@ -48,7 +48,7 @@ class _Pools:
             self.under_way += bytes_
 
     def forget(self) -> None:
-        """A copy of a process has no threads but one."""
+        """A forked process has only one thread."""
         self._pools: dict[tuple[str, int], ThreadPoolExecutor] = {}
         self._lock = threading.RLock()  # the garbage collector may end a task, whose bytes count, while a pool is made
         self.under_way = 0
@@ -73,7 +73,7 @@ def read_ahead(
         work: does one, in a thread of the process, or in this one where only one is done at once. What it gives is
             taken piece by piece; an error ends everything.
         at_once: how many jobs such as this one are done at the same time, over all tasks of the process.
-        size: how many bytes a job moves; 0 where nobody knows.
+        size: how many bytes a job moves; 0 if it is unknown.
         kind: of the work; each has its own threads.
 
     Raises:
@@ -150,7 +150,7 @@ class _Ahead(Generic[J, R]):
         return len(self.running) >= threads or _POOLS.under_way + bytes_ > BYTES or not self._results.is_empty
 
     def begin(self, job: J, threads: int, bytes_: int) -> None:
-        """Has a thread do a job."""
+        """Gives a job to a thread."""
         number = next(self._numbers)
         _POOLS.moves(bytes_)
         self.running[number] = (_POOLS.of(self._kind, threads).submit(self._do, number, job), bytes_)
@@ -177,7 +177,7 @@ class _Ahead(Generic[J, R]):
             yield from _sorted([item], waiting)
 
     def stop(self) -> None:
-        """Lets go of what nobody took, and waits for the rest: what it uses is given back next."""
+        """Drops what nobody took, and waits for the rest: its resources are released next."""
         self._results.stopped.set()
         futures = [future for future, _ in self.running.values()]
         for future in futures:

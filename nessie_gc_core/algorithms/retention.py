@@ -30,7 +30,7 @@ _DEFAULTS = {
     MAX_REF_AGE: 2**63 - 1,
     PREVIOUS_VERSIONS_MAX: 100,
 }
-"""What holds where a table says nothing; the same as in Iceberg."""
+"""The rules for a table that has no properties for them; the same as in Iceberg."""
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -42,11 +42,11 @@ class Retention:
     older_than: datetime | None = None
     """Snapshots that were made before this instant may be removed; ``None``: what the table's properties say."""
     retain_last: int | None = None
-    """So many snapshots of each branch stay whatever their age; ``None``: what the table's properties say."""
+    """This many snapshots of each branch stay, whatever their age; ``None``: what the table's properties say."""
     max_ref_age: timedelta | None = None
-    """Branches and tags that are older than this go; ``None``: what the table's properties say."""
+    """Branches and tags that are older than this are removed; ``None``: what the table's properties say."""
     snapshot_ids: frozenset[int] = frozenset()
-    """These snapshots go, too, whatever their age."""
+    """These snapshots are removed too, whatever their age."""
 
 
 def expired(table: TableMetadata, retention: Retention, now: datetime) -> Removal:
@@ -111,7 +111,7 @@ class _Rules:
             yield snapshot.snapshot_id
 
     def unreferenced_and_young(self, refs: Mapping[str, SnapshotRef]) -> set[int]:
-        """Snapshots that no ref leads to, and that are not old enough to go."""
+        """Snapshots that no ref leads to and that are not old enough to be removed."""
         referenced: set[int] = set()
         for ref in refs.values():
             if ref.type is RefType.TAG:

@@ -138,7 +138,7 @@ def lost(stored: Dataset, written: Dataset, spellings: Dataset) -> Dataset:
     Args:
         stored: what is there.
         written: the reachable files as they are written.
-        spellings: where some of them may lie as well.
+        spellings: other places where some of them may be.
     """
     missing = written.anti_join(stored, _KEYS)
     return missing.anti_join(spellings.semi_join(stored, _KEYS), ["path"]).distinct(_KEYS)

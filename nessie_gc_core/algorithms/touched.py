@@ -99,7 +99,7 @@ class TouchedFinder:
         return named.distinct(list(_PLACES.names))
 
     def _folders(self, content_ids: Collection[str], index: UnitIndex) -> Iterator[str]:
-        """The places above the metadata files: likely ones, and no proof that there are no others."""
+        """The places above the metadata files. They are likely, but there may be others."""
         for version in self._versions_of(content_ids):
             if version.metadata_location is None or "/" not in version.metadata_location:
                 continue  # a name without a folder says nothing

@@ -46,7 +46,7 @@ class SweepPlan:
     shared: list[str] = field(default_factory=list)
     """Canonical places in the units to which contents write beside their base locations, and others may as well."""
     rules: LocationRules = field(default_factory=LocationRules)
-    """The rules of the run, and the links that locations were found to lie behind."""
+    """The rules of the run, and the links that lead to locations."""
 
     def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
         """Removes every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
@@ -90,7 +90,7 @@ class SweepPlan:
         del self.units[start:end]
 
     def leave_out(self, left: Mapping[str, str], meant: Iterable[str]) -> None:
-        """Removes every unit that overlaps a place that is left out, and those that overlap none that is meant.
+        """Removes every unit that overlaps a left-out place, and those that overlap no selected one.
 
         Args:
             left: canonical prefixes, each with the reason.
@@ -113,7 +113,7 @@ class SweepPlan:
         self.units.clear()
 
     def keep(self, prefixes: Iterable[str]) -> None:
-        """Removes every unit that overlaps none of the canonical prefixes, and says nothing of it."""
+        """Removes every unit that overlaps none of the canonical prefixes, without reporting it."""
         kept: dict[str, SweepUnit] = {}
         for prefix in set(prefixes):
             start, end = self._overlapping(prefix)

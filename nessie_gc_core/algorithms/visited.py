@@ -1,4 +1,4 @@
-"""The two deduplicators of visited commits that the core brings, registered by its own entry point."""
+"""The two deduplicators of visited commits in the core, registered by its own entry point."""
 
 from __future__ import annotations
 

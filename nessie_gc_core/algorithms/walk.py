@@ -26,7 +26,7 @@ from nessie_gc_core.model.policies import Reach
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
 
 MAX_PARKED_STREAMS = 256
-"""How many log streams wait at a cut-off; the oldest is closed, and fetched again where a later walk needs it."""
+"""How many log streams wait at a cut-off; the oldest is closed, and fetched again if a later walk needs it."""
 CONTENTS_BATCH = 1000
 """How many content versions are given away at once."""
 _NOTHING = Reach()
@@ -54,7 +54,7 @@ class _Node:
 
 @dataclass(slots=True, eq=False)
 class _Stream:
-    """A log stream that stands before the commit ``position``."""
+    """A log stream that has stopped before the commit ``position``."""
 
     reference: Reference
     entries: Iterator[LogEntry]
@@ -152,7 +152,7 @@ class CommitWalker:
 
         Returns:
             Whether it is settled, and the parked stream that this thread must run for it, if any. Not settled: the
-            graph ends where no stream stands.
+            graph ends at a commit without a stream.
         """
         while (node := self._graph.get(position)) is not None:
             left = reach.at(node.commit_time).merge(head_reach)
@@ -198,7 +198,7 @@ class CommitWalker:
         return None
 
     def _park(self, stream: _Stream) -> set[str]:
-        """Leaves a stream where it stands; the tips whose contents are now to be added (the lock is held)."""
+        """Parks a stream; returns the tips whose contents must now be added (the lock is held)."""
         tips, stream.tips = stream.tips, set()
         stream.running = False
         if stream.alone:

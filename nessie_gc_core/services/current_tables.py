@@ -55,12 +55,12 @@ def maintenance_of(run: Run, service: str, catalog: str, branch: str | None) -> 
 def each_table(
     run: Run, maintenance: Maintenance, patterns: TablePatterns, look: Callable[[TableName], T]
 ) -> Iterator[T]:
-    """Looks at every table of a catalog that is meant, in several threads.
+    """Looks at every selected table of a catalog, in several threads.
 
     Args:
-        run: whose progress is told.
+        run: receives the progress.
         maintenance: the catalog.
-        patterns: which tables are meant.
+        patterns: which tables are selected.
         look: looks at one; it does not raise.
 
     Raises:

@@ -73,7 +73,7 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
 
 
 def _apart_from_young(found: Collection[Dropped], finders: Iterable[_Finder], rules: LocationRules) -> set[Dropped]:
-    """Those that lie apart from every content that is gone, and not for long enough."""
+    """Those that do not overlap a content that is gone, but not for long enough."""
     places = {dropped: rules.place_prefix_or_none(dropped.location) for dropped in found}
     apart = Apart(place for place in places.values() if place is not None)
     for raw in (raw for finder in finders for raw in finder.young_places()) if apart.left else ():
@@ -130,7 +130,7 @@ class _Finder:
         self._young_seen: dict[str, list[str]] = {}
         """Contents that live sets say are gone, but not for long enough, and where they were seen."""
         self._old_ids: set[str] = set()
-        """Contents of which either says that they are gone for long enough."""
+        """Contents that, by either source, have been gone for long enough."""
         self._commits_tell = False
         self._rules = run.choice.rules()
         self._passed_over: set[str] = set()

@@ -127,7 +127,7 @@ def max_file_modification_option() -> datetime | None:
 
 
 def include_option() -> Sequence[str]:
-    """Declares patterns of the tables that are meant."""
+    """Declares patterns of the selected tables."""
     return option(
         (),
         section=TABLES,
@@ -202,13 +202,13 @@ class DroppedRule:
     after: timedelta
     """Those that have been gone for longer than this."""
     under: tuple[str, ...] = ()
-    """Raw warehouses that are listed for tables nobody knows."""
+    """Raw warehouses in which unknown tables are looked for."""
     age: AgeLimit
-    """How old a file must be to go."""
+    """How old a file must be to be deleted."""
 
 
 def dropped_under_option() -> Sequence[str]:
-    """Declares which warehouses are listed for tables nobody knows."""
+    """Declares in which warehouses unknown tables are looked for."""
     return option(
         (),
         section=SWEEP,

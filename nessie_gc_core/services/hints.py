@@ -15,7 +15,7 @@ MISSING_METADATA = (
     "earlier run used another store, use that store (`jdbc_url`); otherwise restore the files, or use a "
     "shorter cut-off policy that excludes the versions that need them"
 )
-"""What a fresh store says where it cannot tell a deleted file from a lost one."""
+"""The message if a new store cannot tell a deleted file from a lost one."""
 
 
 def warn_of_missing_metadata(problems: Problems, version_files: Dataset, run: SweepRun) -> None:

@@ -17,7 +17,7 @@ _CANDIDATES = 5
 
 
 def find_live_set(store: LiveSetStore, live_set_id: UUID | str) -> UUID:
-    """The id of a live set by its text, or by the beginning of it.
+    """The id of a live set from its text or the beginning of it.
 
     Args:
         store: asked where the text is not a whole id; whether there is a live set with a whole one is not asked.

@@ -31,7 +31,7 @@ class OutcomeFormat(ABC):
 
     @abstractmethod
     def position(self) -> int:
-        """Where the next row comes to stand: a number that only grows."""
+        """The position of the next row: a number that only grows."""
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:

@@ -137,7 +137,7 @@ class AssetTable:
         return int(greatest or 0)
 
     def complete(self, run: AssetRun) -> None:
-        """Says that all rows of a run are there."""
+        """Records that a run is complete."""
         row = tuple(run.row(RunStatus.COMPLETE).values())
         self._tables.append(self._runs, self._engine.dataset(to_batches([row], ASSET_RUNS), ASSET_RUNS))
 

@@ -31,13 +31,13 @@ class TagOutcome(StrEnum):
     VANISHED = "vanished"
     """A policy keeps it, and someone deleted it; it is not created again."""
     IN_DOUBT = "in doubt"
-    """It is there, and nobody knows for certain that it is ours; it stays."""
+    """It exists but may not be ours; it stays."""
     CONFLICT = "conflict"
     """Others committed each time; nothing was changed."""
     REFUSED = "refused"
     """The repository refused it, or could not be read; nothing was changed."""
     UNKNOWN = "unknown"
-    """Nobody can tell whether it was made or deleted; the next run looks (S19)."""
+    """It is unknown whether it was created or deleted; the next run looks (S19)."""
 
 
 FAILED = (TagOutcome.CONFLICT, TagOutcome.REFUSED, TagOutcome.UNKNOWN)

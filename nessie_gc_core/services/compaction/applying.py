@@ -123,7 +123,7 @@ class Compactor:
         return found if found.plans else replace(found, report=replace(found.report, reason=_TAKEN))
 
     def _ended(self, work: _Work, outcome: Compacted, reason: str | None) -> CompactedTable:
-        """What is said of a table, with what was committed before something went wrong."""
+        """The report on a table, with what was committed before the error."""
         planned, done = work.planned, work.done
         committed = any(each.snapshot_ids for each in done)
         if committed and outcome in (Compacted.CONFLICT, Compacted.REFUSED, Compacted.GONE, Compacted.UNREADABLE):

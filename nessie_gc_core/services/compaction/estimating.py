@@ -1,7 +1,7 @@
-"""What the rules of compaction say of a table by its summary alone, before any manifest is opened.
+"""What the rules of compaction say about a table by its summary alone, before any manifest is opened.
 
-A summary counts the files of the table as a whole, and the rules look at each partition. What is said to be due of a
-table without partitions is due.
+A summary counts the files of the table as a whole, and the rules look at each partition. What they report as due
+for a table without partitions is due.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def _change(what: str, removed: int, added: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionReport(ShownAsText):
-    """Which files were rewritten, or would be, and of which tables none."""
+    """Which files were rewritten, or would be, and which tables have none."""
 
     catalog: str
     """The catalog of the Spark session."""

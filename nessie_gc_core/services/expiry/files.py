@@ -123,7 +123,7 @@ class Unfinished:
 
     @cached_property
     def locations(self) -> frozenset[str]:
-        """The raw locations in which they lie."""
+        """The raw locations around them."""
         return frozenset(file.location for id_ in self._live_sets for file in self._run.store.file_deletions(id_))
 
     def keys(self, index: UnitIndex) -> Dataset:

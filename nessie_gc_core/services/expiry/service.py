@@ -113,7 +113,7 @@ class _Decision:
         self.left_alone: dict[str, str] = {}
         """Selected tables that must stay as they are, with the reason."""
         self.looked_at: set[str] = set()
-        """The tables that are meant."""
+        """The selected tables."""
 
     def __call__(self, table: TableMetadata) -> Removal:
         name = table.content_key
@@ -186,7 +186,7 @@ class _Expiry(Purpose):
 
     # ---- what the sweep asks --------------------------------------------------------------------------
     def restrict(self, located: Located) -> None:
-        """Leaves the locations of the tables from which something goes, and those where earlier runs were stopped."""
+        """Keeps only the locations of tables with something to remove, and those where earlier runs were stopped."""
         assert self._unfinished is not None
         mine = (place for each in self._expected.planned for place in _raw_places(each.table))
         locations = {*mine, *self._unfinished.locations}
@@ -217,7 +217,7 @@ class _Expiry(Purpose):
                 self._leave_alone(each, reason or "its location is not swept: see the unknown and unread locations")
 
     def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
-        """Records what is to go, and commits; what a table names goes only where its commit was made (S19, S20)."""
+        """Records what to delete, and commits; files of a table are deleted only if its commit was made (S19, S20)."""
         assert self._unfinished is not None
         plan, planned = needed.scope.plan, self._expected.planned
         with run.report.phase("commit"):

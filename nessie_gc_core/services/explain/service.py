@@ -1,4 +1,4 @@
-"""The service that says why single files stay or go."""
+"""The service that says why single files are kept or deleted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ExplainService(Service[Run]):
 
 @dataclass(slots=True)
 class _Asked:
-    """A file that is asked for, and where it lies."""
+    """A requested file, and its place."""
 
     path: str
     place: str
@@ -91,7 +91,7 @@ class _Looking(Purpose):
         self.run: SweepRun
 
     def restrict(self, located: Located) -> None:
-        """Leaves the units in which the files lie."""
+        """Keeps only the units that hold the files."""
         index, rules = UnitIndex.of(located.plan), located.plan.rules
         for path in self._paths:
             keys = frozenset(index.places(path).all)

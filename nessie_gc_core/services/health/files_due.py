@@ -144,5 +144,5 @@ def _within(plans: Sequence[PartitionPlan], read: ManifestsRead) -> str:
 
 
 def exactly(name: str) -> str:
-    """A pattern that matches this name and no other."""
+    """A pattern that matches only this name."""
     return re.sub(r"[^\w-]", lambda found: f"\\{found[0]}" if found[0] in "^\\[]" else f"[{found[0]}]", name)

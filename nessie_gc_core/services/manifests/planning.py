@@ -46,7 +46,7 @@ class ManifestGroup:
     large: int = 0
     """How many are too large."""
     crowded: int = 0
-    """How many lie where a query for one partition opens more manifests than the partition priority allows."""
+    """How many are where a query for one partition opens more manifests than the partition priority allows."""
     overlap: float | None = None
     """How many a query for one partition opens on average; ``None``: there are no partitions, or no known ranges."""
     reason: str | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nessie_gc_core.model.manifests import Manifest, PartitionRange, PartitionValue
 
 _POINTS = 64
-"""At so many places of a table's partitions at most is counted how many manifests a query opens."""
+"""The maximum number of places at which it is counted how many manifests a query opens."""
 _LOWEST, _VALUE, _HIGHEST = 0, 1, 2
 _Key = tuple[int] | tuple[int, PartitionValue]
 Point = tuple[_Key, ...]
@@ -37,7 +37,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How the ranges of some manifests lie over each other."""
+    """How the ranges of some manifests overlap."""
 
     depth: float
     """How many manifests a query for one partition opens on average."""

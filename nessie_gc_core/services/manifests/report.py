@@ -129,7 +129,7 @@ class ReorganizedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestsReport(ShownAsText):
-    """Which manifests were rewritten, or would be, and of which tables none."""
+    """Which manifests were rewritten, or would be, and which tables have none."""
 
     catalog: str
     """The catalog of the Spark session."""
