@@ -30,7 +30,7 @@ class Maintenance(ABC):
 
     @abstractmethod
     def names(self) -> Iterator[TableName]:
-        """All tables, some of which may be no Iceberg tables."""
+        """All tables, including any that are not Iceberg tables."""
 
     @abstractmethod
     def current(self, name: TableName) -> CurrentTable | None:

@@ -21,7 +21,7 @@ from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.tally import Tally
 
 _ENDLESS = 1_000_000
-"""The width of lines that nobody breaks."""
+"""The width of lines that must not be wrapped."""
 _SHOWN = 20
 """So many lines of one list a terminal shows."""
 _ALIKE = 4

@@ -124,7 +124,7 @@ def _flat(path: Path, section: str, table: Mapping[str, Any]) -> dict[str, Optio
 
 
 def _entries(path: Path, tables: object) -> tuple[RepositoryEntry, ...]:
-    """The ``[[repositories]]``; each can be told from the others by its label."""
+    """The ``[[repositories]]``, each with a unique label."""
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError(f"{path}: write [[repositories]], one for each repository")
     entries = tuple(_entry(path, table) for table in tables)

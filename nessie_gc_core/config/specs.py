@@ -83,7 +83,7 @@ def chosen_repository(given: Given) -> str | None:
 
 
 def _refuse_for_several(given: Given, registry: PluginRegistry) -> None:
-    """Refuses settings of a repository that do not say of which of several they are (S27)."""
+    """Refuses settings of a repository that do not say which of several they belong to (S27)."""
     for setting in (*WELL_KNOWN, "repository_option"):
         if given.rank(setting):
             raise ConfigurationError(

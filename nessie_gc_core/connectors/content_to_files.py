@@ -141,7 +141,7 @@ class SupportsKindOfName(Protocol):
 
 @runtime_checkable
 class SupportsTableMetadata(Protocol):
-    """A reader that returns what the metadata of a table lists, from one small file and no other."""
+    """A reader that returns what the metadata of a table lists, from one small file only."""
 
     def table_metadata(self, version: ContentVersion, *, reference: str) -> TableMetadata | None:
         """What the metadata file of a version lists; ``None`` if the content is not a table.

@@ -192,7 +192,7 @@ def with_slash(location: str) -> str:
 
 
 def home_of_metadata(metadata_location: str) -> str:
-    """The parent of the folder in which a metadata file lies: where its content most likely has its home.
+    """The parent of the folder of a metadata file: the most likely base location of its content.
 
     For a file in a bucket's root, or one folder below it, the bucket.
     """

@@ -66,7 +66,7 @@ A path that may mean more than one place has one more row, of kind :data:`SPELLI
 PROBLEM = "PROBLEM"
 """Kind of the rows that name a file that could not be read."""
 SPELLING = "SPELLING"
-"""Kind of the rows that say where a file may lie as well: behind a link, or under a cleaned key (S24)."""
+"""Kind of the rows that give another possible place of a file: behind a link, or under a cleaned key (S24)."""
 
 PARENTS = pa.schema(
     [

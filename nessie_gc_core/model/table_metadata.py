@@ -88,7 +88,7 @@ class TableMetadata:
     location: str
     """Raw base location of the table."""
     manager: str | None = None
-    """Who else collects the table, so that nothing of it is changed; ``None``: nobody that is known."""
+    """Who else collects the table, which is then left unchanged; ``None``: no one that is known."""
     unwritable: str | None = None
     """Why its repository would not take a commit to it, where that is known without trying."""
     format_version: int = 2

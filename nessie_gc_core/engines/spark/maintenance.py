@@ -200,7 +200,7 @@ class SparkMaintenance(Maintenance):
         raise failure from raised
 
     def _check_complete(self, name: TableName, missing: int, wanted: int, result: Any) -> None:
-        """With partial progress Iceberg goes on after what failed, and says why in Spark's log only."""
+        """With partial progress Iceberg continues after a failure, and says why only in Spark's log."""
         if missing <= 0:
             return
         said = f"{missing:,} of {wanted:,} data files of {self._named(name)} were not rewritten"

@@ -40,7 +40,7 @@ MAX_SPELLINGS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ExplainService(Service[Run]):
-    """Explain why files stay or go: which references and versions need each, or why a run would keep or delete it.
+    """Explain why files are kept or deleted: which references and versions need each, or what a run would do with it.
 
     The lake is marked, read and judged as by 'gc' with the same options, except for its limits on the number of
     deletions. Nothing is deleted or stored. Like any run, it is refused while another one works on the repository.
