@@ -142,12 +142,12 @@ def _print_pruned(report: PruneReport, zone: tzinfo | None) -> None:
         say(f"  {live_set.id}  {live_set.status}, created {shown_time(live_set.created, zone)}")
     asked = [kept for kept in report.kept if kept.asked]
     if asked:
-        say(f"{len(asked):,} stay{'s' if len(asked) == 1 else ''} for another reason than the age or the status:")
+        say(f"{len(asked):,} stay{'s' if len(asked) == 1 else ''} for reasons other than age and status:")
     for kept in asked:
         say(f"  {kept.live_set.id}  {kept.live_set.status}: {kept.reason}")
     others = len(report.kept) - len(asked)
     if others:
-        say(f"{others:,} stay{'s' if others == 1 else ''} because of the age or the status")
+        say(f"{others:,} stay{'s' if others == 1 else ''} because of age or status")
 
 
 def list_deferred(call: Call) -> int:

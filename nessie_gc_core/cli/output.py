@@ -34,7 +34,7 @@ def standard_output() -> Console:
 
 
 def say(text: str) -> None:
-    """Prints one line; whatever data stands in it cannot act upon the terminal, or look like another line."""
+    """Prints one line; data in it can neither control the terminal nor look like another line."""
     click.echo(shown(with_flags(text)), file=_result.get())
 
 

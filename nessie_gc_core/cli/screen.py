@@ -21,14 +21,14 @@ from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.tally import Tally
 
 _ENDLESS = 1_000_000
-"""The width of lines that nobody breaks."""
+"""The width of lines that must not be wrapped."""
 _SHOWN = 20
 """So many lines of one list a terminal shows."""
 _ALIKE = 4
 """From so many names with the same reason on, they share a line."""
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
-    Outcome.ALREADY_GONE: "somebody else had deleted them",
+    Outcome.ALREADY_GONE: "already deleted by someone else",
     Outcome.FAILED: "see the reasons below; the next run tries again",
     Outcome.SPARED: "kept, for the reasons below",
     Outcome.TOO_YOUNG: "kept until they are older (--min-age)",
@@ -82,7 +82,7 @@ def shown_duration(time: timedelta | None) -> str:
 
 
 def print_table(table: Table) -> None:
-    """Prints a table; where the output is no terminal, no line of it is broken."""
+    """Prints a table; no line is wrapped if the output is not a terminal."""
     console = standard_output()
     if console.is_terminal:
         console.print(table)
@@ -165,7 +165,7 @@ class _Page:
         self._console.print()
         self._console.print(table)
         if report.sidecars.files:
-            self._line(f"beside them {_sum(report.sidecars)} of checksum sidecars (.crc)")
+            self._line(f"not counted above: {_sum(report.sidecars)} of checksum sidecars (.crc)")
         self._console.print()
 
     def _tables(self, report: GcReport) -> None:
@@ -190,22 +190,22 @@ class _Page:
         self._reasons("unknown: nothing was deleted there; make it readable and run again", report.worst_unknown, "red")
         self._reasons("unreadable: files that decide what is live", report.unreadable.items(), "red")
         self._reasons(
-            "unread: no installed plugin reads what lies there, so all of it stays",
+            "unread: no installed plugin reads these contents, so all their files stay",
             report.unread.items(),
             "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
         if report.left_out:
             self._line(f"left out: {plural(len(report.left_out), 'location')}, by --include and --exclude")
-        self._reasons("dropped: these were swept, too", report.dropped.items(), "cyan")
+        self._reasons("dropped: these were swept too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")
         self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")
         if report.references_moved:
-            self._line(f"{plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
+            self._line(f"{plural(report.references_moved, 'reference')} moved during the run, checked again")
         if report.left_alone:
             names = plural(report.left_alone, "name")
-            self._line(f"left alone: {names} that are no files, such as links to folders, or names that are not text")
+            self._line(f"left alone: {names} that are not files (such as links to folders) or not valid text")
         if report.tolerated_missing:
             count = plural(report.tolerated_missing, "missing metadata file")
             self._line(f"{count} of older versions had been deleted by an earlier run")

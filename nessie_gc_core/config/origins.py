@@ -41,7 +41,7 @@ SOURCES = {
 _NO_SECRETS = (
     ".endpoint", ".region", ".path-style-access", ".force-virtual-addressing", ".project-id", ".account-name",
 )  # fmt: skip
-"""How those properties of files end that are shown, for no secret is one of them."""
+"""Endings of the file properties that are shown, because none of them is a secret."""
 _NO_SPARK_SECRETS = (".memory", ".cores", ".instances", ".partitions", ".packages", ".enabled", ".master")
 """The same of properties of Spark."""
 

@@ -171,7 +171,7 @@ class FileSettings(ConnectorOptions):
         metavar="LOCATION=LOCATION",
         key=ANY_KEY,
         help="Treat a location as another one, such as a mount point and the bucket behind it. Links on a local disk "
-        "are found without this.",
+        "need no alias.",
     )
     read_ahead: int | None = option(
         None,

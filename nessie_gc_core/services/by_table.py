@@ -61,7 +61,7 @@ def _reasons(plan: SweepPlan) -> dict[str, str | None]:
 
 
 def _root(plan: SweepPlan, location: str, roots: Mapping[str, object]) -> str | None:
-    """The outermost of some roots in which a raw location lies."""
+    """The outermost of some roots around a raw location."""
     place = plan.rules.place_prefix_or_none(location)
     if place is None:
         return location if location in roots else None

@@ -1,4 +1,4 @@
-"""Deferred deletions: what an earlier sweep found dead is deleted now, as far as it still is (S9, S10, S13, S15)."""
+"""Deferred deletions: deletes what an earlier sweep found unreferenced, if it still is (S9, S10, S13, S15)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class _DeferredDeletion:
         return plan_units(locations, rules, run.parameters.allowed(rules))
 
     def _freeze_unusable(self, plan: SweepPlan) -> dict[str, str]:
-        """Removes units that nobody can delete from; gives each with the reason."""
+        """Removes units without a deleter; returns each with the reason."""
         unusable: dict[str, str] = {}
         with OpenConnectors(self._run.choice) as connectors:
             for unit in list(plan.units):
@@ -166,7 +166,7 @@ class DeferredRecords(OutcomeRecords):
         """Nothing is left open: a record says that its file may be there."""
 
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
-        """The records are there already."""
+        """The records already exist."""
 
     def remember(self, outcomes: Dataset) -> None:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""

@@ -42,7 +42,7 @@ class Run:
     progress: Progress = no_progress
 
     telling: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    """Held while progress is told, for there may be several threads."""
+    """Held while progress is reported, because several threads may report it."""
 
     def tell(self, phase: str, done: int, total: int | None) -> None:
         """Tells progress, one thread at a time."""

@@ -1,4 +1,4 @@
-"""The service that deletes unreferenced assets of which enough runs agree, as far as nothing needs them now."""
+"""The service that deletes unreferenced assets on which enough runs agree, if nothing needs them now."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Purging:
         return latest.semi_join(enough(seen, parameters.seen_count), ["asset"])
 
     def _delete(self, approved: Dataset) -> None:
-        """Judges everything again, and deletes what is agreed upon and still dead; directories come last."""
+        """Judges everything again, and deletes what is agreed upon and still unreferenced; directories come last."""
         run, rules, given = self._run, self._run.choice.rules(), self._parameters
         directories = approved.where("assetType", [AssetType.TABLE.value])
         approved = approved.where("assetType", [AssetType.TABLE.value], negate=True)

@@ -29,7 +29,7 @@ class Standing(StrEnum):
     LEFT_OUT = "left_out"
     """``include`` and ``exclude`` leave its table out."""
     OUTSIDE = "outside"
-    """It lies in no location of a table or view, where nothing is listed and nothing deleted."""
+    """It is outside all locations of tables and views, where nothing is listed or deleted."""
     NOT_STORED = "not_stored"
     """Nothing needs it, and it is not there."""
     TOO_YOUNG = "too_young"
@@ -99,7 +99,7 @@ class NeedingVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedFile:
-    """One file, and why it stays or goes."""
+    """One file, and why it is kept or deleted."""
 
     path: str
     """As it was given."""
@@ -108,7 +108,7 @@ class ExplainedFile:
     reason: str | None = None
     """Why, where its standing leaves that open."""
     location: str | None = None
-    """The canonical location in which it lies and which is listed as a whole; ``None``: none is."""
+    """The canonical location that holds it and is listed as a whole; ``None``: there is none."""
     size: int | None = None
     """Bytes, where it was listed."""
     modified: datetime | None = None
@@ -149,7 +149,7 @@ class ExplainedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainReport(ShownAsText):
-    """Why some files stay or go."""
+    """Why some files are kept or deleted."""
 
     files: Sequence[ExplainedFile]
     """In the order in which they were asked for."""

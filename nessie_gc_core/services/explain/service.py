@@ -1,4 +1,4 @@
-"""The service that says why single files stay or go."""
+"""The service that says why single files are kept or deleted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MAX_SPELLINGS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ExplainService(Service[Run]):
-    """Explain why files stay or go: which references and versions need each, or why a run would keep or delete it.
+    """Explain why files are kept or deleted: which references and versions need each, or what a run would do with it.
 
     The lake is marked, read and judged as by 'gc' with the same options, except for its limits on the number of
     deletions. Nothing is deleted or stored. Like any run, it is refused while another one works on the repository.
@@ -71,7 +71,7 @@ class ExplainService(Service[Run]):
 
 @dataclass(slots=True)
 class _Asked:
-    """A file that is asked for, and where it lies."""
+    """A requested file, and its place."""
 
     path: str
     place: str
@@ -91,7 +91,7 @@ class _Looking(Purpose):
         self.run: SweepRun
 
     def restrict(self, located: Located) -> None:
-        """Leaves the units in which the files lie."""
+        """Keeps only the units that hold the files."""
         index, rules = UnitIndex.of(located.plan), located.plan.rules
         for path in self._paths:
             keys = frozenset(index.places(path).all)
@@ -191,7 +191,7 @@ class _Explaining:
             (self._outcomes[key] for key in sorted(file.keys) if key in self._outcomes), (None, None)
         )
         if outcome is None and stored is not None:
-            return Standing.LIVE, "live metadata may mean it by another path"
+            return Standing.LIVE, "live metadata may name it by another path"
         if outcome is None:
             return Standing.NOT_STORED, None
         standing = _BY_OUTCOME[outcome]

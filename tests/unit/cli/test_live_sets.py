@@ -257,8 +257,8 @@ def test_old_live_sets_are_removed_and_the_others_say_why_they_stay(run: Run, la
     lines = run("prune", "--older-than", "PT0S", "--discard-deferred").stdout.splitlines()
     assert "removed 2 live sets; no file was touched" == lines[0]
     assert [f"  {old}  IDENTIFY_SUCCESS", f"  {swept}  EXPIRY_SUCCESS"] == [lines[1][:56], lines[2][:54]]
-    assert "1 stays for another reason than the age or the status:" == lines[3]
-    assert f"  {newest}  EXPIRY_SUCCESS: it is the newest of memory:default that was marked to its end" == lines[4]
+    assert "1 stays for reasons other than age and status:" == lines[3]
+    assert f"  {newest}  EXPIRY_SUCCESS: it is the newest of memory:default that was completely marked" == lines[4]
     assert before == lake.paths()
     assert [newest] == [found["id"] for found in json.loads(run("list", "--json").stdout)["live_sets"]]
 
@@ -281,7 +281,7 @@ def test_pruning_is_told_as_json_too(run: Run, lake: MemoryLake) -> None:
 
 def test_young_live_sets_are_counted_only(run: Run, lake: MemoryLake) -> None:
     mark(run)
-    expected = ["removed 0 live sets; no file was touched", "1 stays because of the age or the status"]
+    expected = ["removed 0 live sets; no file was touched", "1 stays because of age or status"]
     assert expected == run("prune", "--older-than", "P1D").stdout.splitlines()
 
 

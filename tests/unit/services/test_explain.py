@@ -1,4 +1,4 @@
-"""Why single files stay or go: who needs a live one, and what keeps or takes another."""
+"""Why single files are kept or deleted: who needs a live one, and what keeps or takes another."""
 
 from __future__ import annotations
 
