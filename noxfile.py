@@ -23,6 +23,8 @@ PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.tom
 DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory")
 WAITING = ("tests/docs", "tests/integration")
 """Tests of the core that wait for servers, and for Spark, most of the time: the others run beside them."""
+ALSO_TYPED = ("noxfile.py", "docs", "examples")
+"""What has types beside the distributions and the tests."""
 STARTS_NOTHING = "not spark and not server"
 """The tests of the core that need neither Java nor a server; those of a plugin are all without Spark."""
 OLDEST = "3.11"
@@ -100,8 +102,8 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types of the core, of each plugin, and of the tests."""
-    _install_everything(session, "types")
+    """Types of the core, of each plugin, of the tests, the examples, and what generates the documentation."""
+    _install_everything(session, "test", "types", "site")
     _check_types(session)
 
 
@@ -235,7 +237,8 @@ def _check_types(session: nox.Session, output: Output = None) -> None:
     session.run("mypy", stdout=output)
     for plugin in PLUGINS:
         session.run("mypy", "-p", plugin.replace("-", "_"), stdout=output)
-    for folder in ("tests", *(f"plugins/{plugin}/tests" for plugin in PLUGINS)):
+    session.run("mypy", "--config-file", "tests/mypy.toml", "tests", *ALSO_TYPED, stdout=output)
+    for folder in (f"plugins/{plugin}/tests" for plugin in PLUGINS):
         env = {"MYPYPATH": folder}
         session.run("mypy", "--config-file", "tests/mypy.toml", folder, stdout=output, env=env)
 

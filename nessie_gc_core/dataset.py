@@ -11,7 +11,7 @@ import contextlib
 import queue
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -197,7 +197,7 @@ class Dataset(ABC):
         """All rows, on the driver; only for relations with a row per unit or content, never per file."""
 
     @abstractmethod
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """Streams all rows through the driver in batches of bounded size; the caller closes it."""
 
     @abstractmethod

@@ -28,6 +28,8 @@ from nessie_gc_core.services.sweep import SweepService
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from nessie_gc_core.engines.spark import SparkEngine
+
 _MEMORY = (("content-to-files", "memory"), ("file-lister", "memory"), ("file-deleter", "memory"))
 
 
@@ -146,7 +148,7 @@ def on_disk(lake: MemoryLake, directory: Path, engine: Engine) -> LakeServices:
     )
 
 
-def spark_engine(session: SparkSession) -> Engine:
+def spark_engine(session: SparkSession) -> SparkEngine:
     """The Spark engine on the tests' only session."""
     from nessie_gc_core.engines.spark import SparkEngine
 

@@ -35,6 +35,7 @@ class Author:
         self._choose = choose
         self._names = names
         self._beside = beside
+        self.lake: MemoryLake
         self.lake = MemoryLake.named(f"history-{next(_names)}") if beside is None else LakeBeside(beside.lake)
         self.lake.now = START if beside is None else None
         self._states: dict[str, TableState] = {} if beside is None else beside._states

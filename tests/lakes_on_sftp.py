@@ -17,7 +17,7 @@ ROOT = "test.sftp-root"
 """The property that has the folder which the server serves."""
 
 
-class _Served(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
+class _Served(LocalFileSystem):
     """The folder, under the names that the server has for it."""
 
     cachable = False

@@ -140,7 +140,7 @@ def _methods(contract: type) -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 def _signature(name: str, function: Callable[..., object]) -> str:
-    parameters = []
+    parameters: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in ("self", "cls"):
             continue

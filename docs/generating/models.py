@@ -62,6 +62,7 @@ def rows_of(class_: type) -> list[tuple[str, str, str, str]]:
     texts = attribute_docs(class_)
     if issubclass(class_, Enum):
         return [(name, repr(member.value), "", texts.get(name, "")) for name, member in class_.__members__.items()]
+    assert dataclasses.is_dataclass(class_)
     return [(f.name, str(f.type), _default(f), texts.get(f.name, "")) for f in dataclasses.fields(class_)]
 
 

@@ -119,7 +119,8 @@ def _process(app: Any, what: str, _name: str, _object: object, _options: object,
 
     text = list(_without_tables(_with_lists_of_fixtures(lines)))
     if what in ("class", "method", "function", "exception", "property"):
-        found = GoogleDocstring(text, Config(napoleon_numpy_docstring=False, napoleon_use_rtype=False), app, "object")
+        config = Config(napoleon_numpy_docstring=False, napoleon_use_rtype=False)
+        found = GoogleDocstring(text, config, app, "object")  # type: ignore[arg-type]  # it means a Config of its own
         text = str(found).splitlines()
     lines[:] = [*text, ""]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,7 @@ from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.assets import ASSETS, AssetReason, AssetType, TypeFrom, asset_id, snapshot_text
-from nessie_gc_core.model.batches import Row, Value, from_micros, to_batches, to_micros, to_rows
+from nessie_gc_core.model.batches import Row, Value, from_micros, to_batches, to_micros, to_rows, to_tuples
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES
@@ -125,15 +126,22 @@ class _Identified:
         yield from to_batches(identified, self.schema)
 
 
+class _Seen(NamedTuple):
+    """What is read of an asset (:data:`ASSETS`)."""
+
+    asset: bytes
+    sizeBytes: int | None  # noqa: N815 - named like the column
+    modified: datetime | None
+
+
 class _SeenFiles:
     """Rows of the table to what tells a file from one that was written to its path later."""
 
     schema = pa.schema([ASSETS.field("asset"), *(PLANNED_FILES.field(name) for name in ("size", "modified"))])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in to_rows(batch, "asset", "sizeBytes", "modified"))
-        seen = ((asset, size, to_micros(modified)) for asset, size, modified in rows)  # type: ignore[arg-type]
-        yield from to_batches(seen, self.schema)
+        rows = (row for batch in batches for row in to_tuples(batch, _Seen))
+        yield from to_batches(((row.asset, row.sizeBytes, to_micros(row.modified)) for row in rows), self.schema)
 
 
 class TableIndex:

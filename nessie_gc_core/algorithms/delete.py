@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,14 +13,13 @@ from nessie_gc_core.algorithms.planned import as_files
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import Dataset, task_attempt
-from nessie_gc_core.model.batches import constant, file_reference, in_schema, to_rows
+from nessie_gc_core.model.batches import constant, file_reference, in_schema, to_tuples
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
 from nessie_gc_core.model.relations import CANDIDATES, OUTCOMES, VERDICTS
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 
 _NOT_DELETED = {DeleteMode.DEFER: Outcome.DEFERRED, DeleteMode.DRY_RUN: Outcome.WOULD_DELETE}
-_NAMED = ("path", "size", "sidecar_path", "sidecar_size", "modified")
 _FILE_STAYS = "its file could not be deleted"
 _DECIDED = pa.schema([*CANDIDATES, *(OUTCOMES.field(name) for name in ("outcome", "reason"))])
 """Candidates and their outcomes."""
@@ -73,6 +73,16 @@ class DeleteFiles:
         return pc.if_else(stays, kept, outcome), reason
 
 
+class _Doomed(NamedTuple):
+    """What a deleter is told of a candidate (:data:`CANDIDATES`), and what its outcome has."""
+
+    path: str | None
+    size: int
+    sidecar_path: str | None
+    sidecar_size: int
+    modified: int
+
+
 def _by_location(doomed: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     locations = pc.unique(doomed.column("location")).to_pylist()
     for location in locations:
@@ -96,12 +106,12 @@ def _delete(deleter: FileDeleter, location: str, doomed: pa.RecordBatch) -> Iter
     """Deletes files, then the sidecars of those that are gone; returns one outcome for each (:data:`OUTCOMES`)."""
     first: list[FileReference] = []
     sidecars: list[tuple[str, FileReference]] = []
-    for path, size, sidecar, sidecar_size, modified in to_rows(doomed, *_NAMED):
-        if path is not None:
-            first.append(file_reference(location, str(path), int(size), int(modified)))  # type: ignore[arg-type]
-        if sidecar is not None:
-            file = file_reference(location, str(sidecar), int(sidecar_size), int(modified))  # type: ignore[arg-type]
-            first.append(file) if path is None else sidecars.append((str(path), file))
+    for row in to_tuples(doomed, _Doomed):
+        if row.path is not None:
+            first.append(file_reference(location, row.path, row.size, row.modified))
+        if row.sidecar_path is not None:
+            file = file_reference(location, row.sidecar_path, row.sidecar_size, row.modified)
+            first.append(file) if row.path is None else sidecars.append((row.path, file))
     done: dict[str, tuple[Outcome, str]] = {}
     for path, outcome, reason in delete_batch(deleter, location, first):
         if outcome is not Outcome.ALREADY_GONE or path not in done:  # it may be we who deleted it a moment ago

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import from_micros, to_batches, to_rows
+from nessie_gc_core.model.batches import from_micros, to_batches, to_rows, to_tuples
 from nessie_gc_core.model.files import StoredNames
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.locations import LocationRules, folders_of
@@ -87,6 +88,14 @@ class _MetadataFiles:
         yield from to_batches(found, self.schema)
 
 
+class _KeyAndTime(NamedTuple):
+    """What is read of a stored file."""
+
+    unit: str
+    key: str
+    modified: int
+
+
 class _FilesOf:
     """Stored files to the table folders that hold them, each with the time of its youngest file in the task.
 
@@ -102,11 +111,10 @@ class _FilesOf:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         youngest: dict[Folder, int] = {}
         for batch in batches:
-            for unit, key, modified in to_rows(batch, "unit", "key", "modified"):
-                assert isinstance(modified, int)
-                for table in self._around(str(unit), str(key)):
-                    is_ours = self._others.fullmatch(str(key), len(table[1])) is None
-                    youngest[table] = max(modified if is_ours else UNKNOWN_TIME, youngest.get(table, 0))
+            for file in to_tuples(batch, _KeyAndTime):
+                for table in self._around(file.unit, file.key):
+                    is_ours = self._others.fullmatch(file.key, len(table[1])) is None
+                    youngest[table] = max(file.modified if is_ours else UNKNOWN_TIME, youngest.get(table, 0))
         yield from to_batches(((*table, modified) for table, modified in youngest.items()), self.schema)
 
     def _around(self, unit: str, key: str) -> Iterator[Folder]:

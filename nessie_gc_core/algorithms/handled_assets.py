@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -13,7 +14,7 @@ from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, asset_id
-from nessie_gc_core.model.batches import Row, Value, to_batches, to_rows
+from nessie_gc_core.model.batches import Row, to_batches, to_rows, to_texts, to_tuples
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.verdicts import Outcome
 
@@ -91,8 +92,15 @@ class _StoredAssets:
         self._rules = rules
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in to_rows(batch, "location", "path"))
-        yield from to_batches(((asset_id(f"{row[0]!s}{row[1]!s}", self._rules),) for row in rows), self.schema)
+        rows = (row for batch in batches for row in to_texts(batch, "location", "path"))
+        yield from to_batches(((asset_id("".join(row), self._rules),) for row in rows), self.schema)
+
+
+class _Asset(NamedTuple):
+    """What is read of an asset (:data:`ASSETS`)."""
+
+    asset: bytes
+    path: str
 
 
 class _Unjudged:
@@ -106,17 +114,17 @@ class _Unjudged:
         self._outcome, self._reason = outcome.value, reason
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in to_rows(batch, "asset", "path"))
-        yield from to_batches((self._outcome_of(*row) for row in rows), self.schema)
+        assets = (asset for batch in batches for asset in to_tuples(batch, _Asset))
+        yield from to_batches((self._outcome_of(asset) for asset in assets), self.schema)
 
-    def _outcome_of(self, asset: Value, path: Value) -> Row:
+    def _outcome_of(self, row: _Asset) -> Row:
         try:
-            found = self._index.find(str(path))
+            found = self._index.find(row.path)
         except UnknownLocationError:
             found = None
-        if found is None or not str(path).startswith(self._listed.get(found[0], ())):
-            return (asset, Outcome.SPARED.value, NOT_JUDGED)
-        return (asset, self._outcome, self._reason)
+        if found is None or not row.path.startswith(self._listed.get(found[0], ())):
+            return (row.asset, Outcome.SPARED.value, NOT_JUDGED)
+        return (row.asset, self._outcome, self._reason)
 
 
 class _Handled:

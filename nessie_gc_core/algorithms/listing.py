@@ -23,7 +23,7 @@ from nessie_gc_core.connectors import (
 )
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ListingError, SafetyError
-from nessie_gc_core.model.batches import Row, pieces_to_batches, to_batches, to_micros, to_rows
+from nessie_gc_core.model.batches import Row, pieces_to_batches, to_batches, to_micros, to_tuples
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
@@ -50,7 +50,7 @@ class ListFiles:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Lists each task; one that fails becomes a row with a problem, which stops its unit."""
-        tasks = (_task(*row) for batch in batches for row in to_rows(batch, *LISTING_TASKS.names))
+        tasks = (task for batch in batches for task in to_tuples(batch, _Task))
         with OpenConnectors(self._choice) as connectors:
             pieces = read_ahead(
                 tasks,
@@ -112,16 +112,12 @@ def _listed(rows: list[Row]) -> list[Row]:
 
 
 class _Task(NamedTuple):
-    """What is listed in one go: a location, or a part of it."""
+    """What is listed in one go: a location, or a part of it (:data:`LISTING_TASKS`)."""
 
     unit: str
     location: str
     prefix: str
     part: str | None
-
-
-def _task(unit: object, location: object, prefix: object, part: object) -> _Task:
-    return _Task(str(unit), str(location), str(prefix), None if part is None else str(part))
 
 
 def _files(lister: FileLister, location: str, part: str | None) -> Iterator[FileReference | ListingPart]:

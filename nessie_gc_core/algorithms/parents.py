@@ -13,7 +13,7 @@ from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.relations import PARENTS
 
@@ -62,8 +62,8 @@ class _ParentsOf:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rules = self._choice.rules()
-        rows = (row for batch in batches for row in to_rows(batch, "path", "kind", "content_type"))
-        files = ((ReachableFile(path=str(path), kind=str(kind)), str(type_)) for path, kind, type_ in rows)
+        rows = (row for batch in batches for row in to_texts(batch, "path", "kind", "content_type"))
+        files = ((ReachableFile(path=path, kind=kind), type_) for path, kind, type_ in rows)
         with OpenConnectors(self._choice) as connectors:
 
             def parent(job: tuple[ReachableFile, str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import xxhash
 
 from nessie_gc_core.algorithms.listing import sidecar_owner
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.relations import CANDIDATES, FILE_KEYS, STORED_FILES
 
 UNIT_FILES = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
@@ -36,7 +36,7 @@ def bloom(reachable: Dataset, *, capacity: int, false_positive_rate: float) -> N
     """
     filter_ = rbloom.Bloom(max(capacity, reachable.count(), 1), false_positive_rate, stable_hash)
     for batch in reachable.batches():
-        filter_.update(_text(*row) for row in to_rows(batch, *_KEYS))
+        filter_.update(map("\n".join, to_texts(batch, *_KEYS)))
     saved = filter_.save_bytes()
     return lambda files: files.flat_map(_NotInBloom(saved))
 
@@ -104,7 +104,7 @@ class _Owners:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             named_so = batch.filter(pc.ends_with(batch.column("key"), ".crc"))
-            rows = ((unit, sidecar_owner(str(key))) for unit, key in to_rows(named_so, *_KEYS))
+            rows = ((unit, sidecar_owner(key)) for unit, key in to_texts(named_so, *_KEYS))
             yield from to_batches((row for row in rows if row[1] is not None), self.schema)
 
 
@@ -119,12 +119,8 @@ class _NotInBloom:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filter_ = rbloom.Bloom.load_bytes(self._saved, stable_hash)
         for batch in batches:
-            mask = [_text(*row) not in filter_ for row in to_rows(batch, *_KEYS)]
+            mask = [text not in filter_ for text in map("\n".join, to_texts(batch, *_KEYS))]
             yield batch.filter(pa.array(mask, pa.bool_()))
-
-
-def _text(unit: object, key: object) -> str:
-    return f"{unit}\n{key}"
 
 
 def stable_hash(text: object) -> int:

@@ -7,6 +7,7 @@ import itertools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.parents import climb
@@ -18,7 +19,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.batches import to_tuples
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import PROBLEM
 from nessie_gc_core.model.repository import ContentVersion
@@ -57,6 +58,15 @@ class Problems:
     def too_many(self) -> bool:
         """Whether so much is unreadable that nothing should be concluded."""
         return max(len(self.reasons), len(self.content_ids)) > MAX_PROBLEMS
+
+
+class _Unread(NamedTuple):
+    """A version that could not be read, of the rows with a problem (:data:`VERSION_FILES`)."""
+
+    path: str
+    content_id: str
+    problem: str
+    missing: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,22 +130,16 @@ class UnknownFinder:
             return False
 
     def _version_problems(self, version_files: Dataset, problems: Problems) -> None:
-        rows = (
-            row
-            for batch in version_files.where("kind", [PROBLEM]).batches()
-            for row in to_rows(batch, "path", "content_id", "problem", "missing")
-        )
+        rows = (row for batch in version_files.where("kind", [PROBLEM]).batches() for row in to_tuples(batch, _Unread))
         tolerance = Tolerance(self.remembered, self._comparable)
         while portion := list(itertools.islice(rows, 1000)):
-            tolerated = tolerance.of((str(path), str(id_)) for path, id_, _, missing in portion if missing)
-            for path, content_id, problem, _ in portion:
-                assert isinstance(path, str)
-                assert isinstance(content_id, str)
-                if (path, content_id) in tolerated:
+            tolerated = tolerance.of((row.path, row.content_id) for row in portion if row.missing)
+            for row in portion:
+                if (row.path, row.content_id) in tolerated:
                     problems.tolerated += 1
                     continue
-                problems.reasons[path] = str(problem)
-                problems.content_ids.add(content_id)
+                problems.reasons[row.path] = row.problem
+                problems.content_ids.add(row.content_id)
                 if problems.too_many:
                     return
 

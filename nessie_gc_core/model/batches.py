@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ Value = str | int | bool | bytes | datetime | None
 """The value of one column in a row."""
 Row = tuple[Value, ...]
 """One row, its values in the order of the schema."""
+T = TypeVar("T", bound=NamedTuple)
 
 
 def to_batches(rows: Iterable[Row], schema: pa.Schema, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -69,6 +71,26 @@ def constant(value: str | int | None, rows: int, type_: pa.DataType) -> pa.Array
 def to_rows(batch: pa.RecordBatch, *columns: str) -> Iterator[Row]:
     """The named columns of a batch, row by row."""
     return zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def to_texts(batch: pa.RecordBatch, *columns: str) -> Iterator[tuple[str, ...]]:
+    """The named columns of a batch, row by row; each is of text, and has one in every row.
+
+    Raises:
+        ValueError: a row has no text in one of them.
+    """
+    for name in columns:
+        if batch.column(name).null_count:
+            raise ValueError(f"rows have no {name}")
+    return zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def to_tuples(batch: pa.RecordBatch, kind: type[T]) -> Iterator[T]:
+    """The columns of a batch that are named like the fields of a named tuple, row by row as such tuples.
+
+    Nothing is converted: the types of the fields are those of the columns, ``| None`` where a row may have no value.
+    """
+    return map(kind._make, zip(*(batch.column(name).to_pylist() for name in kind._fields), strict=True))
 
 
 def to_micros(time: datetime | None) -> int:

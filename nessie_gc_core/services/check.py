@@ -12,7 +12,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import AccessDeniedError, NessieGcError, PluginError, UnknownLocationError
-from nessie_gc_core.model.batches import Row, to_batches, to_rows
+from nessie_gc_core.model.batches import Row, to_batches, to_texts
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.policies import ReferencePolicies
@@ -174,7 +174,7 @@ class _ListFirst:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with OpenConnectors(self._choice) as connectors:
-            locations = (str(location) for batch in batches for (location,) in to_rows(batch, "location"))
+            locations = (location for batch in batches for (location,) in to_texts(batch, "location"))
             yield from to_batches(
                 (row for location in locations for row in self._ask(connectors, location)), self.schema
             )

@@ -12,7 +12,7 @@ from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
 from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.roots import ROOTS, may_be_roots
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_rows
+from nessie_gc_core.model.batches import to_texts
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
@@ -162,6 +162,6 @@ class Deletion:
         """Remembers which metadata files are about to be deleted, so that they are not taken for lost later (S7)."""
         run = self._run
         for batch in roots.where("unit", sorted(self._recheck.spared_units), negate=True).batches():
-            paths = [f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key")]
+            paths = ["".join(row) for row in to_texts(batch, "unit", "key")]
             for member in run.read:
                 run.store.add_tombstones(member.live_set.repository, paths, at=run.clock())

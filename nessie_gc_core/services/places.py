@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import ReadVersions
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_rows, version_rows
+from nessie_gc_core.model.batches import to_texts, version_rows
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
@@ -65,8 +65,7 @@ class Homes:
         files = self._files.where("kind", [PROBLEM], negate=True).where("shared", [False])
         found = files.present("location").select(_HOMES)
         for batch in found.distinct(_HOMES.names).batches():
-            for content_id, location in to_rows(batch, *_HOMES.names):
-                yield str(content_id), str(location)
+            yield from ((content_id, location) for content_id, location in to_texts(batch, *_HOMES.names))
 
     @property
     def unreadable(self) -> str | None:

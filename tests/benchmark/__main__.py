@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -32,7 +32,7 @@ from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, 
 from benchmark.showing import show, write_artifact
 from nessie_gc_core.testing.servers import NessieServer, S3Server
 
-OTHERS = {
+OTHERS: dict[str, Callable[[Sequence[str]], int]] = {
     "autotag": autotag.main,
     "compact": partial(manifests.main, "compact"),
     "identify": identify.main,

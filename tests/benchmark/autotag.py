@@ -23,7 +23,7 @@ from benchmark.measuring import Measured, measure
 from nessie_gc_core.testing.servers import NessieServer
 
 _CONTENT = {"type": "ICEBERG_TABLE", "snapshotId": 1, "schemaId": 0, "specId": 0, "sortOrderId": 0}
-_EXPECTED = (["made"], [], ["deleted"])
+_EXPECTED: tuple[list[str], ...] = (["made"], [], ["deleted"])
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -79,9 +79,12 @@ class RunResult:
 
     def to_dict(self) -> dict[str, Any]:
         """As the artifact has it."""
-        figures = {"files_per_second": round(self.files_per_second), "is_right": self.is_right}
-        figures |= {"times_the_floor": round(self.times_the_floor, 2)}
-        return {**dataclasses.asdict(self), **figures}
+        return {
+            **dataclasses.asdict(self),
+            "files_per_second": round(self.files_per_second),
+            "is_right": self.is_right,
+            "times_the_floor": round(self.times_the_floor, 2),
+        }
 
 
 def read_once(facts: LakeFacts, place: Place) -> float:

@@ -98,5 +98,6 @@ def test_every_outcome_verdict_status_and_service_is_explained_here_or_on_a_page
 
 
 def test_every_contract_has_an_entry() -> None:
-    names = [contract.__name__ for contract in (*KINDS, Service)]
+    contracts: list[type] = [*KINDS, Service]
+    names = [contract.__name__ for contract in contracts]
     assert [] == [name for name in names if not re.search(rf"`{name}\b", GLOSSARY.read_text(encoding="utf-8"))]

@@ -39,9 +39,11 @@ def _headings(page: str) -> list[str]:
 @pytest.mark.parametrize("class_", CLASSES, ids=lambda class_: class_.__name__)
 def test_every_public_field_of_the_model_has_a_text(class_: type) -> None:
     rows = _rows("models.md", f"### {class_.__name__}")
-    own = (
-        [member.name for member in class_] if issubclass(class_, Enum) else [f.name for f in dataclasses.fields(class_)]
-    )
+    if issubclass(class_, Enum):
+        own = [member.name for member in class_]
+    else:
+        assert dataclasses.is_dataclass(class_)
+        own = [field.name for field in dataclasses.fields(class_)]
     assert own == list(rows)
     assert [] == [name for name, _, _, text in models.rows_of(class_) if not text], "add a text below the field"
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote, unquote
 
 import pytest
@@ -30,7 +31,7 @@ class GoodLister(FileLister):
 
     name = "good"
     schemes = frozenset({"file"})
-    Options = DiskOptions
+    Options: ClassVar[type[ConnectorOptions]] = DiskOptions
 
     def list_files(self, location: str) -> Iterator[FileReference]:
         base = location.removeprefix("file://")
@@ -156,6 +157,7 @@ class LetsErrorsThrough(GoodLister):
         try:
             return super().entries(folder)
         except ListingError as error:
+            assert error.__cause__ is not None
             raise error.__cause__ from None
 
 

@@ -5,6 +5,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
+from typing import ClassVar
 from uuid import uuid4
 
 import pytest
@@ -21,7 +22,7 @@ class GoodReader(ContentToFiles):
 
     name = "good"
     content_types = frozenset({"SIMPLE"})
-    expandable_kinds = ("LIST",)
+    expandable_kinds: ClassVar[tuple[str, ...]] = ("LIST",)
     stored_names = MappingProxyType({"SIMPLE": StoredNames(metadata="metadata")})
 
     def files(self, version):

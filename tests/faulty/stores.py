@@ -8,6 +8,7 @@ from pathlib import Path
 
 import test_store as example
 from nessie_gc_ledger import LedgerStore
+from nessie_gc_ledger.registers import LedgerStoreOptions
 
 from faulty import fault
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError, StoreError
@@ -115,6 +116,7 @@ class ForgetsTheFirstStart(LedgerStore):
         super().start_expire(live_set_id, at=at, resume=resume)
         with self._rows.transaction() as rows:
             row = rows.get("live set", "", "", str(live_set_id))
+            assert row is not None
             rows.put("live set", "", "", str(live_set_id), {**row, "expiry_started": at})
 
 
@@ -153,6 +155,7 @@ class LeavesRows(LedgerStore):
 @fault(StoreTests, "test_a_store_that_is_opened_again_has_what_it_had", "S15: what was written is there when")
 class EmptiesItself(LedgerStore):
     def close(self):
+        assert isinstance(self.options, LedgerStoreOptions)
         Path(self.options.file).unlink(missing_ok=True)
 
 

@@ -21,6 +21,7 @@ class GoodTables(MemoryTableCatalog):
     @contextmanager
     def open(self, catalog, *, branch=None):
         with super().open(catalog, branch=branch) as opened:
+            assert isinstance(opened, MemoryTables)
             yield self.Tables(catalog, opened._catalog)
 
 

@@ -262,7 +262,7 @@ def test_somebody_who_commits_meanwhile_costs_another_try_and_nothing_else(table
     table = tables.lake.table(overwrites=1)
     (current,) = tables.lake.snapshots()
     waiting = [lambda: table.refresh().append(ROWS)] * 2
-    tables.repository.before = lambda: waiting.pop()() if waiting else None  # type: ignore[method-assign]
+    tables.repository.before = lambda: waiting.pop()() if waiting else None
     report = tables.run()
     assert (0, [MADE]) == (report.exit_code, [tag.outcome for tag in report.tags])
     assert [name_of(tables.hour)] == list(tables.tags())
@@ -272,7 +272,7 @@ def test_somebody_who_commits_meanwhile_costs_another_try_and_nothing_else(table
 
 def test_where_others_are_always_faster_nothing_is_made_and_it_is_said(tables: TaggedTables) -> None:
     table = tables.lake.table(overwrites=1)
-    tables.repository.before = lambda: table.refresh().append(ROWS)  # type: ignore[method-assign]
+    tables.repository.before = lambda: table.refresh().append(ROWS)
     report = tables.run(commit_retries=1)
     assert (1, [TagOutcome.CONFLICT], {}) == (report.exit_code, [tag.outcome for tag in report.tags], tables.tags())
 
@@ -282,13 +282,13 @@ def test_s19_tags_of_a_commit_whose_answer_is_lost_are_in_doubt(tables: TaggedTa
         raise CommitUnknownError("the connection broke off")
 
     tables.lake.table(overwrites=1)
-    tables.repository.before = lose  # type: ignore[method-assign]
+    tables.repository.before = lose
     assert [TagOutcome.UNKNOWN] == [tag.outcome for tag in tables.run().tags]
-    tables.repository.before = lambda: None  # type: ignore[method-assign]
+    tables.repository.before = lambda: None
     assert [MADE] == [tag.outcome for tag in tables.run().tags]
-    tables.repository.after = lose  # type: ignore[method-assign]
+    tables.repository.after = lose
     assert [TagOutcome.UNKNOWN] == [tag.outcome for tag in tables.run(1).tags]
-    tables.repository.after = lambda: None  # type: ignore[method-assign]
+    tables.repository.after = lambda: None
     assert [TagOutcome.IN_DOUBT] == [tag.outcome for tag in tables.run(1).tags]
     tables.run(1, adopt=True)
     assert {DELETED} == {tag.outcome for tag in tables.run(9).tags} - {MADE}
@@ -331,9 +331,9 @@ def test_a_table_that_the_catalog_refuses_stops_no_other(tables: TaggedTables) -
         tables.lake.table(name, overwrites=1)
 
     def refuse() -> None:
-        tables.repository.before = lambda: None  # type: ignore[method-assign]
+        tables.repository.before = lambda: None
         raise RepositoryError("not this one")
 
-    tables.repository.before = refuse  # type: ignore[method-assign]
+    tables.repository.before = refuse
     report = tables.run()
     assert (1, [MADE, TagOutcome.REFUSED]) == (report.exit_code, sorted(tag.outcome for tag in report.tags))

@@ -231,7 +231,7 @@ def test_s23_nothing_is_deleted_where_a_view_of_a_rest_catalog_is(servers: Serve
         table = write(catalog, writer, "of_rest_views.orders", appends=1)
         location = f"{table.location()}_view"
         schema = Schema(*table.schema().fields, schema_id=0)
-        version = {
+        version: dict[str, Any] = {
             "version-id": 1,
             "timestamp-ms": 1,
             "schema-id": 0,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -25,6 +25,9 @@ from nessie_gc_core.services.health.report import HealthReport, TableHealth
 from nessie_gc_core.services.health.service import HealthService
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.testing.servers import NessieServer, running
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 DAY = 86_400_000
 
@@ -299,6 +302,13 @@ def test_s18_metadata_that_is_gone_from_nessie_stops_no_other(
     assert 1 == report.exit_code
 
 
+def number(rows: DataFrame) -> int:
+    """What the one row has in its column ``n``."""
+    row = rows.first()
+    assert row is not None
+    return int(row["n"])
+
+
 @pytest.mark.server
 @pytest.mark.spark
 def test_what_it_says_of_tables_that_spark_wrote_is_what_spark_says(written_lake: Lake, nessie: NessieServer) -> None:
@@ -309,11 +319,11 @@ def test_what_it_says_of_tables_that_spark_wrote_is_what_spark_says(written_lake
     assert of(report, "shop.orders").delete_files
     for row in report.tables:
         counts = {
-            name: written_lake.spark.sql(f"SELECT count(*) AS n FROM nessie.{row.table}.{name}").first()["n"]
+            name: number(written_lake.spark.sql(f"SELECT count(*) AS n FROM nessie.{row.table}.{name}"))
             for name in ("data_files", "delete_files", "manifests", "snapshots")
         }
         said = {name: getattr(row, name) for name in counts}
         assert counts == said
         sizes = written_lake.spark.sql(f"SELECT sum(file_size_in_bytes) AS n FROM nessie.{row.table}.files")
-        assert sizes.first()["n"] // counts["data_files"] == row.average_file_bytes
+        assert number(sizes) // counts["data_files"] == row.average_file_bytes
         assert row.gc_enabled is False

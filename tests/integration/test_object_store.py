@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +36,7 @@ class Lake:
         pages = client.get_paginator("list_objects_v2").paginate(Bucket=self.s3.bucket, Prefix="rest/")
         return {found["Key"] for page in pages for found in page.get("Contents", ())}
 
-    def gc(self, *options: str, properties: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    def gc(self, *options: str, properties: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
         access = [
             part for key, value in (properties or self.s3.properties).items() for part in ("-I", f"{key}={value}")
         ]

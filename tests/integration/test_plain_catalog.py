@@ -190,7 +190,7 @@ def test_a_table_that_is_left_out_keeps_every_file_wherever_it_is(
     left = write(catalog, "left", appends=2, properties={"write.data.path": elsewhere})
     inside = write(catalog, "inside", appends=1)
 
-    report = collect(tmp_path, **options)
+    report = collect(tmp_path, None, **options)
 
     assert 4 == catalog.load_table("sales.left").scan().to_arrow().num_rows
     assert orphan(left).exists()

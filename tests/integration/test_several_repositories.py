@@ -20,6 +20,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from nessie_gc_core.cli.main import cli
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
@@ -128,7 +129,7 @@ def test_s01_expired_snapshots_that_another_catalog_needs_keep_their_files(
     parameters = ExpireSnapshotsParameters(older_than="PT0S", dry_run=dry_run)
     report = ExpireSnapshotsService(parameters).run(beside(expiry_lake, other))
     assert theirs <= expiry_lake.files()
-    assert 0 < report.collection.outcomes["would_delete" if dry_run else "deleted"].files
+    assert 0 < report.collection.outcomes[Outcome.WOULD_DELETE if dry_run else Outcome.DELETED].files
     if not dry_run:
         assert 1 == len(expiry_lake.snapshots())
         assert expiry_lake.files() == theirs | expiry_lake.needed()

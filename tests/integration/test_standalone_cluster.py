@@ -20,6 +20,7 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.api import Collector
 from nessie_gc_core.demo.spark import ICEBERG_RUNTIME, use_catalog
+from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.testing.servers import NessieServer, running
 from nessie_gc_core.testing.servers.spark_cluster import SparkCluster
 
@@ -147,6 +148,7 @@ def test_unreferenced_assets_are_found_and_deleted_by_the_executors(
 ) -> None:
     with Collector(spark=spark, **lake.settings) as gc:
         frame = gc.unreferenced_assets(TABLE).identify_unreferenced_assets()
+        assert not isinstance(frame, LocalFrame)
         in_one_process = {tuple(row) for row in frame.select(*COLUMNS).collect()}
     witness.install(tmp_path / "site", lake.warehouse)
     before = lake.paths()

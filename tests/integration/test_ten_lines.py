@@ -12,6 +12,7 @@ import pytest
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import Collector
+from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.model import Outcome
 
 if TYPE_CHECKING:
@@ -52,17 +53,20 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[set[Path]]
 def test_the_ten_lines_show_what_would_go_and_delete_just_that(
     session: SparkSession | None, lake: set[Path], tmp_path: Path
 ) -> None:
-    more = {"engine": "local"} if session is None else {}
-    gc = Collector.from_toml("nessie-gc.toml", spark=session, **more)
+    if session is None:
+        gc = Collector.from_toml("nessie-gc.toml", engine="local")
+    else:
+        gc = Collector.from_toml("nessie-gc.toml", spark=session)
     gc.check()
     allow = [f"file://{tmp_path.resolve()}/a/lake/wh/"]
     plan = gc.plan(default_cutoff="P30D", cutoffs={"main": "1"}, allow=allow, min_age="P2D")
     assert all(path.is_file() for path in lake)
     assert len(lake) > 5
-    if session is None:
-        shown = plan.files.sql("SELECT outcome, count(*) AS files FROM files GROUP BY ALL").to_arrow().to_pylist()
+    files = plan.files
+    if isinstance(files, LocalFrame):
+        shown = files.sql("SELECT outcome, count(*) AS files FROM files GROUP BY ALL").to_arrow().to_pylist()
     else:
-        shown = [row.asDict() for row in plan.files.groupBy("outcome").count().collect()]
+        shown = [row.asDict() for row in files.groupBy("outcome").count().collect()]
     assert [{"would_delete", len(lake)}] == [set(row.values()) for row in shown]
     result = plan.apply(outcomes_to="audit.parquet")
     result.raise_for_status()

@@ -20,6 +20,7 @@ from nessie_gc_core.api import Collector, delete_unreferenced_assets, identify_u
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.spark.tables import SparkTables
 from nessie_gc_core.errors import ConfigurationError, TableError
 from nessie_gc_core.model.assets import ASSETS
@@ -147,9 +148,12 @@ def test_rows_are_taken_out_while_others_are_added(lake: NessieLake) -> None:
     tables = SparkTables(engine, lake.catalog)
     tables.create(name, keys, properties={})
     tables.append(name, engine.dataset(to_batches([(n,) for n in range(10)], keys), keys))
-    adding = threading.Thread(
-        target=lambda: [tables.append(name, engine.dataset(to_batches([(n,)], keys), keys)) for n in range(10, 16)]
-    )
+
+    def add() -> None:
+        for n in range(10, 16):
+            tables.append(name, engine.dataset(to_batches([(n,)], keys), keys))
+
+    adding = threading.Thread(target=add)
     adding.start()
     for number in range(4):
         tables.remove(name, engine.dataset(to_batches([(number,)], keys), keys))
@@ -322,8 +326,14 @@ def test_the_commands_on_a_plain_catalog(plain: Catalog, tmp_path: Path) -> None
 
 def test_files_of_the_programs_own_tables_are_no_assets(plain: Catalog, tmp_path: Path) -> None:
     plain.create_table("sales.orders", pa.schema([pa.field("id", pa.int64())])).append(pa.table({"id": [1]}))
-    settings = {"repository": "iceberg-catalog", "repository_option": {"catalog_name": "prod"}, "engine": "local"}
-    with Collector(**settings, jdbc_url=f"sqlite:///{tmp_path}/sets.db", min_age="PT0S", no_age_floor=True) as gc:
+    with Collector(
+        repository="iceberg-catalog",
+        repository_option={"catalog_name": "prod"},
+        engine="local",
+        jdbc_url=f"sqlite:///{tmp_path}/sets.db",
+        min_age="PT0S",
+        no_age_floor=True,
+    ) as gc:
         assets = gc.unreferenced_assets("prod.gc.assets")
         for name in ("first", "second"):
             left_over(plain.load_table("sales.orders"), f"{name}.parquet")
@@ -333,7 +343,9 @@ def test_files_of_the_programs_own_tables_are_no_assets(plain: Catalog, tmp_path
         plain.create_table("gc.somebody_elses", pa.schema([pa.field("id", pa.int64())]))
         for table in ("deleted", "lost", "assets", "assets_runs", "somebody_elses"):
             left_over(plain.load_table(f"gc.{table}"), f"{table}.parquet")
-        found = assets.identify_unreferenced_assets().to_arrow()
+        frame = assets.identify_unreferenced_assets()
+        assert isinstance(frame, LocalFrame)
+        found = frame.to_arrow()
     assert found.column("name").to_pylist() == ["somebody_elses.parquet"]
 
 
@@ -356,11 +368,11 @@ def test_a_table_that_was_dropped_before_the_first_run_is_found_in_its_warehouse
     plain.drop_table("sales.dropped")
     warehouse = tmp_path / "warehouse"
     place = Path(table.location().removeprefix("file://"))
-    settings = {"repository": "iceberg-catalog", "repository_option": {"catalog_name": "prod"}}
+    rule: dict[str, Any] = {"dropped_after": "PT1S", "dropped_under": [warehouse.as_uri()]}
+    settings: dict[str, Any] = {"repository": "iceberg-catalog", "repository_option": {"catalog_name": "prod"}}
     settings |= {"spark": spark} if engine == "spark" else {"engine": "local"}
-    guard = {"min_age": "PT0S", "no_age_floor": True, "allow": [warehouse.as_uri()]}
-    rule = {"dropped_after": "PT1S", "dropped_under": [warehouse.as_uri()]}
-    with Collector(**settings, jdbc_url=f"sqlite:///{tmp_path}/sets.db", **guard) as gc:
+    settings |= {"min_age": "PT0S", "no_age_floor": True, "allow": [warehouse.as_uri()]}
+    with Collector(**settings, jdbc_url=f"sqlite:///{tmp_path}/sets.db") as gc:
         time.sleep(1.1)
         first = gc.collect(delete=True, **rule)
         assert (0, []) == (first.exit_code, list(first.unknown))

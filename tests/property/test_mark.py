@@ -177,7 +177,7 @@ def test_s16_a_deduplicator_that_is_full_misses_nothing(history: History, capaci
 @settings(max_examples=examples(200), deadline=None)
 def test_s16_a_full_commit_graph_misses_nothing(history: History, capacity: int) -> None:
     found: list[model.ContentVersion] = []
-    walker = CommitWalker(history, exact(), found.extend, graph_capacity=capacity)
+    walker = CommitWalker(history, exact(), lambda versions: found.extend(versions), graph_capacity=capacity)
     policies = history.reference_policies()
     for reference in history.references():
         walker.walk(reference, policies.for_reference(reference.name).reach)

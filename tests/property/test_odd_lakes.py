@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from nessie_gc_memory import MemoryLake
-from odd_lakes import DiskLake, OddLake, StoreLake
+from odd_lakes import DiskLake, StoreLake
 from thoroughness import THOROUGH
 
 from nessie_gc_core.dataset import Engine
@@ -30,7 +30,7 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-def odd_lake(seed: int, folder: Path) -> OddLake:
+def odd_lake(seed: int, folder: Path) -> StoreLake | DiskLake:
     kind = seed % 3
     if kind == 0:
         return StoreLake(seed, keeps_spellings=seed % 2 == 0)

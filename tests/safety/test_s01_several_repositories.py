@@ -26,6 +26,7 @@ from nessie_gc_core.errors import (
 from nessie_gc_core.model import Outcome
 from nessie_gc_core.model.live_sets import LiveSetStatus, marked_with
 from nessie_gc_core.model.repository import Reference
+from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.records import RecordsService
@@ -626,5 +627,5 @@ def test_a_chosen_one_that_cannot_be_read_is_an_error(
 
 def test_a_service_of_one_repository_asks_which(together: LakeServices) -> None:
     with pytest.raises(ConfigurationError, match="choose one with `repository`"):
-        WhatIfService(WhatIfService.Parameters()).run(together.run())
+        WhatIfService(FindParameters()).run(together.run())
     assert [] == list(together.store.live_sets())

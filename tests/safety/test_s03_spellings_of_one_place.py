@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -65,14 +65,18 @@ def buckets(lake: MemoryLake, services: LakeServices, plugins: PluginRegistry) -
     return services.choosing(plugins=plugins, options=options, scheme_aliases=aliases)
 
 
+def with_scheme(scheme: str) -> Callable[[str], str]:
+    return lambda path: path.replace("memory://", scheme)
+
+
 def test_s03_a_location_in_one_spelling_keeps_files_that_are_named_in_others(
     lake: MemoryLake, buckets: LakeServices
 ) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet").append("b.parquet").append("c.parquet")
     lake.commit("main", put(table.version))
-    respell(lake, table.metadata_location, lambda path: path.replace("memory://", "bucketa://"))
+    respell(lake, table.metadata_location, with_scheme("bucketa://"))
     for manifest, scheme in zip(table.manifests[3], ("bucket://", "BUCKETN://", "memory://"), strict=True):
-        respell(lake, manifest, lambda path, scheme=scheme: path.replace("memory://", scheme))
+        respell(lake, manifest, with_scheme(scheme))
     dead = lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     report = buckets.collect("1")

@@ -99,6 +99,7 @@ def test_s06_a_state_whose_files_come_back_is_tagged_then(lake: TaggedLake) -> N
     (path,) = (path for path in only_first(lake) if path.endswith("3.metadata.json"))
     stored = lake.lake.objects.get(path)
     assert stored is not None
+    assert stored.data is not None
     lake.lake.objects.delete(path)
     assert TagOutcome.NO_STATE is catch_up(lake)["date/2026_05_05_00_00"]
     lake.lake.put(path, stored.data)

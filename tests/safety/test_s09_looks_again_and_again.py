@@ -8,6 +8,7 @@ import pytest
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, put
 
+from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 
 TABLES = 6
@@ -44,5 +45,5 @@ def test_s09_what_two_looks_find_is_spared(
 
     assert {} == to_put
     assert needed <= lake.paths()
-    spared, deleted = (report.outcomes[outcome].files for outcome in ("spared", "deleted"))
+    spared, deleted = (report.outcomes[outcome].files for outcome in (Outcome.SPARED, Outcome.DELETED))
     assert (report.unreferenced.files, True, True) == (spared + deleted, spared > 0, deleted > 0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collecting import LakeServices, on_disk
@@ -26,8 +26,8 @@ def table(lake: MemoryLake, name: str, location: str | None = None) -> tuple[Tab
     return state, lake.put(f"{at}/data/nobody.parquet")
 
 
-def choosing(*, include: tuple[str, ...] = (), exclude: tuple[str, ...] = (), **more: object) -> SweepParameters:
-    return replace(SweepParameters(include=include, exclude=exclude), **more)
+def choosing(*, include: tuple[str, ...] = (), exclude: tuple[str, ...] = (), **more: Any) -> SweepParameters:
+    return SweepParameters(include=include, exclude=exclude, **more)
 
 
 PATTERNS = [

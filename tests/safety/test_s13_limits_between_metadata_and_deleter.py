@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from collecting import LakeServices
@@ -74,7 +75,7 @@ CAPS = [
 
 @pytest.mark.parametrize(("caps", "swept"), CAPS)
 def test_s13_more_deletions_than_a_cap_allows_are_not_begun(
-    lake: MemoryLake, services: LakeServices, caps: dict[str, float], swept: set[str]
+    lake: MemoryLake, services: LakeServices, caps: dict[str, Any], swept: set[str]
 ) -> None:
     """``small``: 4 of 8 files are dead; ``large``: 6 of 10."""
     dead = write(lake, "memory://wh/db/small") | write(lake, "memory://wh/db/large", dead=6)

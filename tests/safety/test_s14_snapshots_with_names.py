@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
 
 from collected_scenes import CollectedScenes
@@ -31,6 +32,8 @@ def test_s14_a_snapshot_that_nothing_holds_any_more_goes(lake: MemoryLake, servi
 
 
 def test_s14_the_option_that_gives_this_up_has_a_name_and_is_off() -> None:
-    options = installed().reader_of("ICEBERG_TABLE").Options
-    assert options().ignore_snapshot_refs is False
-    assert options.from_mapping({"ignore_snapshot_refs": "true"}).ignore_snapshot_refs is True
+    reader = installed().reader_of("ICEBERG_TABLE")
+    assert reader is not None
+    given = reader.Options.from_mapping({"ignore_snapshot_refs": "true"})
+    read = (asdict(options)["ignore_snapshot_refs"] for options in (reader.Options(), given))
+    assert [False, True] == list(read)

@@ -60,7 +60,7 @@ class DyingPlugin:
 
 def write(lake: MemoryLake) -> set[str]:
     """Two tables with 9 dead files together."""
-    before = set()
+    before: set[str] = set()
     for name, dead in (("a", 1), ("b", 6)):
         table = lake.table(f"db.{name}", location=f"memory://wh/db/{name}").append("live.parquet")
         before |= table.needed

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -146,15 +146,17 @@ def mounted(target: Path, mount: Path) -> Iterator[None]:
         subprocess.run(["umount", mount], check=True)
 
 
+SecondPath = Callable[[Path, Path], AbstractContextManager[None]]
+
+
 @pytest.fixture(params=[linked, mounted], ids=["link", "mount"])
-def second_path(request: pytest.FixtureRequest) -> Callable[[Path, Path], object]:
-    return request.param  # type: ignore[no-any-return]
+def second_path(request: pytest.FixtureRequest) -> SecondPath:
+    path: SecondPath = request.param
+    return path
 
 
 @pytest.mark.thorough(engine="spark", second_path=mounted)
-def test_s24_one_folder_by_two_paths_is_one_location(
-    tmp_path: Path, engine: Engine, second_path: Callable[[Path, Path], Iterator[None]]
-) -> None:
+def test_s24_one_folder_by_two_paths_is_one_location(tmp_path: Path, engine: Engine, second_path: SecondPath) -> None:
     lake, folder, link = two_tables(tmp_path)
     one, two = (lake.table(f"db.{name}", location="memory://wh/db/t") for name in ("one", "two"))
     one, two = one.append("a.parquet", "b.parquet"), two.append("c.parquet", "d.parquet")
@@ -175,7 +177,7 @@ def test_s24_one_folder_by_two_paths_is_one_location(
 
 @pytest.mark.thorough(engine="spark", second_path=mounted)
 def test_s24_files_that_are_named_by_a_second_path_of_a_swept_folder_stay(
-    tmp_path: Path, engine: Engine, second_path: Callable[[Path, Path], Iterator[None]]
+    tmp_path: Path, engine: Engine, second_path: SecondPath
 ) -> None:
     """No location is spelled like that: only the paths in the manifest are."""
     lake, folder, link = two_tables(tmp_path)

@@ -21,7 +21,7 @@ from nessie_gc_core.algorithms.delete import DeleteFiles
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import PluginError
-from nessie_gc_core.model.batches import to_batches
+from nessie_gc_core.model.batches import Value, to_batches
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.relations import VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome
@@ -41,14 +41,13 @@ class LegalHold:
         return {file.path: "legal hold" for file in files if file.path.endswith(HELD)}
 
 
-def write(lake: MemoryLake) -> set[str]:
-    """A table with two files that nobody needs; gives what must stay in any case."""
+def write(lake: MemoryLake) -> None:
+    """A table with two files that nobody needs."""
     table = lake.table("db.t", location="memory://wh/db/t").append("live.parquet")
     lake.commit("main", put(table.version))
     lake.put("memory://wh/db/t/" + HELD)
     lake.put("memory://wh/db/t/data/dead.parquet")
     lake.advance(timedelta(days=3))
-    return table.needed
 
 
 def files_below(folder: Path) -> set[str]:
@@ -175,7 +174,7 @@ def test_s26_a_worker_that_lacks_a_plugin_deletes_nothing(lake: MemoryLake) -> N
     choice = ConnectorChoice(
         options={("file-deleter", "memory"): {"lake": lake.name}}, sent_with=PluginSet(plugins=(HOLD,))
     )
-    values = {
+    values: dict[str, Value] = {
         "unit": "memory://wh/db/t/",
         "key": "data/dead.parquet",
         "location": "memory://wh/db/t/",

@@ -321,7 +321,7 @@ class WithOddlyTypedOptions(GoodLister):
 class GoodReader(ContentToFiles):
     name = "reader"
     content_types = frozenset({"TAPE"})
-    expandable_kinds: tuple[str, ...] = ()
+    expandable_kinds = ()
 
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
         return iter(())
@@ -335,7 +335,7 @@ class WithoutTypes(GoodReader):
 
 
 class TextAsKinds(GoodReader):
-    expandable_kinds = "manifest"  # type: ignore[assignment]
+    expandable_kinds = "manifest"  # type: ignore[assignment]  # a text has characters, where a tuple has kinds
 
 
 def plugin_of(connector: type[Connector]) -> object:

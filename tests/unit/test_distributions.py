@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,9 @@ DISTRIBUTIONS = [ROOT / "pyproject.toml", *sorted(ROOT.glob("plugins/*/pyproject
 PROJECTS = sorted([*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("examples/*/pyproject.toml")])
 
 
-def _project(path: Path) -> dict[str, object]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+def _project(path: Path) -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+    return project
 
 
 @pytest.mark.parametrize("path", PROJECTS, ids=lambda path: path.parent.name)
@@ -49,7 +51,7 @@ def test_the_extra_testing_has_what_the_kit_imports() -> None:
         for name in _imported(node)
     }
     libraries = {"hypothesis", "pytest"}
-    assert libraries == {re.match(r"[\w-]+", requirement)[0] for requirement in declared}
+    assert libraries == {name for requirement in declared for name in re.findall(r"^[\w-]+", requirement)}
     assert libraries == modules & {"hypothesis", "pytest", "psutil", "moto", "pytest_timeout", "psycopg"}
 
 

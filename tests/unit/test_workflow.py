@@ -20,8 +20,9 @@ STEPS = [step for job in JOBS.values() for step in job["steps"]]
 def sessions_of_noxfile() -> set[str]:
     """The functions that are decorated as sessions, by the names that nox gives them."""
     found = set()
-    for node in ast.parse((ROOT / "noxfile.py").read_text()).body:
-        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+    body = ast.parse((ROOT / "noxfile.py").read_text()).body
+    for node in (each for each in body if isinstance(each, ast.FunctionDef)):
+        for decorator in node.decorator_list:
             if ast.unparse(decorator).startswith("nox.session"):
                 name = re.search(r"name='([\w-]+)'", ast.unparse(decorator))
                 found.add(name[1] if name else node.name)

@@ -43,7 +43,8 @@ def main() -> int:
         show(results)
     if measured:
         show_speed(measured)
-    return 0 if all(each.is_right for each in (*results, *measured)) else 1
+    right = [each.is_right for each in results] + [each.is_right for each in measured]
+    return 0 if all(right) else 1
 
 
 def _compared(spark: SparkSession, folder: Path, wanted: Sequence[str]) -> list[Result]:

@@ -46,7 +46,7 @@ def _equality_deletes(stage: Stage) -> Asked:
 
 def _merged_manifests(stage: Stage) -> Asked:
     """Every commit merges all manifests, deletes among them."""
-    stage.create(commit_manifest_min__count__to__merge="2", **_MERGE_ON_READ)
+    stage.create(commit_manifest_min__count__to__merge="2", version=2, **_MERGE_ON_READ)
     stage.append("(1), (2), (3)", "(4), (5)", "(6), (7)")
     stage.sql("DELETE FROM {t} WHERE id = 1", "DELETE FROM {t} WHERE id = 4", "DELETE FROM {t} WHERE id >= 6")
     stage.append("8")
@@ -83,7 +83,7 @@ def _rewritten_manifests(stage: Stage) -> Asked:
 
 
 def _rewritten_data_files(stage: Stage) -> Asked:
-    stage.create(**_MERGE_ON_READ)
+    stage.create(version=2, **_MERGE_ON_READ)
     stage.append("(1), (2)", "3", "4")
     stage.sql("DELETE FROM {t} WHERE id = 1")
     stage.call("rewrite_data_files", "table => 'db.t', options => map('rewrite-all', 'true')")

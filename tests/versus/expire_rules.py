@@ -16,7 +16,7 @@ _AGES = (9, 8, 7, 6, 2, 1)
 
 def _aged(stage: Stage, **properties: str) -> None:
     """Six snapshots: appends, a row delete, an overwrite."""
-    stage.create(**properties)
+    stage.create(version=2, **properties)
     stage.append("(1), (2), (3)", "4")
     stage.sql("DELETE FROM {t} WHERE id = 2")
     stage.append("5")

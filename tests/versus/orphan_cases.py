@@ -121,7 +121,7 @@ def _data_elsewhere(stage: Stage) -> Asked:
         "write_data_path": f"{stage.warehouse}/data_of_t",
         "write_metadata_path": f"{stage.warehouse}/meta_of_t",
     }
-    stage.create(**elsewhere)
+    stage.create(version=2, **elsewhere)
     stage.append("1", "2")
     stage.leave("db/t/data/left.parquet", "db/t/left", "data_of_t/left.parquet", "meta_of_t/left.avro")
     return _asked()

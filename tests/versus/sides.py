@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -160,6 +160,7 @@ def _collect(services: LakeServices, procedure: Procedure, asked: Asked, outcome
         UnfinishedError: the report says that not everything could be done.
     """
     collection = GcReport()
+    steps: list[Callable[[LakeServices, Asked, str], GcReport | ExpiryReport]]
     steps = [_gc] if procedure is Procedure.ORPHANS else [_expire, *[_gc] * asked.then_orphans]
     for step in steps:
         report = step(services, asked, outcomes)

@@ -304,7 +304,7 @@ class LocalDataset(Dataset):
         """All rows."""
         return pa.Table.from_batches(self.batches(), self.schema)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """Streams the query's rows."""
         return self._read(self.query, CHUNK_ROWS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
@@ -268,7 +268,7 @@ class SparkDataset(Dataset):
     def _table(self, frame: DataFrame) -> pa.Table:
         return frame.toArrow().select(self.schema.names).cast(self.schema)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """Few rows in one go; many partition by partition, each of which is a job, and of a bounded size."""
         few = self.head(LOAD_ROWS)
         if few.num_rows < LOAD_ROWS:

@@ -11,8 +11,8 @@ from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.connectors import SupportsSnapshotExpiry
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, SafetyError
-from nessie_gc_core.model.batches import to_batches, to_rows
-from nessie_gc_core.model.relations import EXPANDED_FILES, FILE_KEYS, PROBLEM, VERDICTS
+from nessie_gc_core.model.batches import to_batches, to_texts
+from nessie_gc_core.model.relations import FILE_KEYS, PROBLEM, VERDICTS
 from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.needed import Located, Needed
@@ -108,7 +108,7 @@ class _Below:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            paths = (f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key"))
+            paths = map("".join, to_texts(batch, "unit", "key"))
             yield batch.filter(pa.array([path.startswith(self._places) for path in paths], pa.bool_()))
 
 
@@ -130,7 +130,7 @@ class _Hidden:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            paths = (f"{unit!s}{key!s}" for unit, key in to_rows(batch, "unit", "key"))
+            paths = map("".join, to_texts(batch, "unit", "key"))
             wanted = [self._is_wanted(self._below(path)) for path in paths]
             yield batch.filter(pa.array(wanted, pa.bool_()))
 
@@ -152,8 +152,9 @@ class _PlainPaths:
     schema = pa.schema([*FILE_KEYS, *_PLAIN])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in to_rows(batch, "unit", "key", "location", "path"))
-        yield from to_batches(((row[0], row[1], _plain(f"{row[2]!s}{row[3]!s}")) for row in rows), self.schema)
+        rows = (row for batch in batches for row in to_texts(batch, "unit", "key", "location", "path"))
+        plain = ((unit, key, _plain(location + path)) for unit, key, location, path in rows)
+        yield from to_batches(plain, self.schema)
 
 
 class _NamedPaths:
@@ -162,8 +163,8 @@ class _NamedPaths:
     schema = _PLAIN
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in to_rows(batch, EXPANDED_FILES.names[0]))
-        yield from to_batches(((_plain(str(path)),) for (path,) in rows), self.schema)
+        rows = (row for batch in batches for row in to_texts(batch, "path"))
+        yield from to_batches(((_plain(path),) for (path,) in rows), self.schema)
 
 
 def _plain(path: str) -> str:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def nessie_jar() -> Path:
 
 
 def cached_nessie_jar(
-    cache: Path, sources: dict[str, Callable[[Path], Path | None]], *, sha256: str = NESSIE_JAR_SHA256
+    cache: Path, sources: Mapping[str, Callable[[Path], Path | None]], *, sha256: str = NESSIE_JAR_SHA256
 ) -> Path:
     """The jar in a cache folder, fetched from the first source that has it.
 
@@ -64,7 +64,7 @@ def cached_nessie_jar(
     return target
 
 
-def _fetch(target: Path, sources: dict[str, Callable[[Path], Path | None]], sha256: str) -> None:
+def _fetch(target: Path, sources: Mapping[str, Callable[[Path], Path | None]], sha256: str) -> None:
     tried = []
     for name, fetch in sources.items():
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:

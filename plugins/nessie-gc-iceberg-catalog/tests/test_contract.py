@@ -15,6 +15,7 @@ from rest_server import RestServer
 
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.model import ReferenceKind
+from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
 
@@ -60,7 +61,8 @@ class TestSqlCatalog(PlainCatalogContract):
 
     @pytest.fixture
     def open_repository(self, lake: Lake) -> Callable[[], RepositoryConnector]:
-        options = {"catalog_name": "prod", "uri": lake.uri, "properties": {"s3.secret-access-key": SECRET}}
+        properties = {"s3.secret-access-key": SECRET}
+        options: dict[str, OptionValue] = {"catalog_name": "prod", "uri": lake.uri, "properties": properties}
         return lambda: IcebergCatalogConnector.from_options(options)
 
     @pytest.fixture
@@ -129,7 +131,7 @@ class TestRestCatalog(PlainCatalogContract):
     @pytest.fixture
     def open_repository(self, server: RestServer) -> Iterator[Callable[[], RepositoryConnector]]:
         with server.running():
-            options = {"uri": server.uri, "properties": {"token": SECRET}}
+            options: dict[str, OptionValue] = {"uri": server.uri, "properties": {"token": SECRET}}
             yield lambda: IcebergCatalogConnector.from_options(options)
 
     @pytest.fixture

@@ -13,6 +13,7 @@ from rest_server import RestServer
 
 from nessie_gc_core.errors import AccessDeniedError, NessieGcError, RepositoryError
 from nessie_gc_core.model import ICEBERG_TABLE
+from nessie_gc_core.model.options import OptionValue
 
 
 @pytest.fixture
@@ -102,7 +103,8 @@ def test_a_table_that_the_server_cannot_load_is_frozen_where_its_place_is_told(l
     lake.table("sales.orders")
     lake.table("sales.broken")
     server.spoiled["namespaces/sales/tables/broken"] = (500, "InternalServerError")
-    options = {"uri": server.uri, "retries": 0, "unreadable_tables": {"sales.broken": "s3://lake/broken"}}
+    told_where = {"sales.broken": "s3://lake/broken"}
+    options: dict[str, OptionValue] = {"uri": server.uri, "retries": 0, "unreadable_tables": told_where}
 
     with IcebergCatalogConnector.from_options(options) as told:
         [version] = put(told, "sales.broken")
@@ -200,7 +202,7 @@ def test_children_that_are_in_no_parent_end_the_run(lake: Lake, server: RestServ
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_server_that_refuses_the_credentials_is_named_and_they_are_not(server: RestServer, status: int) -> None:
     server.spoiled["namespaces"] = (status, "NotAuthorizedException")
-    options = {"type": "rest", "uri": server.uri, "properties": {"token": "hunter2"}}
+    options: dict[str, OptionValue] = {"type": "rest", "uri": server.uri, "properties": {"token": "hunter2"}}
 
     with IcebergCatalogConnector.from_options(options) as refused, pytest.raises(AccessDeniedError) as error:
         list(refused.references())

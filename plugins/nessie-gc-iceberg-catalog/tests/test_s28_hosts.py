@@ -18,6 +18,7 @@ from rest_server import RestServer
 
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model import Reference, ReferenceKind
+from nessie_gc_core.model.options import OptionValue
 
 OURS = {"s3.access-key-id": "our-key", "s3.secret-access-key": "our-secret", "s3.endpoint": "http://127.0.0.1:1"}
 THEIRS = {"s3.access-key-id": "their-key", "s3.secret-access-key": "their-secret"}
@@ -45,7 +46,11 @@ def evil() -> Iterator[tuple[str, list[object]]]:
 
 def earlier_state(lake: Lake, server: RestServer) -> None:
     """Reads a state of a table from its metadata file, with what the server says of its storage."""
-    options = {"uri": server.uri, "retries": 0, "properties": {**OURS, "s3.connect-timeout": "1"}}
+    options: dict[str, OptionValue] = {
+        "uri": server.uri,
+        "retries": 0,
+        "properties": {**OURS, "s3.connect-timeout": "1"},
+    }
     state = Reference(name="sales.orders", kind=ReferenceKind.BRANCH, commit_id="s3://lake/1.metadata.json#17")
     with IcebergCatalogConnector.from_options(options) as connector:
         list(connector.commit_log(state))

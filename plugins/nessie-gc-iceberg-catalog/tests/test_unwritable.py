@@ -47,5 +47,5 @@ def test_pyiceberg_has_no_commits_to_these_catalogs(catalog_type: str) -> None:
 @pytest.mark.parametrize(("said", "locks"), [("true", True), ("TRUE", True), ("false", False), ("no", False)])
 def test_a_table_in_a_hive_metastore_says_whether_its_writers_lock_it(said: str, *, locks: bool) -> None:
     assert (True, locks) == (takes_locks({}), takes_locks({LOCKS: said}))
-    assert (None if locks else WITHOUT_LOCKS) == why_unwritable("hive", table(**{LOCKS: said}))
-    assert why_unwritable("sql", table(**{LOCKS: said})) is None
+    assert (None if locks else WITHOUT_LOCKS) == why_unwritable("hive", table(format_version=2, **{LOCKS: said}))
+    assert why_unwritable("sql", table(format_version=2, **{LOCKS: said})) is None

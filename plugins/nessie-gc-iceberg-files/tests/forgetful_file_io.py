@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 
-from pyiceberg.io import OutputFile
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 
 class Forgetful(PyArrowFile):
-    def create(self, overwrite: bool = False) -> io.BytesIO:  # type: ignore[override]  # as its own, with fewer methods
+    def create(self, overwrite: bool = False) -> io.BytesIO:
         return io.BytesIO()
 
 
 class ForgetfulFileIO(PyArrowFileIO):
-    def new_output(self, location: str) -> OutputFile:
+    def new_output(self, location: str) -> PyArrowFile:
         made = super().new_output(location)
         return Forgetful(location, path=made._path, fs=made._filesystem)

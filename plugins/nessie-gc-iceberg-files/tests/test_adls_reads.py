@@ -14,6 +14,7 @@ from emulators import AZURE_ACCOUNT, AZURE_KEY
 from nessie_gc_iceberg_files import IcebergContentToFiles, adls_reads
 from nessie_gc_iceberg_files.adls_store import AdlsStore
 from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN
+from obstore.store import AzureStore
 
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, UnreadableFileError
 from nessie_gc_core.testing.paths import ODD_PATHS
@@ -291,6 +292,7 @@ def test_nothing_that_is_kept_or_logged_has_a_secret(endpoint, caplog, monkeypat
         with caplog.at_level(logging.DEBUG, "nessie_gc_iceberg_files"), pytest.raises((OSError, AzureError)) as caught:
             store.read("a")
         made = store._reads._store
+        assert isinstance(made, AzureStore)
         kept = [caplog.text, str(caught.value), repr(made), repr(made.config), repr(made.credential_provider)]
         assert all(secret not in text for text in kept)
         assert "UnauthenticatedError" in caplog.text or "PermissionDeniedError" in caplog.text

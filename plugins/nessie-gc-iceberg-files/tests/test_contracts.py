@@ -254,6 +254,10 @@ def gcs():
         )
 
 
+class InSmallBatches(IcebergFileDeleter):
+    batch_size = 50  # the emulator of GCS takes a minute for 1,000 deletions
+
+
 class OnGcs(OnAStore):
     pytestmark = pytest.mark.server
 
@@ -264,9 +268,7 @@ class OnGcs(OnAStore):
     @pytest.fixture
     def open_deleter(self, store):
         def opened():
-            deleter = IcebergFileDeleter.from_options({"properties": store.properties})
-            deleter.batch_size = 50  # the emulator takes a minute for 1,000 deletions
-            return deleter
+            return InSmallBatches.from_options({"properties": store.properties})
 
         return opened
 

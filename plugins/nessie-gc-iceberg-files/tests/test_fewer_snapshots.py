@@ -29,7 +29,7 @@ OF_EVERY_VERSION = {
     "default-sort-order-id": 1,
     "vendor.note": {"ratio": 0.1, "big": 2**63, "text": "ü😀"},
 }
-OF_VERSIONS = {
+OF_VERSIONS: dict[int, dict[str, object]] = {
     1: {"schema": SCHEMAS[3], "partition-spec": []},
     2: {"last-sequence-number": 34},
     3: {
@@ -164,7 +164,9 @@ def test_what_is_held_is_said_of_the_table(reader, put, version_of, tmp_path):
     version = version_of(put("t/metadata/00000-a.metadata.json", written.bytes()), 3)
     assert {1, 2, 4} == reader.table_metadata(version, reference="main").held
     with IcebergContentToFiles.from_options({"ignore_staged_snapshots": True, "ignore_snapshot_refs": True}) as other:
-        assert {2, 4} == other.table_metadata(version, reference="main").held
+        metadata = other.table_metadata(version, reference="main")
+        assert metadata is not None
+        assert {2, 4} == metadata.held
 
 
 @pytest.mark.parametrize(

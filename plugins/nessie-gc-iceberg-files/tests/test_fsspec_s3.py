@@ -56,7 +56,9 @@ def test_s04_keys_that_the_paths_of_s3fs_cannot_say_are_listed_read_and_deleted(
         found = {file.path: file for file in lister.list_files(location)}
     assert {odd, "neighbour"} == set(found)
     assert len(odd) == found[odd].size
-    assert abs(datetime.now(UTC) - found[odd].modified) < timedelta(minutes=15)
+    modified = found[odd].modified
+    assert modified is not None
+    assert abs(datetime.now(UTC) - modified) < timedelta(minutes=15)
     stores = Stores(properties)
     assert odd.encode() == stores.of(place_of(location)).read(prefix + odd)
     stores.close()

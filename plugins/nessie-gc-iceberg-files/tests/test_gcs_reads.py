@@ -6,6 +6,7 @@ import json
 import logging
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -15,6 +16,7 @@ from gcsfs.retry import HttpError
 from nessie_gc_iceberg_files import IcebergContentToFiles, gcs_reads
 from nessie_gc_iceberg_files.gcs_store import GcsStore
 from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN
+from obstore.store import GCSStore
 
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.testing.paths import ODD_PATHS
@@ -144,6 +146,14 @@ def test_a_token_of_the_properties_is_sent(gcs, with_token):
     assert (["a"], []) == (gcs.quick, gcs.exact)
 
 
+def given_by(store: GcsStore) -> Any:
+    """What the client of the store is told about its token."""
+    made = store._reads._store
+    assert isinstance(made, GCSStore)
+    assert made.credential_provider is not None
+    return made.credential_provider()
+
+
 @pytest.mark.parametrize("is_default", [True, False])
 def test_a_service_account_gives_tokens_which_are_renewed(gcs, service_account, monkeypatch, is_default):
     gcs.objects, gcs.tokens = {"a": b"here"}, ["first"]
@@ -155,11 +165,10 @@ def test_a_service_account_gives_tokens_which_are_renewed(gcs, service_account, 
     store = GcsStore("lake", properties)
     assert b"here" == store.read("a")
     gcs.tokens = ["second"]
-    give = store._reads._store.credential_provider
-    assert "first" == give()["token"]
+    assert "first" == given_by(store)["token"]
     store._fs.credentials.credentials.expiry = datetime.now(UTC).replace(tzinfo=None) + timedelta(minutes=4)
-    assert "second" == give()["token"]
-    assert timedelta(0) < give()["expires_at"] - datetime.now(UTC) <= timedelta(minutes=5)
+    assert "second" == given_by(store)["token"]
+    assert timedelta(0) < given_by(store)["expires_at"] - datetime.now(UTC) <= timedelta(minutes=5)
     assert (["a"], []) == (gcs.quick, gcs.exact)
 
 
@@ -247,5 +256,6 @@ def test_nothing_that_is_kept_or_logged_has_the_token(gcs, with_token, caplog):
         with pytest.raises(HttpError, match="401") as caught:
             store.read("b")
     made = store._reads._store
+    assert isinstance(made, GCSStore)
     kept = [caplog.text, str(caught.value), repr(made), repr(made.config), repr(made.credential_provider), repr(store)]
     assert all("s3cret" not in text for text in kept)

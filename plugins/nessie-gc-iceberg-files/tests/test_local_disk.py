@@ -140,7 +140,7 @@ def test_a_directory_that_cannot_be_read_stops_the_listing(lister, location):
 def test_s4_raw_names_survive_listing_and_deleting(wanted, data):
     with tempfile.TemporaryDirectory() as folder, IcebergFileLister.from_options({}) as lister:
         location = f"{folder}/%41 t#?/"
-        stored = set()
+        stored: set[str] = set()
         for path in wanted:
             if not any(o == path or o.startswith(path + "/") or path.startswith(o + "/") for o in stored):
                 put(location, path)
@@ -253,7 +253,7 @@ def test_files_of_another_location_are_refused(deleter, location):
     assert kept.exists()
 
 
-def test_names_that_are_left_alone_are_counted_once(lister, location, tmp_path):
+def test_names_that_are_left_alone_are_counted_once(lister: IcebergFileLister, location, tmp_path):
     folder = Path(location)
     folder.joinpath("sub").mkdir()
     folder.joinpath("sub", "link").symlink_to(tmp_path, target_is_directory=True)

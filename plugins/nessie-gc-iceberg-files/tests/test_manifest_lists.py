@@ -224,7 +224,12 @@ def entries(*given: Mapping[str, Any], sequence_number: int = 8) -> list[Any]:
 
 
 def test_an_entry_has_what_compaction_asks_for() -> None:
-    vector = {"content": 1, "file_format": "PUFFIN", "referenced_data_file": "d.parquet", "content_offset": 4}
+    vector: dict[str, Any] = {
+        "content": 1,
+        "file_format": "PUFFIN",
+        "referenced_data_file": "d.parquet",
+        "content_offset": 4,
+    }
     data, deletes = entries(entry(), entry(0, sequence_number=6, file_path="p.puffin", **vector))
     assert ("d.parquet", "DATA", "PARQUET", 9, 3, 5) == (
         data.path,

@@ -30,6 +30,7 @@ def of_this_test(monkeypatch):
 def test_connectors_with_the_same_properties_share_a_store_until_the_last_gives_it_back():
     one, other, third = Stores({"a": "1"}), Stores({"a": "1"}), Stores({"a": "2"})
     store = one.of(HERE)
+    assert isinstance(store, Counted)
     assert store is other.of(HERE) is one.of(HERE)
     assert store is not third.of(HERE)
     one.close()
@@ -64,8 +65,10 @@ def test_the_garbage_collector_may_close_a_connector_while_a_store_is_opened(mon
     class Garbage:
         pass
 
-    old, garbage = Stores({}), Garbage()
+    old = Stores({})
+    garbage: Garbage | None = Garbage()
     store = old.of(HERE)
+    assert isinstance(store, Counted)
     weakref.finalize(garbage, old.close)
 
     def slowly(place, properties):

@@ -136,8 +136,8 @@ def test_arrays_in_several_blocks_and_with_sizes_are_stepped_over():
 
 
 def test_numbers_that_are_written_too_long_are_read():
-    schema = {"type": "record", "name": "e", "fields": [{"name": "o", "type": ["null", "int"]}]}
-    schema["fields"].append({"name": "status", "type": "int"})
+    fields = [{"name": "o", "type": ["null", "int"]}, {"name": "status", "type": "int"}]
+    schema = {"type": "record", "name": "e", "fields": fields}
     column = tuple(column for column in COLUMNS if column.name == "status")
     assert [(1,)] == Projection(schema, column).rows(b"\x82\x00\x06\x82\x00", 1)
 

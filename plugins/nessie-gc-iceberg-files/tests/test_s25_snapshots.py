@@ -25,7 +25,7 @@ def snapshot(snapshot_id, parent=None, **summary):
 def kept(reader, version):
     """The ids of the snapshots whose manifest lists the version keeps."""
     paths = [file.path for file in reader.files(version) if file.kind == "MANIFEST_LIST"]
-    return sorted(int(re.search(r"-(-?\d+)\.avro$", path)[1]) for path in paths)
+    return sorted(int(id_) for path in paths for id_ in re.findall(r"-(-?\d+)\.avro$", path))
 
 
 STAGED = [snapshot(1), snapshot(2, parent=1), snapshot(3, parent=2, wap="w1")]

@@ -290,7 +290,8 @@ def test_a_large_location_of_a_server_in_key_order_is_cut_and_listed_once(moto, 
     for path in wanted:
         opened.put_object(Bucket="lake", Key=f"large/{path}", Body=b"x")
     with IcebergFileLister.from_options({"properties": {**properties, "s3.list-in-key-order": "true"}}) as lister:
-        files, waiting, ranges = [], [None], 0
+        files, ranges = [], 0
+        waiting: list[str | None] = [None]
         while waiting:
             for found in lister.list_or_cut("s3://lake/large/", waiting.pop()):
                 if isinstance(found, ListingPart):

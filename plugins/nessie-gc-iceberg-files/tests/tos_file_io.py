@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pyiceberg.io import InputFile
-from pyiceberg.io.fsspec import FsspecFileIO
+from pyiceberg.io.fsspec import FsspecFileIO, FsspecInputFile
 
 
 class TosFileIO(FsspecFileIO):
-    def new_input(self, location: str) -> InputFile:
+    def new_input(self, location: str) -> FsspecInputFile:
         return super().new_input(location.replace("tos://lake/t/", f"file://{self.properties['tos.folder']}/"))

@@ -21,7 +21,7 @@ class Nessie:
     def close(self) -> None:
         self._session.close()
 
-    def get(self, path: str, **parameters: object) -> Json:
+    def get(self, path: str, **parameters: str | int) -> Json:
         response = self._session.get(f"{self._uri}/{path}", params=parameters, timeout=60)
         response.raise_for_status()
         return response.json()
@@ -96,9 +96,9 @@ class Nessie:
         found = (entry["content"] for commit in self.commits() for entry in self.entries(f"@{commit}"))
         return {(content["id"], content["metadataLocation"]) for content in found}
 
-    def _pages(self, path: str, name: str, **parameters: object) -> list[Json]:
+    def _pages(self, path: str, name: str, **parameters: str | int) -> list[Json]:
         found: list[Json] = []
-        token: dict[str, object] = {}
+        token: dict[str, str] = {}
         while True:
             page = self.get(path, **parameters, **token)
             found += page[name]

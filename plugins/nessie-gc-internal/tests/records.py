@@ -107,7 +107,7 @@ class Records:
     ) -> bytes:
         """Adds a commit."""
         added = [(key.encode(), "A", value) for key, value in (puts or {}).items()]
-        fields = [
+        fields: list[tuple[int, int | bytes | str]] = [
             (1, OLD),
             (2, len(self.rows)),
             *((3, parent) for parent in parents),

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 import sqlalchemy
 from nessie_gc_jdbc import JdbcLiveSetStore
+from sqlalchemy.pool import QueuePool
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.testing.live_set_samples import start, version
@@ -137,4 +138,6 @@ def test_no_connection_is_held_while_rows_are_read_or_computed(empty_postgres_ur
         for stream in streams:
             next(stream)
         assert 10 == store.add_content_versions(other, store.content_versions(found))
-        assert 0 == store.database.engine.pool.checkedout()
+        pool = store.database.engine.pool
+        assert isinstance(pool, QueuePool)
+        assert 0 == pool.checkedout()

@@ -147,7 +147,7 @@ def error_of(reply: Reply, *more: Reply, **options: OptionValue) -> tuple[Nessie
             return json_reply({"entries": [ENTRY], "hasMore": False})
         return replies.pop(0) if len(replies) > 1 else replies[0]
 
-    with LoopbackServer(answer) as server, open_connector(server.uri, **options) as connector:
+    with LoopbackServer(answer) as server, open_connector(server.uri, None, **options) as connector:
         with pytest.raises(NessieGcError) as raised:
             connector.commit_metadata(HEAD, [(VERSION, NEW)], message="m")
         assert "\n" not in str(raised.value)

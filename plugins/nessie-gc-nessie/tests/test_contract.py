@@ -12,6 +12,7 @@ from nessie_gc_nessie import NessieConnector
 from nessie_writer import NessieWriter, delete, namespace, put, table
 
 from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.model.repository import Reference, ReferenceKind
 from nessie_gc_core.testing import NotPossible
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
@@ -19,6 +20,7 @@ from nessie_gc_core.testing.servers import NessieServer, free_ports, skip_or_fai
 
 SECRET = "s3cret-token"
 PAGE_SIZE = 4
+OPTIONS: dict[str, OptionValue] = {"authentication": "bearer", "token": SECRET, "page_size": PAGE_SIZE}
 numbers = count()
 Open = Callable[[], RepositoryConnector]
 
@@ -59,8 +61,7 @@ class TestNessieConnector(RepositoryConnectorContract):
 
     @pytest.fixture
     def open_repository(self, filled: NessieServer) -> Callable[[], RepositoryConnector]:
-        options = {"uri": filled.uri, "authentication": "bearer", "token": SECRET, "page_size": PAGE_SIZE}
-        return lambda: NessieConnector.from_options(options)
+        return lambda: NessieConnector.from_options({**OPTIONS, "uri": filled.uri})
 
     @pytest.fixture
     def other_addresses(self, filled: NessieServer) -> Sequence[Callable[[], RepositoryConnector]]:
@@ -151,5 +152,4 @@ class TestNessieConnector(RepositoryConnectorContract):
 
 
 def connector_to(uri: str) -> NessieConnector:
-    options = {"authentication": "bearer", "token": SECRET, "page_size": PAGE_SIZE, "retries": 0}
-    return NessieConnector.from_options({"uri": uri, **options})
+    return NessieConnector.from_options({**OPTIONS, "uri": uri, "retries": 0})

@@ -43,7 +43,7 @@ def open_connector(uri: str, pauses: Pauses | None = None, **options: OptionValu
 
 def error_of(answer: Callable[[Asked], Reply], **options: OptionValue) -> tuple[NessieGcError, LoopbackServer]:
     """The error of listing the references of a server; it must be one line that names the server."""
-    with LoopbackServer(answer) as server, open_connector(server.uri, **options) as connector:
+    with LoopbackServer(answer) as server, open_connector(server.uri, None, **options) as connector:
         with pytest.raises(NessieGcError) as raised:
             list(connector.references())
         assert "\n" not in str(raised.value)

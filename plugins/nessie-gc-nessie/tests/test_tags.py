@@ -72,7 +72,7 @@ def test_a_tag_that_became_a_branch_is_not_deleted(connector: NessieConnector, w
 # ---- answers that a healthy server never gives --------------------------------------------------------
 def error_of(act: Act, answer: Callable[[Asked], Reply], **options: OptionValue) -> tuple[NessieGcError, list[Asked]]:
     """The error of a request, and the requests that were to change something."""
-    with LoopbackServer(answer) as server, open_connector(server.uri, **options) as connector:
+    with LoopbackServer(answer) as server, open_connector(server.uri, None, **options) as connector:
         with pytest.raises(NessieGcError) as raised:
             act(connector)
         assert "\n" not in str(raised.value)

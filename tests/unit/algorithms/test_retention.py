@@ -43,7 +43,9 @@ def tag(snapshot_id: int, *, age: float | None = None) -> SnapshotRef:
     return SnapshotRef(snapshot_id=snapshot_id, type=RefType.TAG, max_ref_age_ms=age_ms)
 
 
-def table(snapshots: list[Snapshot], refs: Mapping[str, SnapshotRef] | None = None, **properties: str) -> TableMetadata:
+def table(
+    snapshots: list[Snapshot], refs: Mapping[str, SnapshotRef] | None = None, /, **properties: str
+) -> TableMetadata:
     """A table whose branch main has the last snapshot, unless the refs say otherwise."""
     main = {"main": branch(snapshots[-1].snapshot_id)} if snapshots else {}
     return TableMetadata(

@@ -14,6 +14,7 @@ from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, TableState, put
 
 from nessie_gc_core import Collector
+from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.errors import ConfigurationError, IncompleteError, LiveSetStateError, SafetyError
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport
@@ -63,17 +64,25 @@ def outcomes(report: GcReport) -> dict[str, int]:
     return {outcome.value: tally.files for outcome, tally in report.outcomes.items() if tally.files}
 
 
+def id_of(report: GcReport) -> str:
+    """The live set of a report that has one."""
+    assert report.live_set_id is not None
+    return report.live_set_id
+
+
 # ---- plan and apply -----------------------------------------------------------------------------------
 def test_a_plan_deletes_nothing_and_shows_every_file(gc: Collector, lake: MemoryLake) -> None:
     before = lake.paths()
     plan = gc.plan(default_cutoff="1", allow=["memory://wh/"], min_age="P2D")
     assert before == lake.paths()
-    rows = plan.files.to_arrow().to_pylist()
+    files = plan.files
+    assert isinstance(files, LocalFrame)
+    rows = files.to_arrow().to_pylist()
     gone = {row["location"] + row["path"] for row in rows if row["outcome"] == "would_delete"}
     assert DEAD < gone
     assert table(lake).needed.isdisjoint(gone)
-    assert len(rows) == plan.report.outcomes[Outcome.WOULD_DELETE].files == plan.files.count()
-    assert [len(rows)] == plan.files.sql("SELECT count(*) AS files FROM files").to_pandas()["files"].tolist()
+    assert len(rows) == plan.report.outcomes[Outcome.WOULD_DELETE].files == files.count()
+    assert [len(rows)] == files.sql("SELECT count(*) AS files FROM files").to_pandas()["files"].tolist()
 
 
 def test_apply_deletes_what_the_plan_showed(gc: Collector, lake: MemoryLake, home: Path) -> None:
@@ -81,7 +90,9 @@ def test_apply_deletes_what_the_plan_showed(gc: Collector, lake: MemoryLake, hom
     before = lake.paths()
     result = plan.apply(outcomes_to="audit.jsonl")
     result.raise_for_status()
-    planned = {row["location"] + row["path"] for row in plan.files.to_arrow().to_pylist()}
+    files = plan.files
+    assert isinstance(files, LocalFrame)
+    planned = {row["location"] + row["path"] for row in files.to_arrow().to_pylist()}
     assert planned == before - lake.paths()
     lines = [json.loads(line) for line in (home / "audit.jsonl").read_text().splitlines()]
     assert {(path, "deleted") for path in planned} == {(row["location"] + row["path"], row["outcome"]) for row in lines}
@@ -157,10 +168,11 @@ def test_a_plan_ends_with_its_collector(lake: MemoryLake) -> None:
 def test_a_dry_run_in_the_settings_is_never_overruled(lake: MemoryLake) -> None:
     with Collector(**settings(lake), dry_run=True) as gc:
         plan = gc.plan(default_cutoff="1")
+        live_set = id_of(plan.report)
         for delete in (
             plan.apply,
             lambda: gc.collect(delete=True, default_cutoff="1"),
-            lambda: gc.sweep(plan.report.live_set_id, delete=True),
+            lambda: gc.sweep(live_set, delete=True),
             lambda: gc.run("gc", default_cutoff="1", dry_run=False),
         ):
             with pytest.raises(ConfigurationError, match="the settings contain `dry_run`"):
@@ -202,7 +214,7 @@ def test_cutoffs_are_given_by_pattern(gc: Collector, lake: MemoryLake) -> None:
 
 # ---- the other verbs ----------------------------------------------------------------------------------
 def test_mark_and_sweep_apart(gc: Collector, lake: MemoryLake) -> None:
-    live_set = gc.mark(default_cutoff="1").live_set_id
+    live_set = id_of(gc.mark(default_cutoff="1"))
     assert {"would_delete"} == set(outcomes(gc.sweep(live_set, delete=False)))
     assert lake.paths() >= DEAD
     assert {"deleted"} == set(outcomes(gc.sweep(live_set, delete=True)))
@@ -212,11 +224,12 @@ def test_mark_and_sweep_apart(gc: Collector, lake: MemoryLake) -> None:
 def test_deferred_deletions(gc: Collector, lake: MemoryLake) -> None:
     report = gc.collect(delete=True, default_cutoff="1", defer_deletes=True)
     assert {"deferred"} == set(outcomes(report))
-    recorded = list(gc.live_sets.deferred(uuid.UUID(report.live_set_id)))
+    live_set = id_of(report)
+    recorded = list(gc.live_sets.deferred(uuid.UUID(live_set)))
     assert DEAD <= {deletion.location + deletion.path for deletion in recorded}
-    assert {"would_delete"} == set(outcomes(gc.delete_deferred(report.live_set_id, delete=False)))
+    assert {"would_delete"} == set(outcomes(gc.delete_deferred(live_set, delete=False)))
     assert lake.paths() >= DEAD
-    gc.delete_deferred(report.live_set_id, delete=True)
+    gc.delete_deferred(live_set, delete=True)
     assert DEAD.isdisjoint(lake.paths())
 
 
@@ -367,8 +380,10 @@ def test_a_keyword_wins_over_the_environment_and_that_over_the_file(
     (home / "nessie-gc.toml").write_text(f'default-cutoff = "{file}"\n')
     if variable is not None:
         monkeypatch.setenv("NESSIE_GC_DEFAULT_CUTOFF", variable)
-    more = {"default_cutoff": keyword} if keyword is not None else {}
-    with Collector.from_toml(**settings(lake), **more) as gc:
+    given = settings(lake)
+    if keyword is not None:
+        given["default_cutoff"] = keyword
+    with Collector.from_toml(**given) as gc:
         marked = gc.mark()
         (live_set,) = [each for each in gc.live_sets.all() if str(each.id) == marked.live_set_id]
     assert ("1",) == live_set.policies

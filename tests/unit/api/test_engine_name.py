@@ -12,9 +12,10 @@ from nessie_gc_core.api.opening import engine_name, open_engine
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.settings import SETTINGS, EngineName
+from nessie_gc_core.model.options import OptionValue
 
 
-def given(**keywords: object) -> Given:
+def given(**keywords: OptionValue) -> Given:
     return Given.read(SETTINGS, keywords, file=ConfigFile(), environment={})
 
 
@@ -52,7 +53,7 @@ def test_without_both_libraries_the_error_is_that_of_spark(installed: None) -> N
 @pytest.mark.parametrize(
     "asked", [{"engine": "spark"}, {"spark_master": "local[1]"}, {"spark_conf": {"spark.app.name": "gc"}}]
 )
-def test_who_asks_for_spark_gets_no_other_engine(installed: None, asked: dict[str, object]) -> None:
+def test_who_asks_for_spark_gets_no_other_engine(installed: None, asked: dict[str, OptionValue]) -> None:
     assert engine_name(given(**asked)) is EngineName.SPARK
 
 

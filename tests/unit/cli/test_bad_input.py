@@ -92,7 +92,7 @@ def test_a_file_without_a_live_set_id_is_named(run: Run, home: Path) -> None:
 def test_an_unexpected_error_is_one_line_and_says_how_to_see_more(
     run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake.faults.references = ZeroDivisionError("oops")  # type: ignore[assignment]  # a bug in a connector
+    lake.faults.references = ZeroDivisionError("oops")  # a bug in a connector
     result = run(*GC)
     assert 1 == result.exit_code
     assert one_line(result) == "unexpected error ZeroDivisionError: oops (run with -vv for the traceback)"

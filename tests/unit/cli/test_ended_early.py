@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -17,6 +18,7 @@ from nessie_gc_core.cli.errors import Terminated
 from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.model import Reference
 from nessie_gc_core.model.live_sets import LiveSetStatus, next_step
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins import installed
@@ -53,7 +55,7 @@ def dies(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
     errors: list[BaseException] = []
     real = MemoryRepository.references
 
-    def references(self: MemoryRepository):  # type: ignore[no-untyped-def]  # the same as the real one
+    def references(self: MemoryRepository) -> Iterator[Reference]:
         if errors:
             raise errors[0]
         return real(self)

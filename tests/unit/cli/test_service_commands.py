@@ -28,7 +28,7 @@ class Order(StrEnum):
 
 
 @options
-class Parameters(ConnectorOptions):
+class CountParameters(ConnectorOptions):
     """How references are counted."""
 
     at_least: int = option(0, flag="-n", minimum=0, help="Fail where there are fewer references than this.")
@@ -57,11 +57,11 @@ class CountReferences(Service[ServiceRun]):
 
     name: ClassVar[str] = "count-references"
     aliases: ClassVar[tuple[str, ...]] = ("count",)
-    Parameters: ClassVar[type[ConnectorOptions]] = Parameters
+    Parameters: ClassVar[type[ConnectorOptions]] = CountParameters
     uses_files: ClassVar[bool] = False
     lasting_store: ClassVar[bool] = False
 
-    parameters: Parameters
+    parameters: CountParameters
 
     def run(self, run: ServiceRun) -> Counted:
         names = sorted(reference.name for reference in run.repository.references())

@@ -39,7 +39,9 @@ def plugin(contract: type[Connector]) -> str:
     _, _, rest = inspect.cleandoc(contract.__doc__ or "").partition("\n\n")
     title, _, code = rest.partition("\n\n")
     assert "Example of a whole plugin::" == title
-    return inspect.cleandoc(re.match(r"((?: {4}.*\n?|\n)+)", code + "\n")[0])
+    lines = re.match(r"((?: {4}.*\n?|\n)+)", code + "\n")
+    assert lines is not None
+    return inspect.cleandoc(lines[0])
 
 
 Opened = Callable[..., Connector]
@@ -135,8 +137,14 @@ def test_the_reader_reads(tmp_path: Path, opened: Opened) -> None:
     def version(name: str, text: str | None) -> ContentVersion:
         if text is not None:
             (tmp_path / name).write_text(text)
-        where = {"metadata_location": f"{tmp_path}/{name}", "content_key": name, "commit_id": "c"}
-        return ContentVersion(content_id=name, content_type="LINES", snapshot_id=None, **where)
+        return ContentVersion(
+            content_id=name,
+            content_type="LINES",
+            metadata_location=f"{tmp_path}/{name}",
+            snapshot_id=None,
+            content_key=name,
+            commit_id="c",
+        )
 
     whole = version("whole", "s3://b/t\ns3://b/t/a\nEND\n")
     assert [whole.metadata_location, "s3://b/t/a"] == [file.path for file in reader.files(whole)]

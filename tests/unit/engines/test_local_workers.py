@@ -30,9 +30,9 @@ class Meeting:
     def __init__(self, parties: int) -> None:
         self._barrier = threading.Barrier(parties)
 
-    def __call__(self, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         self._barrier.wait(SECONDS)
-        yield from found
+        yield from batches
 
 
 class Counted:
@@ -43,9 +43,9 @@ class Counted:
     def __init__(self) -> None:
         self.calls: list[int] = []
 
-    def __call__(self, found: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         self.calls.append(threading.get_ident())
-        for batch in found:
+        for batch in batches:
             time.sleep(5 * workers._WINDOW / BATCHES)
             yield batch
 

@@ -198,7 +198,7 @@ def test_a_function_sees_each_row_once_in_another_process_where_the_engine_says_
     import os
 
     table = files.spread(["path"]).flat_map(doubled()).summary()
-    assert sorted(2 * [row[0] for row in ROWS]) == sorted(table.column("path").to_pylist())
+    assert sorted(2 * [str(row[0]) for row in ROWS]) == sorted(table.column("path").to_pylist())
     assert engine.distributed is (os.getpid() not in table.column("process").to_pylist())
     assert engine.parallelism > 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, delete, put
@@ -25,7 +26,7 @@ def table(lake: MemoryLake, name: str, *dead: int, at: str | None = None) -> Non
         lake.put(f"{location}/data/dead-{number}.parquet", size)
 
 
-def swept(lake: MemoryLake, services: LakeServices, **given: object) -> GcReport:
+def swept(lake: MemoryLake, services: LakeServices, **given: Any) -> GcReport:
     lake.advance(AGE)
     return services.collect(sweep=SweepParameters(by_table=True, **given))
 
@@ -54,12 +55,13 @@ def test_the_rows_add_up_to_the_report(lake: MemoryLake, services: LakeServices)
 def test_tables_whose_locations_overlap_share_a_row(lake: MemoryLake, services: LakeServices) -> None:
     table(lake, "db.outer", 1, at="memory://wh/db/outer")
     table(lake, "db.inner", 2, at="memory://wh/db/outer/in/inner")
-    (row,) = swept(lake, services).tables or ()
+    (row,) = swept(lake, services).tables or []
     assert (("db.inner", "db.outer"), "memory://wh/db/outer/") == (row.tables, row.location)
 
 
 def test_a_location_that_is_not_swept_says_why(lake: MemoryLake, services: LakeServices) -> None:
-    table(lake, "db.mine", 1), table(lake, "db.theirs", 1), table(lake, "db.out", 1)
+    for name in ("db.mine", "db.theirs", "db.out"):
+        table(lake, name, 1)
     report = swept(lake, services, allow=["memory://wh/db/mine", "memory://wh/db/out"], exclude=["db[.]out"])
     reasons = {row.tables: row.left_alone for row in report.tables or ()}
     assert reasons[("db.mine",)] is None
@@ -68,7 +70,8 @@ def test_a_location_that_is_not_swept_says_why(lake: MemoryLake, services: LakeS
 
 
 def test_a_dropped_table_is_named_as_one(lake: MemoryLake, services: LakeServices) -> None:
-    table(lake, "db.stays"), table(lake, "db.goes")
+    table(lake, "db.stays")
+    table(lake, "db.goes")
     swept(lake, services)
     lake.advance(AGE)
     lake.commit("main", delete("db.goes"))

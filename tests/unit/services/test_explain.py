@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collecting import LakeServices, on_disk
@@ -29,7 +30,7 @@ def table(lake: MemoryLake, name: str = "db.t", *files: str, location: str = HOM
     return state
 
 
-def explained(services: LakeServices, path: str, **given: object) -> ExplainedFile:
+def explained(services: LakeServices, path: str, **given: Any) -> ExplainedFile:
     report = ExplainService(ExplainParameters(file=[path], **given)).run(services.run())
     (file,) = report.files
     return file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -50,7 +50,21 @@ from nessie_gc_core.services.health.visible import Visible, visible_tables
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 MILLISECONDS = int(NOW.timestamp() * 1000)
 DAY = 86_400_000
-NAMED = {"reference": "main", "commit_id": "c", "content_key": "db.t", "content_id": "i", "metadata_location": "m"}
+
+
+def parsed(
+    fields: Mapping[str, Any], *, name: str = "db.t", size: int | None = None, snapshot_id: int | None = None
+) -> TableMetadata:
+    return TableMetadata.parse(
+        fields,
+        metadata_location="m",
+        metadata_bytes=size,
+        snapshot_id=snapshot_id,
+        reference="main",
+        commit_id="c",
+        content_key=name,
+        content_id="i",
+    )
 
 
 def table(
@@ -75,7 +89,7 @@ def table(
         "properties": fields.get("properties", {}),
         "metadata-log": [{"metadata-file": f"m{n}"} for n in range(log)],
     }
-    return TableMetadata.parse(metadata, metadata_bytes=size, **{**NAMED, "content_key": name})
+    return parsed(metadata, name=name, size=size)
 
 
 def due(found: TableMetadata, *, can_expire: bool = True, **parameters: Any) -> dict[str, Finding]:
@@ -161,9 +175,10 @@ def test_delete_files_count_by_the_rule_of_compaction_and_by_records() -> None:
 
 
 def test_what_snapshots_free_is_what_later_ones_took_out() -> None:
-    removed = ({"removed-files-size": "100"}, {}, {"removed-files-size": "30"}, {"removed-files-size": "7"})
+    name = "removed-files-size"
+    removed: tuple[dict[str, str], ...] = ({name: "100"}, {}, {name: "30"}, {name: "7"})
     counts = {"total-files-size": "1"}
-    fields = {
+    fields: dict[str, Any] = {
         "location": "file:///t",
         "format-version": 2,
         "current-snapshot-id": 4,
@@ -177,10 +192,10 @@ def test_what_snapshots_free_is_what_later_ones_took_out() -> None:
             for number, said in enumerate(removed, start=1)
         ],
     }
-    found = due(TableMetadata.parse(fields, **NAMED), snapshot_threshold=3)["snapshots"]
+    found = due(parsed(fields), snapshot_threshold=3)["snapshots"]
     assert found.text == "3 of 4 snapshots can expire, which frees about 37 bytes"
     fields["snapshots"][1]["summary"] = {}
-    health = examined(TableMetadata.parse(fields, **NAMED), HealthParameters(), NOW, can_expire=True)
+    health = examined(parsed(fields), HealthParameters(), NOW, can_expire=True)
     assert (health.expirable, health.reclaimable_bytes) == (3, None)
 
 
@@ -215,7 +230,7 @@ def line(*parents: int | None, refs: dict[str, Any] | None = None) -> dict[str, 
 def test_what_is_freed_is_known_of_one_line_of_snapshots_that_nothing_else_holds(
     fields: dict[str, Any], freed: int | None
 ) -> None:
-    found = TableMetadata.parse(fields, **NAMED)
+    found = parsed(fields)
     assert examined(found, HealthParameters(), NOW, can_expire=True).reclaimable_bytes == freed
     with_branches = examined(found, HealthParameters(), NOW, can_expire=False, has_branches=True)
     assert with_branches.reclaimable_bytes is None
@@ -296,8 +311,8 @@ def test_the_current_snapshot_is_the_one_that_the_repository_names() -> None:
         "refs": {"main": {"snapshot-id": 2, "type": "branch", "min-snapshots-to-keep": 3}},
         "snapshots": [{"snapshot-id": n, "timestamp-ms": n, "summary": {"total-records": n}} for n in (1, 2)],
     }
-    assert TableMetadata.parse(fields, **NAMED).summary == {"total-records": "2"}
-    named = TableMetadata.parse(fields, **NAMED, snapshot_id=1)
+    assert parsed(fields).summary == {"total-records": "2"}
+    named = parsed(fields, snapshot_id=1)
     assert named.summary == {"total-records": "1"}
     assert (named.refs["main"].snapshot_id, named.refs["main"].min_snapshots_to_keep) == (1, 3)
 
@@ -538,7 +553,7 @@ def version(key: str, metadata: str | None = "m", type_: str = ICEBERG_TABLE, sn
 
 def seen(repository: RepositoryConnector, *names: str) -> list[tuple[str, str, str | None]]:
     found: Iterator[Visible] = visible_tables(repository, installed(), names)
-    return [(each.reference, each.table, each.version and each.version.metadata_location) for each in found]
+    return [(each.reference, each.table, each.version.metadata_location if each.version else None) for each in found]
 
 
 def test_the_default_branch_is_looked_at_or_the_references_that_are_named() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -29,7 +30,7 @@ def open_file(path: Path | None, *, live_set: UUID = LIVE_SET, deletes: bool = T
     return OutcomeFile(None if path is None else str(path), live_set_id=live_set, clock=lambda: noon, deletes=deletes)
 
 
-def lines_of(path: Path) -> list[dict[str, object]]:
+def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
@@ -207,7 +208,7 @@ def test_without_a_file_nothing_is_written(outcomes: Dataset, engine: Engine) ->
         file.write(outcomes)
 
 
-def _rows(folder: Path, path: Path) -> list[tuple[object, object, object]]:
+def _rows(folder: Path, path: Path) -> list[tuple[str, str, str | None]]:
     if path.suffix == ".jsonl":
         return [(line["path"], line["outcome"], line["reason"]) for line in lines_of(path)]
     return [

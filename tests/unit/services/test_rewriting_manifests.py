@@ -63,7 +63,9 @@ def raising(error: Exception) -> Callable[[CurrentTable], CurrentTable]:
 # ---- planning -----------------------------------------------------------------------------------------
 def test_it_reads_what_manifest_lists_say(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
     (table,) = planned(lake, maintenance)
-    lengths = [manifest.manifest_length for manifest in lake.load().current_snapshot().manifests(lake.load().io)]
+    snapshot = lake.load().current_snapshot()
+    assert snapshot is not None
+    lengths = [manifest.manifest_length for manifest in snapshot.manifests(lake.load().io)]
     assert (4, sum(lengths), 4, 1) == (
         table.report.manifests,
         table.report.bytes,

@@ -15,6 +15,7 @@ from nessie_gc_memory import MemoryLake, put
 from nessie_gc_core import Collector
 from nessie_gc_core.api import WhatIfReport
 from nessie_gc_core.cli.main import cli
+from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.what_if import WhatIfService
 
@@ -47,8 +48,13 @@ def connectors(lake: MemoryLake) -> list[str]:
 
 @pytest.fixture
 def gc(lake: MemoryLake) -> Iterator[Collector]:
-    settings = {"repository": "memory", "repository_option": {"lake": lake.name}, "inmemory": True, "engine": "local"}
-    with Collector(**settings, connector_option=connectors(lake)) as gc:
+    with Collector(
+        repository="memory",
+        repository_option={"lake": lake.name},
+        connector_option=connectors(lake),
+        inmemory=True,
+        engine="local",
+    ) as gc:
         yield gc
 
 
@@ -59,7 +65,9 @@ def names(report: WhatIfReport) -> dict[str, int]:
 def test_a_policy_that_keeps_everything_frees_nothing_and_ends_nothing(gc: Collector) -> None:
     report = gc.what_if()
     assert (report.freed.files, report.ended_by_reference, report.ended) == (0, [], [])
-    garbage = {path.rpartition("/")[2] for path in gc.plan().files.to_arrow().column("path").to_pylist()}
+    files = gc.plan().files
+    assert isinstance(files, LocalFrame)
+    garbage = {path.rpartition("/")[2] for path in files.to_arrow().column("path").to_pylist()}
     assert garbage == {"orphan.parquet", "00001.metadata.json"}  # and the table as it was before its first commit
     assert report.garbage.files == 2
     assert report.policies == {"NONE": 3}

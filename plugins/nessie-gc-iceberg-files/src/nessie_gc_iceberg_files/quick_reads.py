@@ -13,11 +13,11 @@ import os
 import re
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from obstore import GetResult
-    from obstore.store import ClientConfig, ObjectStore
+    from obstore.store import ClientConfig
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +47,18 @@ def is_unpacked(found: GetResult) -> bool:
     return "Content-Encoding" not in found.attributes
 
 
+class Client(Protocol):
+    """What is asked of a store of obstore."""
+
+    def get(self, path: str, /) -> GetResult:
+        """The object of this key."""
+
+
 class QuickReads:
     """Reads of one bucket; its client is made when the first one comes."""
 
     def __init__(
-        self, open_store: Callable[[], ObjectStore | None], takes: Callable[[GetResult], bool] = lambda _: True
+        self, open_store: Callable[[], Client | None], takes: Callable[[GetResult], bool] = lambda _: True
     ) -> None:
         """Nothing is opened yet.
 
@@ -63,7 +70,7 @@ class QuickReads:
         self._takes = takes
         self._lock = threading.Lock()
         self._is_open = False
-        self._store: ObjectStore | None = None
+        self._store: Client | None = None
         self._in_vain = 0
 
     def read_or_ask(self, key: str, exact: Callable[[str], bytes]) -> bytes:
@@ -107,7 +114,7 @@ class QuickReads:
                 log.info("obstore can read none of these objects, so the exact client reads them")
                 self._store = None
 
-    def _opened(self) -> ObjectStore | None:
+    def _opened(self) -> Client | None:
         with self._lock:
             if not self._is_open:
                 self._is_open = True  # also where it cannot be opened: it is not tried again

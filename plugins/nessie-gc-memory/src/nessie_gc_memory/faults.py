@@ -30,7 +30,7 @@ class Faults:
     """Path to what is raised when it is read."""
     deleting: dict[str, str] = field(default_factory=dict)
     """Path to the reason why it cannot be deleted."""
-    deleting_dies: dict[str, Exception] = field(default_factory=dict)
+    deleting_dies: dict[str, BaseException] = field(default_factory=dict)
     """Paths to what is raised in place of an outcome: to the caller it looks as if the process died there."""
 
 

@@ -75,7 +75,10 @@ def seen(html: str) -> Seen:
 @pytest.fixture
 def filled(assets: AssetLake) -> AssetLake:
     """Three runs; two files that all have seen, and one that the latest saw first."""
-    old = [{"name": "a", "sizeBytes": 3 * 1024**3, "tableName": "db.orders"}, {"name": "b", "reason": "no reference"}]
+    old: list[dict[str, object]] = [
+        {"name": "a", "sizeBytes": 3 * 1024**3, "tableName": "db.orders"},
+        {"name": "b", "reason": "no reference"},
+    ]
     add_run(assets, old)
     add_run(assets, old)
     add_run(assets, [*old, {"name": "c", "assetType": "STATISTICS"}], unknown=1, repository="nessie:lake")
@@ -298,8 +301,13 @@ def test_the_command_prints_a_few_lines(shown: AssetLake) -> None:
 
 def test_python_shows_the_same(shown: AssetLake, tmp_path: Path) -> None:
     lake: MemoryLake = shown.lake
-    settings = {"repository": "memory", "repository_option": {"lake": lake.name}, "table_catalog": "memory"}
-    with Collector(engine="local", inmemory=True, **settings) as gc:
+    with Collector(
+        engine="local",
+        inmemory=True,
+        repository="memory",
+        repository_option={"lake": lake.name},
+        table_catalog="memory",
+    ) as gc:
         assets = gc.unreferenced_assets(f"{lake.name}.gc.assets", own_branch=False, seenCount=2, history=True)
         report = assets.report(output=str(tmp_path / "page.html"))
     assert shown.show().figures.latest == report.figures.latest

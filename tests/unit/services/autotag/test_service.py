@@ -250,7 +250,7 @@ def test_a_policy_for_branches_by_pattern_tags_each_of_them(lake: TaggedLake) ->
 # ---- what others do meanwhile -------------------------------------------------------------------------
 def with_repository(lake: TaggedLake, **methods: Any) -> TaggedLake:
     """The lake behind a connector of which some methods are others."""
-    class_ = type("Meddled", (MemoryRepository,), methods)
+    class_: type[MemoryRepository] = type("Meddled", (MemoryRepository,), methods)
     repository = class_.from_options({"lake": lake.lake.name})
     return TaggedLake(lake.lake, replace(lake.services, repository=repository))
 
