@@ -32,6 +32,8 @@ from nessie_gc_core.services.finding_parameters import (
     fpp_option,
     include_option,
     max_delete_percent_option,
+    max_deletes_option,
+    max_deletes_per_location_option,
     max_file_modification_option,
     membership_option,
     min_age_option,
@@ -66,20 +68,8 @@ class DeletionParameters(PlaceParameters):
     max_live_set_age: timedelta = option(
         timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this."
     )
-    max_deletes: int | None = option(
-        None,
-        section=GUARD,
-        metavar="FILES",
-        minimum=0,
-        help="Delete nothing if the run would delete more files than this (default: no limit).",
-    )
-    max_deletes_per_location: int | None = option(
-        None,
-        section=GUARD,
-        metavar="FILES",
-        minimum=0,
-        help="Delete nothing in a location if more files than this would be deleted there (default: no limit).",
-    )
+    max_deletes: int | None = max_deletes_option()
+    max_deletes_per_location: int | None = max_deletes_per_location_option()
     recheck_interval: timedelta = option(
         timedelta(minutes=5),
         section=GUARD,

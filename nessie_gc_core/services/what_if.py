@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,11 +18,11 @@ from nessie_gc_core.model.assets import AssetReason
 from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.aside import AsideStore
 from nessie_gc_core.services.assets.finding import named_assets, table_locations, walked
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
-from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.report import MAX_NAMES, GcReport
 from nessie_gc_core.services.run import Run
@@ -161,7 +160,8 @@ class WhatIfService(Service[Run]):
     """Report what a cut-off policy would free, by table and reference, and which states would end; deletes no files.
 
     All commits are walked, and the files of old states are found as by 'gc'. A file or state of several references
-    counts for one of them.
+    counts for one of them. Another run may work on the repository at the same time; a warning then says that the answer
+    may already be out of date.
     """
 
     name: ClassVar[str] = "what-if"
@@ -178,11 +178,11 @@ class WhatIfService(Service[Run]):
         """
         self.parameters.check(run.choice)
         check_one_repository(run)
-        try:
-            return self._looked(run)
-        finally:
-            if run.report.live_set_id:  # nobody should sweep what a policy marked that is not in force
-                delete_together(run.store, uuid.UUID(run.report.live_set_id))
+        with AsideStore(run.store) as store:  # nobody should sweep what a policy marked that is not in force
+            report = self._looked(run.aside(store))
+            for note in store.notes:
+                run.report.warn(note)
+            return report
 
     def _looked(self, run: Run) -> WhatIfReport:
         swept = GcService(self.parameters.finding, Directions(remember=False)).swept(run)
