@@ -17,8 +17,10 @@ from nessie_gc_core.services.finding_parameters import (
     PlaceParameters,
     dropped_after_option,
     dropped_under_option,
+    exclude_option,
     expected_file_count_option,
     fpp_option,
+    include_option,
     max_file_modification_option,
     membership_option,
     min_age_option,
@@ -141,6 +143,8 @@ class FindParameters(PlaceParameters):
     min_age: timedelta = min_age_option()
     no_age_floor: bool = no_age_floor_option()
     max_file_modification: datetime | None = max_file_modification_option()
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
 
     @property
     def finding(self) -> GcParameters:

@@ -11,9 +11,7 @@ from nessie_gc_core.model.options import option, options
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.finding_parameters import (
     Membership,
-    exclude_option,
     file_list_option,
-    include_option,
     max_delete_percent_option,
     max_deletes_option,
     max_deletes_per_location_option,
@@ -28,8 +26,6 @@ class ExplainParameters(FindParameters):
     """Which files are explained, and what a run would be told."""
 
     file: Sequence[str] = option((), metavar="FILE", positional=True, help="The whole path of a file, with its scheme.")
-    include: Sequence[str] = include_option()
-    exclude: Sequence[str] = exclude_option()
     file_list: Sequence[str] = file_list_option()
     max_deletes: int | None = max_deletes_option()
     max_deletes_per_location: int | None = max_deletes_per_location_option()

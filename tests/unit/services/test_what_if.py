@@ -140,3 +140,11 @@ def test_it_works_beside_another_run_and_says_so(lake: MemoryLake) -> None:
     holder = services.store.lease(identity)
     assert holder is not None
     assert "other" == holder.owner
+
+
+def test_tables_that_are_left_out_are_in_no_figure(lake: MemoryLake, gc: Collector) -> None:
+    everything = gc.what_if(default_cutoff="1")
+    assert ({"db.t"}, True) == ({name for name, _ in everything.freed_by_table}, bool(everything.ended))
+    nothing = gc.what_if(default_cutoff="1", exclude=["db[.]t"])
+    assert ([], [], 0, 0) == (nothing.ended, nothing.ended_by_table, nothing.freed.files, nothing.garbage.files)
+    assert ["memory://warehouse/db/t/"] == list(nothing.collection.left_out)
