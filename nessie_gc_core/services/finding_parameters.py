@@ -167,6 +167,11 @@ def session_branch_option() -> str | None:
     )
 
 
+def by_table_option() -> bool:
+    """Declares that the report has a row for each table."""
+    return option(False, section=SWEEP, help="Report the files of each table as well.")
+
+
 def max_deletes_option() -> int | None:
     """Declares how many files of a run may go."""
     return option(

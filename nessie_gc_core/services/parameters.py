@@ -24,6 +24,7 @@ from nessie_gc_core.services.finding_parameters import (
     DroppedRule,
     Membership,
     PlaceParameters,
+    by_table_option,
     dropped_after_option,
     dropped_under_option,
     exclude_option,
@@ -59,6 +60,7 @@ class DeletionParameters(PlaceParameters):
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
     dry_run: bool = option(False, section=SWEEP, help="Do everything except the deletion itself.")
+    by_table: bool = by_table_option()
     outcomes_to: str | None = option(
         None,
         section=SWEEP,
@@ -132,7 +134,6 @@ class CollectionParameters(DeletionParameters):
     defer_deletes: bool = option(
         False, section=SWEEP, help="Record the files for 'deferred-deletes' instead of deleting them."
     )
-    by_table: bool = option(False, section=SWEEP, help="Report the files of each table as well.")
     membership: Membership = membership_option()
     expected_file_count: int = expected_file_count_option()
     fpp: float = fpp_option()

@@ -15,6 +15,7 @@ from nessie_gc_core.services.finding_parameters import (
     GUARD,
     Membership,
     PlaceParameters,
+    by_table_option,
     dropped_after_option,
     dropped_under_option,
     exclude_option,
@@ -175,6 +176,7 @@ class IdentifyParameters(FindParameters):
         help="Id of the run (default: a new one). A run that is already complete is not repeated.",
     )
     dry_run: bool = option(False, section=_ASSETS, help="Find the assets, but write nothing.")
+    by_table: bool = by_table_option()
     history: bool = option(
         False,
         section=_ASSETS,

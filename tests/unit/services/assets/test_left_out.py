@@ -9,6 +9,7 @@ from nessie_gc_memory import put
 from unit.services.assets.conftest import RUNS, AssetLake
 
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 
 OTHER = "memory://warehouse/db/u/data/"
 
@@ -97,3 +98,17 @@ def test_a_deletion_has_patterns_of_its_own_beside_those_of_the_latest_run(two: 
     assert ("spared", True) == (outcome, "left-out" in reason)
     assert report.outcomes[Outcome.ALREADY_GONE].files == 0
     assert {"db.u"} == tables(two, 1)
+
+
+# ---- by table -------------------------------------------------------------------------------------------
+def test_both_commands_report_by_table(two: AssetLake) -> None:
+    def rows(report: AssetsReport | PurgeReport, outcome: Outcome) -> dict[str, int]:
+        tables = report.collection.tables or ()
+        return {row.tables[0]: row.outcomes[outcome].files for row in tables if outcome in row.outcomes}
+
+    found = rows(two.identify(by_table=True), Outcome.WOULD_DELETE)
+    assert {"db.t", "db.u"} == set(found)
+    assert {"db.u": found["db.u"]} == rows(
+        two.delete(by_table=True, seen_count=1, include=("db[.]u",)), Outcome.DELETED
+    )
+    assert two.identify().collection.tables is None
