@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nessie_gc_core.cli.flags import with_flags
-from nessie_gc_core.cli.output import print_json, say, standard_output
+from nessie_gc_core.cli.output import print_json, say, standard_output, with_names
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import plural, shown
 from nessie_gc_core.model.verdicts import Outcome
@@ -65,7 +65,8 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
         if isinstance(collection, GcReport) and collection.live_set_id:
             _Page(standard_output(), zone, verbose=verbose).print(title, collection)
             say("")
-        said = Text(shown(with_flags(str(report)), lines=True)) if isinstance(report, ShownAsText) else report
+        text = with_flags(with_names(str(report)))
+        said = Text(shown(text, lines=True)) if isinstance(report, ShownAsText) else report
         standard_output().print(said)
     else:
         for name, value in report.to_dict().items():

@@ -321,7 +321,7 @@ class AssetPageParameters(ConnectorOptions):
         None,
         section=_ASSETS,
         metavar="FILE.html",
-        help="Write the page to this file; an existing file is replaced.",
+        help="Write the page to this file, replacing an existing one; on the command line, '-' is standard output.",
     )
     plots: str | None = option(
         None, section=_ASSETS, metavar="FOLDER", help="Write the plots of the page to this folder, as PNG files."
