@@ -30,6 +30,7 @@ FIRST: Mapping[str, Any] = {
     "store": "jdbc",
     "jdbc_url": "postgresql://db.example.com/nessie_gc",
     "engine": None,
+    "prune_older_than": "P90D",
     "iceberg": {"s3.endpoint": "http://localhost:9000", "s3.region": "eu-central-1"},
 }
 """What a first run needs to know, with an example of each; ``None``: its default is example enough."""
