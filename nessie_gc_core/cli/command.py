@@ -62,14 +62,19 @@ class Session:
 class GcOption(click.Option):
     """An option that can also come from the environment and the configuration file."""
 
-    def __init__(self, *declarations: str, section: str = "", **attributes: Any) -> None:
-        """Takes the arguments of ``click.Option``, and the heading under which the help shows it."""
-        long = next(part for part in declarations if part.startswith("--")).partition("/")[0]
-        attributes.setdefault("envvar", variable_of(long))
+    def __init__(self, *declarations: str, section: str = "", key: str | None = None, **attributes: Any) -> None:
+        """Takes the arguments of ``click.Option``.
+
+        Args:
+            declarations: its flags, and its name.
+            section: the heading under which the help shows it.
+            key: its name in the configuration file and, in capitals, in the environment (default: its first long flag).
+            attributes: more arguments of ``click.Option``.
+        """
+        self.key = key or next(part for part in declarations if part.startswith("--")).partition("/")[0][2:]
+        attributes.setdefault("envvar", variable_of(self.key))
         super().__init__(list(declarations), **attributes)
         self.section = section
-        self.key = long[2:]
-        """Its name in the configuration file."""
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """What the help shows in brackets; a duration as it is written on the command line."""

@@ -20,8 +20,9 @@ from nessie_gc_core.model.options import ConnectorOptions
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "defer_deletes": ("--defer-deletes/--no-defer-deletes",),
     "required_plugins": ("--required-plugins", "--require-plugin"),
+    "prune_older_than": ("--older-than", "--prune-older-than"),
 }
-"""Options that the original, or an earlier version, spells in another way as well."""
+"""Options that the original, an earlier version or another command spells in another way as well."""
 
 
 def options_of(group: type[ConnectorOptions]) -> list[GcOption]:
@@ -50,6 +51,7 @@ def _option(field: dataclasses.Field[Any], hint: object) -> GcOption:
     flag = field.metadata.get("flag")
     names = [*long, *([flag] if flag else []), field.name]
     shown: dict[str, Any] = {"help": field.metadata["help"], "section": field.metadata.get("section", "")}
+    shown["key"] = field.name.replace("_", "-")
     if field.metadata.get("metavar"):
         shown["metavar"] = field.metadata["metavar"]
     if declared is bool:

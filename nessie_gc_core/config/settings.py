@@ -241,12 +241,26 @@ SETTINGS: tuple[type[ConnectorOptions], ...] = (
     EngineSettings,
 )
 """All groups of settings; services add their parameters."""
+
+
+@options
+class PruneSettings(ConnectorOptions):
+    """Which live sets 'prune' removes; its key is not ``older-than``, which is about snapshots and files."""
+
+    prune_older_than: timedelta | None = option(
+        None,
+        section="Live set",
+        metavar="DURATION",
+        help="With 'prune', remove live sets that were created longer ago than this, such as P90D (required).",
+    )
+
+
 COMMAND_LINE_ONLY = frozenset(
     {
         "config", "verbose", "quiet", "json", "time_zone", "output_file", "shell", "folder", "from", "to",
         "live_set_id", "read_live_set_id_from", "write_live_set_id_to", "with_deferred_deletes",
         "with_content_references", "with_base_locations", "discard_deferred", "all",
-        "status", "limit", "keep", "kind",
+        "status", "limit", "keep", "prune_older_than", "kind",
     }
 )  # fmt: skip
 """Options that only the command line has; a configuration file may hold them too, and Python ignores them there."""

@@ -167,6 +167,33 @@ def session_branch_option() -> str | None:
     )
 
 
+def by_table_option() -> bool:
+    """Declares that the report has a row for each table."""
+    return option(False, section=SWEEP, help="Report the files of each table as well.")
+
+
+def max_deletes_option() -> int | None:
+    """Declares how many files of a run may go."""
+    return option(
+        None,
+        section=GUARD,
+        metavar="FILES",
+        minimum=0,
+        help="Delete nothing if the run would delete more files than this (default: no limit).",
+    )
+
+
+def max_deletes_per_location_option() -> int | None:
+    """Declares how many files of a location may go."""
+    return option(
+        None,
+        section=GUARD,
+        metavar="FILES",
+        minimum=0,
+        help="Delete nothing in a location if more files than this would be deleted there (default: no limit).",
+    )
+
+
 def max_delete_percent_option() -> float | None:
     """Declares which share of a location's files may be deleted."""
     return option(

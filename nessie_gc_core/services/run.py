@@ -83,6 +83,10 @@ class Run:
         others = () if alone else self.repositories[1:]
         return replace(self, resources=self.resources.over(repository, *others))
 
+    def aside(self, store: LiveSetStore) -> Run:
+        """The same run with another live-set store."""
+        return replace(self, resources=self.resources.beside(store))
+
     def of(self, members: Sequence[Member], lease: Lease, parameters: DeletionParameters) -> SweepRun:
         """The same run, at work on live sets; the first of them is one of a repository that can be read."""
         mine = {field.name: getattr(self, field.name) for field in fields(Run)}

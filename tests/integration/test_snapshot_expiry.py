@@ -50,6 +50,13 @@ def tag_before_the_commit(lake: ExpiryLake, name: str) -> int:
 
 
 # ---- what goes, and what stays ------------------------------------------------------------------------
+def test_what_goes_is_reported_by_table(lake: ExpiryLake) -> None:
+    lake.table(), lake.table("db.u")
+    report = lake.expire(include=["db.t"], by_table=True)
+    (row,) = report.collection.tables or ()
+    assert (("db.t",), report.collection.outcomes[Outcome.DELETED]) == (row.tables, row.outcomes[Outcome.DELETED])
+
+
 def test_what_only_expired_snapshots_need_goes_and_the_rest_stays(lake: ExpiryLake) -> None:
     table, other = lake.table(), lake.table("db.u")
     orphan = Path(table.location().removeprefix("file://"), "data", "orphan.parquet")

@@ -57,7 +57,7 @@ class IdentifyService(Service[Run]):
     """Find unreferenced files, and write them to an Iceberg table; deletes no files.
 
     Each run adds a row for every unreferenced asset that it sees. 'delete-unreferenced' deletes those that enough runs
-    have seen.
+    have seen, the latest included. A run that leaves out a table adds no rows for it.
     """
 
     name: ClassVar[str] = "identify-unreferenced"
