@@ -173,7 +173,7 @@ def by_table_option() -> bool:
 
 
 def max_deletes_option() -> int | None:
-    """Declares how many files of a run may go."""
+    """Declares the limit on the files that a run deletes."""
     return option(
         None,
         section=GUARD,
@@ -184,7 +184,7 @@ def max_deletes_option() -> int | None:
 
 
 def max_deletes_per_location_option() -> int | None:
-    """Declares how many files of a location may go."""
+    """Declares the limit on the files that are deleted in one location."""
     return option(
         None,
         section=GUARD,

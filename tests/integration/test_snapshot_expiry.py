@@ -51,9 +51,10 @@ def tag_before_the_commit(lake: ExpiryLake, name: str) -> int:
 
 # ---- what goes, and what stays ------------------------------------------------------------------------
 def test_what_goes_is_reported_by_table(lake: ExpiryLake) -> None:
-    lake.table(), lake.table("db.u")
+    lake.table()
+    lake.table("db.u")
     report = lake.expire(include=["db.t"], by_table=True)
-    (row,) = report.collection.tables or ()
+    (row,) = report.collection.tables or []
     assert (("db.t",), report.collection.outcomes[Outcome.DELETED]) == (row.tables, row.outcomes[Outcome.DELETED])
 
 

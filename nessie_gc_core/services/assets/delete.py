@@ -156,7 +156,7 @@ class _Purging:
         return parameters_of(latest, said, **own, **self._patterns(latest))
 
     def _patterns(self, latest: Settings) -> dict[str, Sequence[str]]:
-        """Of which tables files go: those of the latest run, and of them those that are meant here."""
+        """The tables to delete from: those that the latest run included, limited to those chosen for this run."""
         given = self._parameters
         include = given.include or latest.get("include") or ()
         return {"include": include, "exclude": (*(latest.get("exclude") or ()), *given.exclude)}

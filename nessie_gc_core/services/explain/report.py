@@ -165,7 +165,7 @@ class ExplainReport(ShownAsText):
     def exit_code(self) -> int:
         """1 where one of the files cannot be explained because something could not be read, else 0.
 
-        Such a file is frozen, or it lies in no known location while the location of some table is unknown.
+        Such a file is frozen, or it is in no known location while the location of some table is unknown.
         """
         standings = {file.standing for file in self.files}
         incomplete = Standing.OUTSIDE in standings and (self.reading.unknown or self.reading.unreadable)

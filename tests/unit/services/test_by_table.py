@@ -90,7 +90,9 @@ def test_nothing_is_said_of_tables_unless_it_is_asked_for(lake: MemoryLake, serv
 
 # ---- other services that delete -------------------------------------------------------------------------
 def test_deferred_deletions_are_reported_by_table(lake: MemoryLake, services: LakeServices) -> None:
-    table(lake, "db.a", 10, 20), table(lake, "db.b", 500), table(lake, "db.clean")
+    table(lake, "db.a", 10, 20)
+    table(lake, "db.b", 500)
+    table(lake, "db.clean")
     lake.advance(AGE)
     deferring = services.collect(sweep=SweepParameters(defer_deletes=True))
     report = services.delete_deferred(UUID(deferring.live_set_id), SweepParameters(by_table=True, exclude=["db[.]b"]))
@@ -102,7 +104,8 @@ def test_deferred_deletions_are_reported_by_table(lake: MemoryLake, services: La
 
 
 def test_deferred_deletions_of_a_table_that_nobody_knows_have_a_row(lake: MemoryLake, services: LakeServices) -> None:
-    table(lake, "db.stays"), table(lake, "db.goes")
+    table(lake, "db.stays")
+    table(lake, "db.goes")
     swept(lake, services)
     lake.advance(AGE)
     lake.commit("main", delete("db.goes"))
@@ -115,8 +118,9 @@ def test_deferred_deletions_of_a_table_that_nobody_knows_have_a_row(lake: Memory
 
 
 def test_orphan_files_are_reported_by_table(lake: MemoryLake, services: LakeServices) -> None:
-    table(lake, "db.a", 10), table(lake, "db.b", 20)
+    table(lake, "db.a", 10)
+    table(lake, "db.b", 20)
     lake.advance(timedelta(days=9))
     report = RemoveOrphanFilesService(RemoveOrphanFilesParameters(table="db.a", by_table=True)).run(services.run())
-    (row,) = report.tables or ()
+    (row,) = report.tables or []
     assert (("db.a",), {Outcome.DELETED: Tally(1, 10)}) == (row.tables, row.outcomes)

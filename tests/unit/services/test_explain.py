@@ -168,8 +168,8 @@ def test_a_limit_that_is_not_reached_spares_nothing(lake: MemoryLake, services: 
     table(lake)
     nobody = lake.put(f"{HOME}/data/nobody.parquet")
     lake.advance(AGE)
-    given = {"max_deletes_per_location": 5, "max_delete_percent": 90}
-    report = ExplainService(ExplainParameters(file=[nobody], **given)).run(services.run())
+    parameters = ExplainParameters(file=[nobody], max_deletes_per_location=5, max_delete_percent=90)
+    report = ExplainService(parameters).run(services.run())
     assert (Standing.UNREFERENCED, ()) == (report.files[0].standing, tuple(report.notes))
 
 
