@@ -1,4 +1,4 @@
-"""``python docs/prose.py`` reports wording that docs/prose.toml rejects; ``--all``: by every pattern, also in code."""
+"""``python docs/prose.py`` reports wording that docs/prose.toml rejects, in documentation and code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(__file__).with_suffix(".toml")
-DOCUMENTATION = (
+TEXTS = (
     "*.md",
     "docs/*.md",
     "docs/api/*.md",
@@ -27,13 +27,14 @@ DOCUMENTATION = (
     "examples/*.ipynb",
     "plugins/*/README.md",
     "tests/**/README.md",
+    "nessie_gc_core/**/*.py",
+    "plugins/*/src/**/*.py",
 )
-"""Hand-written documentation. The reference is generated from the code."""
-CODE = ("nessie_gc_core/**/*.py", "plugins/*/src/**/*.py")
+"""Hand-written documentation and the code, from which the reference is generated."""
 _MASK = "·"
 """Stands for a character of code; no pattern matches it."""
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-_IN_LINE = re.compile(r"`[^`\n]+`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
+_IN_LINE = re.compile(r"``[^`\n]+``|`[^`\n]+`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +45,6 @@ class Pattern:
     better: str
     example: str
     """A text in which it is found."""
-    code: bool = False
-    """Whether it also holds for docstrings, help texts and messages."""
     blocks: bool = False
     """Whether it also holds for code blocks, which quote what the program prints."""
 
@@ -114,14 +113,11 @@ def files(globs: Iterable[str]) -> list[Path]:
 
 def main() -> int:
     """Prints every finding; 1 if there is one."""
-    known = patterns()
-    for_code = known if "--all" in sys.argv else [pattern for pattern in known if pattern.code]
-    count = 0
-    for globs, chosen in ((DOCUMENTATION, known), (CODE, for_code)):
-        for path in files(globs):
-            for line, found, better in sorted(findings(path, chosen)):
-                sys.stdout.write(f"{path.relative_to(ROOT)}:{line}: {found} → {better}\n")
-                count += 1
+    known, count = patterns(), 0
+    for path in files(TEXTS):
+        for line, found, better in sorted(findings(path, known)):
+            sys.stdout.write(f"{path.relative_to(ROOT)}:{line}: {found} → {better}\n")
+            count += 1
     return 1 if count else 0
 
 

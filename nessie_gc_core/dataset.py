@@ -28,7 +28,7 @@ T = TypeVar("T")
 MANY_VALUES = 1000
 """A filter by more values than this is a join with them: they would make a query of their own weight."""
 ENDED: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
-"""Set when nobody waits any more for what runs in this context, which then ends as soon as it can."""
+"""Set when the result of this context is no longer awaited; it then ends as soon as it can."""
 _SECONDS = 0.1
 """How long it takes at most until an end is seen."""
 task_attempt: ContextVar[int] = ContextVar("task_attempt", default=0)

@@ -104,7 +104,7 @@ class TableError(NessieGcError):
 
 
 class ForeignTableError(TableError):
-    """Nothing is wrong: a table of a catalog is no Iceberg table, and is left alone."""
+    """A table of a catalog is not an Iceberg table. Nothing is wrong; the table is left alone."""
 
 
 class UnknownLocationError(NessieGcError, ValueError):

@@ -30,15 +30,15 @@ class Maintenance(ABC):
 
     @abstractmethod
     def names(self) -> Iterator[TableName]:
-        """All tables, some of which may be no Iceberg tables."""
+        """All tables, including any that are not Iceberg tables."""
 
     @abstractmethod
     def current(self, name: TableName) -> CurrentTable | None:
-        """Which state of a table is current; ``None``: there is none of this name. Asked in several threads.
+        """The current state of a table; ``None`` if there is no table of this name. Called in several threads.
 
         Raises:
-            ForeignTableError: it is no Iceberg table.
-            TableError: the catalog does not say.
+            ForeignTableError: it is not an Iceberg table.
+            TableError: the catalog cannot tell.
         """
 
     @abstractmethod

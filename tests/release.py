@@ -29,6 +29,8 @@ def problems(dist: Path, tag: str | None = None) -> Iterator[str]:
         source = f"{found['Name'].replace('-', '_')}-{version}.tar.gz"
         if not (dist / source).exists():
             yield f"{dist} has no {source}"
+        if "LICENSE" not in found.get_all("License-File", []):
+            yield f"{wheel} has no LICENSE"
         if found["Name"] != "nessie-gc-core" and f"nessie-gc-core~={version}" not in found.get_all("Requires-Dist", []):
             yield f"{wheel} does not require nessie-gc-core~={version}"
     if tag is not None:

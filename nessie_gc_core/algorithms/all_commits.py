@@ -16,7 +16,7 @@ from nessie_gc_core.model.repository import LogEntry, Reference
 
 T = TypeVar("T")
 _PIECE = 1_000
-"""So many things are handed on at once."""
+"""How many items are handed on at once."""
 _KNOWN_COMMITS = 5_000_000
 """How many commits are remembered; beyond that some are walked twice."""
 

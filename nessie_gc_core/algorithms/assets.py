@@ -51,19 +51,19 @@ TYPES: Mapping[str, AssetType] = {
     FileKind.STATISTICS: AssetType.STATISTICS,
     FileKind.PARTITION_STATISTICS: AssetType.STATISTICS,
 }
-"""What a kind of file is called among assets; others are unknown."""
+"""The name of each kind of file among assets; other kinds are unknown."""
 
 
 def asset_files(outcomes: Dataset, index: UnitIndex, rules: LocationRules, *, left_out: Iterable[str] = ()) -> Dataset:
-    """The files of some outcomes (:data:`OUTCOMES`) that would go (:data:`ASSET_FILES`).
+    """The files of some outcomes (:data:`OUTCOMES`) that would be deleted (:data:`ASSET_FILES`).
 
-    Checksum sidecars are none: each goes with its file.
+    Checksum sidecars are left out: each is deleted with its file.
 
     Args:
         outcomes: those of a dry run.
         index: the sweep units.
         rules: how locations compare.
-        left_out: raw locations whose files are no assets.
+        left_out: raw locations whose files are not assets.
     """
     dead = outcomes.where("outcome", [Outcome.WOULD_DELETE.value]).where("sidecar", [False])
     return dead.flat_map(_AssetFiles(index, rules, [rules.place_prefix(location) for location in left_out]))
@@ -92,7 +92,7 @@ class _AssetFiles:
 
 
 class ApprovedAssets(Planned):
-    """Assets of which enough runs agreed (:data:`ASSETS`): those files may go that are still as they were seen."""
+    """Assets on which enough runs agreed (:data:`ASSETS`): only files that have not changed since may be deleted."""
 
     def __init__(self, assets: Dataset, rules: LocationRules) -> None:
         """Takes one row for each asset."""
@@ -104,7 +104,7 @@ class ApprovedAssets(Planned):
         return self._assets.count()
 
     def others(self, dead: Dataset) -> Dataset:
-        """Those of another path, size or time; checksum sidecars go with their files, and none goes alone."""
+        """Those of another path, size or time; checksum sidecars are deleted with their files, never alone."""
         files = dead.where("sidecar", [False])
         seen = self._assets.flat_map(_SeenFiles())
         others = files.flat_map(_Identified(self._rules)).anti_join(seen, ["asset", "size", "modified"])
@@ -145,7 +145,7 @@ class _SeenFiles:
 
 
 class TableIndex:
-    """Finds the table whose location holds a file: of several, the one that lies deepest. Travels to executors.
+    """Finds the table whose location holds a file: of several, the deepest one. Travels to executors.
 
     Files of one folder are looked up once.
     """
@@ -300,7 +300,7 @@ class NumberAssets:
 
 
 class FillFirstSeen:
-    """Rows of the table (:data:`ASSETS`): what nobody saw before was first seen now."""
+    """Rows of the table (:data:`ASSETS`): an asset that no run saw before was first seen now."""
 
     schema = ASSETS
 

@@ -86,8 +86,8 @@ class _LackingPlugins:
 class StoredCounts:
     """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted.
 
-    ``left_alone`` counts the names in all of them that are no files of ours; ``with_sidecars`` are the units in which
-    checksum sidecars lie.
+    ``left_alone`` counts the names in all of them that are not our files; ``with_sidecars`` are the units that
+    contain checksum sidecars.
     """
 
     def __init__(self, stored: Dataset) -> None:

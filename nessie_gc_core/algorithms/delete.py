@@ -22,11 +22,11 @@ from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 _NOT_DELETED = {DeleteMode.DEFER: Outcome.DEFERRED, DeleteMode.DRY_RUN: Outcome.WOULD_DELETE}
 _FILE_STAYS = "its file could not be deleted"
 _DECIDED = pa.schema([*CANDIDATES, *(OUTCOMES.field(name) for name in ("outcome", "reason"))])
-"""Candidates with what becomes of them."""
+"""Candidates and their outcomes."""
 
 
 class DeleteFiles:
-    """Verdicts to outcomes (:data:`OUTCOMES`): deletes, or in the other modes stops before the last call."""
+    """Verdicts to outcomes (:data:`OUTCOMES`): deletes the files, or in the other modes does all but that."""
 
     schema = OUTCOMES
 
@@ -37,7 +37,7 @@ class DeleteFiles:
         self._spared_units = dict(spared_units)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Decides by columns; what goes is deleted in batches per location."""
+        """Decides column by column; deletes in batches per location."""
         lacking = self._choice.lacking_plugin()
         with OpenConnectors(self._choice) as connectors:
             waiting: dict[str, list[pa.RecordBatch]] = {}
@@ -53,7 +53,7 @@ class DeleteFiles:
                 yield from _delete(connectors.deleter(location), location, pa.concat_batches(rest))
 
     def _kept(self, rows: pa.RecordBatch, lacking: str | None) -> tuple[pa.Array, pa.Array]:
-        """What becomes of each row that stays, and why; null for those that go."""
+        """The outcome of each row that stays, and why; null for rows to delete."""
         said: tuple[str | None, str | None] = (None, None)
         if lacking is not None:
             said = Outcome.SPARED.value, lacking

@@ -14,16 +14,16 @@ from nessie_gc_core.model.locations import with_slash
 from nessie_gc_core.model.mounts import Mounts
 
 FILE = "file:///"
-"""How the canonical form of every local path begins."""
+"""The beginning of the canonical form of every local path."""
 _MOST_LINKS = 40
-"""A longer chain of links is a circle, as for Linux itself."""
+"""A longer chain of links counts as a cycle, as in Linux itself."""
 
 
 def real_path(path: str) -> str:
     """An absolute path without links; elements that do not exist stay as they are written.
 
     Raises:
-        UnknownLocationError: links go round in a circle, or a folder on the way may not be looked into.
+        UnknownLocationError: links form a cycle, or a folder on the way may not be read.
     """
     try:
         return os.path.realpath(path, strict=True)
@@ -46,7 +46,7 @@ def real_place(canonical: str, mounts: Mounts) -> str:
 
 
 def is_link(path: str) -> bool:
-    """Whether a path names a link; one that does not exist is none."""
+    """Whether a path names a link; ``False`` if it does not exist."""
     try:
         return stat.S_ISLNK(os.lstat(path).st_mode)
     except (OSError, ValueError):
@@ -57,7 +57,7 @@ def links_of(path: str) -> Iterator[str]:
     """What a link leads to, link by link: reading it needs all of them.
 
     Raises:
-        UnknownLocationError: they go round in a circle.
+        UnknownLocationError: they form a cycle.
     """
     for _ in range(_MOST_LINKS):
         if not is_link(path):

@@ -44,10 +44,10 @@ def why_unreadable(error: BaseException) -> str:
 
 
 def checked(file: ReachableFile, parent: str) -> ReachableFile:
-    """The file, where its path and location are text that relations, stores and databases can hold.
+    """The file, if its path and location are text that relations, stores and databases can hold.
 
     Raises:
-        UnreadableFileError: they are not (JSON can hold half a character); that is the fault of the file naming it.
+        UnreadableFileError: they are not (JSON can hold half a character); the fault is in the file that names it.
     """
     for text in (file.path, file.location or ""):
         if "\0" in text or not (text.isascii() or _is_text(text)):
@@ -69,7 +69,7 @@ def _carrying(schema: pa.Schema, carried: pa.Schema | None) -> tuple[tuple[str, 
 
 
 class ReadVersions:
-    """Content versions to the files they name at first hand (:data:`VERSION_FILES`)."""
+    """Content versions to the files they name directly (:data:`VERSION_FILES`)."""
 
     schema = VERSION_FILES
 
@@ -277,11 +277,11 @@ class Expansion:
         return self.files.where("kind", [PROBLEM], negate=True).present("unit").select(REACHABLE_FILES)
 
     def spellings(self) -> Dataset:
-        """Those of them that say where a file may lie as well."""
+        """Those of them that give another place where a file may be."""
         return self.files.where("kind", [SPELLING]).present("unit").select(REACHABLE_FILES)
 
     def written(self) -> Dataset:
-        """Those of them that say where a file lies as it is written."""
+        """Those of them that give the place of a file as it is written."""
         return self.files.where("kind", [PROBLEM, SPELLING], negate=True).present("unit").select(REACHABLE_FILES)
 
     def expanded(self) -> Dataset:

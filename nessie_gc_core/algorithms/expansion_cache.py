@@ -1,4 +1,4 @@
-"""What immutable files name, remembered from run to run: a manifest that did not change is not read again.
+"""Remembers what immutable files name from run to run, so that no manifest is read twice.
 
 Only files of the last level are remembered (manifests, not their lists): each of them is named often and read once,
 while lists name the same manifests again and again, which together would be more than what they save.
@@ -56,7 +56,7 @@ _PROCESS = uuid.uuid4()
 
 
 class ExpansionCache:
-    """What was remembered, as far as it is whole and the same plugins read it; and what is to be remembered."""
+    """What earlier runs remembered, if it is complete and was read by the same plugins; and what to remember now."""
 
     def __init__(self, entries: Dataset, *, reader: str) -> None:
         """Takes what is stored (:data:`CACHED_FILES`), and the plugins that read now."""
@@ -91,7 +91,7 @@ class ExpansionCache:
         return read.select(EXPANDED_FILES).union(keyed), count
 
     def learned(self) -> Dataset | None:
-        """What is to be remembered from now on (:data:`CACHED_FILES`); ``None`` if nothing was expanded."""
+        """What to remember from now on (:data:`CACHED_FILES`); ``None`` if nothing was expanded."""
         return _union(self._learned)
 
     def gone(self) -> Dataset | None:
@@ -116,7 +116,7 @@ class ExpansionCache:
         return mine.semi_join(whole, _KEYS)
 
     def _entries(self, files: Dataset, read: Dataset, kind: str) -> Dataset:
-        """What was read of some files, as far as they could be read to their end."""
+        """What was read of those files that could be read to their end."""
         good = files.anti_join(read.where("kind", [PROBLEM]), _KEYS)
         named = read.where("kind", [PROBLEM, SPELLING], negate=True).select(_NAMED).distinct(_CHILD)
         counted = named.aggregate(_KEYS, {"found": ("count", "path")}, _COUNTED)

@@ -21,7 +21,7 @@ from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
 from nessie_gc_core.model.relations import STORED_FILES
 
 _SAME = ("unit", "key", "location", "path", "sidecar_path", "sidecar", "owner")
-"""What tells a stored file from any other."""
+"""The columns that identify a stored file."""
 _ONCE = {
     "size": ("max", "size"),
     "modified": ("max", "modified"),
@@ -29,9 +29,9 @@ _ONCE = {
     "problem": ("max", "problem"),
     "left_alone": ("sum", "left_alone"),
 }
-"""A file that a list has twice is as young as the younger row."""
+"""A file that is in a list twice is as young as the younger row."""
 _NOWHERE = ""
-"""The unit of rows that stand for how many others lie in no unit."""
+"""The unit of rows that only count the files outside all units."""
 
 
 class _Listed(NamedTuple):
@@ -46,7 +46,7 @@ class _Listed(NamedTuple):
 def stored_from_lists(
     engine: Engine, names: Sequence[str], units: Sequence[SweepUnit], rules: LocationRules
 ) -> tuple[Dataset, int]:
-    """What lists say is stored in some units (:data:`STORED_FILES`), each file once; and how many rows lie elsewhere.
+    """What lists say is stored in some units (:data:`STORED_FILES`), each file once; and how many rows are elsewhere.
 
     Raises:
         ListingError: a list cannot be read completely.

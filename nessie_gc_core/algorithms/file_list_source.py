@@ -1,4 +1,4 @@
-"""Reads a list of files that stands for a listing: Parquet, CSV or JSON lines, in batches, wherever pyarrow can."""
+"""Reads a list of files that replaces a listing: Parquet, CSV or JSON lines, in batches, wherever pyarrow can."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _open(name: str) -> _Opened:
 
 
 def _files(name: str) -> tuple[list[str], pafs.FileSystem, str]:
-    """The files of a list, which may be a folder, where they lie, and their format."""
+    """The files of a list, which may be a folder, with their places and their format."""
     try:
         if "://" not in name:
             system, path = pafs.LocalFileSystem(), name
@@ -179,7 +179,7 @@ def _batches(opened: _Opened) -> Generator[pa.RecordBatch, None, None]:
 
 
 def _micros(times: pa.Array) -> pa.Array:
-    """Timestamps of any unit, UTC where they have no zone, in microseconds."""
+    """Timestamps of any unit in microseconds; UTC if they have no time zone."""
     micros = pa.timestamp("us", times.type.tz)
     cast = pc.cast(times, options=pc.CastOptions(target_type=micros, allow_time_truncate=True))
     return pc.fill_null(cast.cast(pa.int64()), UNKNOWN_TIME)
@@ -198,10 +198,10 @@ def _parsed(texts: pa.Array) -> pa.Array:
 
 
 def _time(text: str | None) -> int:
-    """ISO 8601 with a time of day, UTC where it has no zone.
+    """ISO 8601 with a time of day; UTC if it names no time zone.
 
     Raises:
-        ValueError: it is no such text. A day alone would make a file older than it is.
+        ValueError: the text is something else. A date without a time would make a file older than it is.
     """
     if not text:
         return UNKNOWN_TIME

@@ -1,4 +1,4 @@
-"""Tables below a warehouse as its listing shows them: folders in which metadata files lie, told by their names."""
+"""Tables below a warehouse as its listing shows them: folders with metadata files, recognised by their names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FoundTable:
 
 
 def plan_warehouses(raw: Iterable[str], rules: LocationRules, allowed: AllowedLocations) -> SweepPlan:
-    """What is listed for tables; how deep a location is says what may be swept, and not what may be listed."""
+    """The limits for listing tables: the depth of a location limits what may be swept, not what may be listed."""
     return plan_units(raw, rules, replace(allowed, min_depth=0))
 
 
@@ -97,9 +97,9 @@ class _KeyAndTime(NamedTuple):
 
 
 class _FilesOf:
-    """Stored files to the folders of tables they lie in, each with the time of the youngest file of the task.
+    """Stored files to the table folders that hold them, each with the time of its youngest file in the task.
 
-    A file that someone else keeps there has no time that would ever be old enough.
+    A file that someone else keeps there counts as too young at any age.
     """
 
     schema = _NEWEST_FILES
@@ -118,12 +118,12 @@ class _FilesOf:
         yield from to_batches(((*table, modified) for table, modified in youngest.items()), self.schema)
 
     def _around(self, unit: str, key: str) -> Iterator[Folder]:
-        """The folders that a file lies in."""
+        """The folders around a file."""
         return (table for folder in ("", *folders_of(key)) if (table := (unit, folder)) in self._folders)
 
 
 class Apart:
-    """Places, of which those go that overlap another one: they lie in it, around it, or are the same."""
+    """Places, without those that overlap a given one: those inside it, around it, or equal to it."""
 
     def __init__(self, places: Iterable[str]) -> None:
         """Takes canonical prefixes, each with a slash at its end."""
@@ -132,7 +132,7 @@ class Apart:
         """Those that are left."""
 
     def take_out(self, place: str, *, inside: bool = True) -> None:
-        """Removes a canonical prefix and what it lies in, and what lies in it if nothing else is said."""
+        """Removes a canonical prefix and the places around it, and with ``inside`` those inside it."""
         for around in self._set.intersection(folders_of(place)):
             self._set.remove(around)
             del self.left[bisect.bisect_left(self.left, around)]

@@ -45,9 +45,9 @@ class JudgeFiles:
         """Takes what decides.
 
         Args:
-            ages: of every store (:func:`store_of`); none where the age was judged before.
+            ages: of every store (:func:`store_of`); empty if the ages were judged before.
             choice: the plugins.
-            look_again: whether files that may go are looked at once more, since not a lister has shown them.
+            look_again: whether to look at deletable files once more, because no lister has shown them.
         """
         self._choice = choice
         self._look_again = look_again
@@ -56,7 +56,7 @@ class JudgeFiles:
             self._ages = {s: (to_micros(found.newest_deletable), to_micros(found.now)) for s, found in ages.items()}
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Judges by age first, then asks the vetoes about what is left; all of them, or nothing may go (S26)."""
+        """Judges by age first, then asks the vetoes about the rest; unless all can answer, nothing is deleted (S26)."""
         registry, lacking = self._choice.registry(), self._choice.lacking_plugin()
         with OpenConnectors(self._choice) as connectors:
             for batch in batches:
@@ -105,13 +105,13 @@ class JudgeFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What is said of the rows of a batch, column by column."""
+    """The verdicts on the rows of a batch, column by column."""
 
     verdict: pa.Array
     reason: pa.Array
 
     def deletable(self) -> list[int]:
-        """The numbers of the rows that may go."""
+        """The numbers of the rows that may be deleted."""
         numbers: list[int] = pc.indices_nonzero(pc.equal(self.verdict, Verdict.UNREFERENCED.value)).to_pylist()
         return numbers
 
@@ -126,7 +126,7 @@ class _Said:
 
 
 def _vetoed(registry: PluginRegistry, found: pa.RecordBatch, deletable: Sequence[int]) -> dict[int, str]:
-    """By the number of its row, why a file stays of those that may go."""
+    """Of the deletable rows, the numbers of those that a veto keeps, with the reasons."""
     reasons: dict[int, str] = {}
     by_location: dict[str, list[tuple[int, FileReference]]] = {}
     columns = ("location", "path", "sidecar_path", "size", "modified")
@@ -163,11 +163,11 @@ class SpareLocations:
     schema = VERDICTS
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
-        """Takes raw locations with the reasons why nothing in them may go."""
+        """Takes raw locations with the reasons why nothing in them may be deleted."""
         self._reasons = dict(reasons)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Goes by the location of the row itself: another spelling of the same unit may well be allowed."""
+        """Decides by the location of the row itself: another spelling of the same unit may well be allowed."""
         refused = pa.array(list(self._reasons), pa.string())
         reasons = pa.array([f"its location {reason}" for reason in self._reasons.values()], pa.string())
         for batch in batches:
@@ -178,12 +178,12 @@ class SpareLocations:
 
 
 def spared_rows(verdicts: Dataset, reason: str) -> Dataset:
-    """The same rows (:data:`VERDICTS`), but none of them goes, for one reason."""
+    """The same rows (:data:`VERDICTS`), but all of them stay, for one reason."""
     return verdicts.setting({"verdict": Verdict.SPARED.value, "reason": reason})
 
 
 def spare(verdicts: Dataset, files: Dataset, reason: str) -> Dataset:
-    """The same rows (:data:`VERDICTS`), but some files (:data:`FILE_KEYS`) do not go, for one reason."""
+    """The same rows (:data:`VERDICTS`), but some files (:data:`FILE_KEYS`) stay, for one reason."""
     keys = list(FILE_KEYS.names)
     dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
     spared = spared_rows(dead.semi_join(files, keys), reason)

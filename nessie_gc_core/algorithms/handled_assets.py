@@ -1,4 +1,4 @@
-"""The outcome of assets that were to go: one row for each."""
+"""The outcome of assets that were to be deleted: one row for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KNOWN = ("asset", "tableName", "assetType", "path", "sizeBytes", "runid")
 _ASSET = pa.schema([ASSETS.field("asset")])
 
 NEEDED = "a live state needs it now"
-"""Why an asset stays that is stored and was not judged dead."""
+"""Why a stored asset stays that was not judged unreferenced."""
 NOT_JUDGED = "its location could not be examined: see the unknown, refused and left-out locations"
 """Why an asset stays whose location was not swept."""
 
@@ -104,7 +104,7 @@ class _Asset(NamedTuple):
 
 
 class _Unjudged:
-    """Assets to one outcome, or to none where their place was not judged, or listed in another spelling."""
+    """Assets to one outcome, or to none if their place was not judged or was listed in another spelling."""
 
     schema = _OUTCOME
 

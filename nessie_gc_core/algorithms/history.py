@@ -66,7 +66,7 @@ class Holder(NamedTuple):
     """The cut-off policy of the reference."""
 
     def text(self) -> str:
-        """As text of which the greatest is the latest; what a reference has comes before what an old live set has."""
+        """As text that sorts by time, latest last; what a reference has comes before what an old live set has."""
         return f"{int(bool(self.reference))}{self.micros:020d}{json.dumps(self[1:])}"
 
     @classmethod

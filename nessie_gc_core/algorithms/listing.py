@@ -36,7 +36,7 @@ _PIECE = 1_000
 TASKS_PER_CORE = 4
 """A listing is cut into about this many tasks for every core of an engine with workers elsewhere."""
 TASKS_IN_PROCESS = 16
-"""Into how many it is cut in one process, whose tasks wait for stores in the same threads."""
+"""The number of tasks in one process, whose tasks wait for stores in the same threads."""
 
 
 class ListFiles:
@@ -94,7 +94,7 @@ class ListFiles:
             yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
 
     def _key(self, file: FileReference, location: str, prefix: str) -> str:
-        """The key of a listed file below its unit's root; stops the unit where it lies outside (S5)."""
+        """The key of a listed file below its unit's root; stops the unit if the file is outside it (S5)."""
         if file.location != location or not file.path:
             raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is outside it")
         path = file.path
@@ -152,7 +152,7 @@ def stored_row(unit: str, key: str, file: FileReference, owner: str | None) -> R
 def listing_tasks(
     units: Iterable[SweepUnit], choice: ConnectorChoice, rules: LocationRules, wanted: int
 ) -> Iterator[Row]:
-    """Cuts the units into tasks (:data:`LISTING_TASKS`), more of them where there are few units."""
+    """Cuts the units into tasks (:data:`LISTING_TASKS`), more of them if there are few units."""
     units = list(units)
     tasks = (_whole(unit, location, rules) for unit in units for location in unit.locations)
     parts_each = wanted // max(1, sum(len(unit.locations) for unit in units))

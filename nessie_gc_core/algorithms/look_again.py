@@ -31,12 +31,12 @@ class _Answer(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a candidate is now."""
+    """The current state of a candidate."""
 
     row: dict[str, Any] | None
     """Its row (:data:`CANDIDATES`) with the size and time of now; ``None``: it is gone."""
     problem: str | None = None
-    """Why nobody could look."""
+    """Why it could not be checked."""
 
 
 def looked_at(

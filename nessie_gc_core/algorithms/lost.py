@@ -196,7 +196,7 @@ class _Edge:
 
 
 class _StepUp:
-    """Lost files with the file that they have been followed to, which is what they stand at now."""
+    """Lost files with the file that they have been followed to, which is how far they have got."""
 
     schema = pa.schema([_CLIMBED.field("path"), _CLIMBED.field("kind"), _EDGES.field("at")])
 

@@ -29,7 +29,7 @@ class MarkResult:
     commits: int
     """Live commits, each counted once."""
     covered: int
-    """References of which nothing had to be fetched."""
+    """References for which nothing had to be fetched."""
 
 
 def mark(
@@ -49,17 +49,17 @@ def mark(
         repository: where the references come from.
         policies: how far each is walked.
         deduplicator: remembers walked commits.
-        add_contents: takes content versions, from several threads; may get one twice. What cannot be held comes as
-            a version of an unknown type.
+        add_contents: takes content versions, from several threads; may get one twice. A version that cannot be held
+            comes as one of an unknown type.
         references: the references to walk, as they were listed.
         parallelism: how many are walked at once.
         walked: commits that an earlier run walked, with their reach; walks end there.
-        progress: told how many references are done.
+        progress: called with how many references are done.
 
     Raises:
         ConfigurationError: the parallelism is below one.
-        NessieGcError: a reference could not be read; then the whole run is void, for what is not known to be live
-            must not be taken for dead.
+        NessieGcError: a reference could not be read; then the whole run is void, because contents that could not be
+            checked must not count as unreferenced.
     """
     if parallelism < 1:
         raise ConfigurationError(f"`identify_parallelism` must be at least 1, not {parallelism}")

@@ -1,4 +1,4 @@
-"""Contents that commits have and that no live commit sees: since when they are gone, as far as the commits say."""
+"""Contents of commits that no live commit sees any more, and since when, if the commits show it."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class PastContents:
             self._add(entry)
 
     def gone(self) -> Iterator[tuple[PastContent, datetime]]:
-        """Each content with the time since when it is gone at the latest.
+        """Each content with the latest time at which it can have gone.
 
-        That is the time of the last commit that changed any of its keys: whether by dropping it or with another
-        content is not asked, and a commit of which nobody knows what it did may have changed any key.
+        That is the time of the last commit that changed any of its keys, whether it dropped the content or replaced it.
+        A commit whose operations are unknown may have changed any key.
         """
         for past in self._found.values():
             since = max(self._changed[key] for key in past.keys)

@@ -28,15 +28,15 @@ PLANNED_FILES = pa.schema(
 )
 """One row per file and per sidecar."""
 PLANNED_KEYS = ["location", "path"]
-"""What tells each from any other: in an object store ``a//b`` and ``a/b`` are two files with one key."""
+"""The columns that identify a planned file: in an object store ``a//b`` and ``a/b`` are two files with one key."""
 
 
 NOT_PLANNED = "it changed after the plan was made"
-"""Why a file stays that is dead and was not planned."""
+"""Why an unreferenced file stays that was not planned."""
 
 
 class PlanFiles:
-    """Verdicts (:data:`VERDICTS`) to the files that may go, or to all of them."""
+    """Verdicts (:data:`VERDICTS`) to the files that may be deleted, or to all of them."""
 
     schema = PLANNED_FILES
 
@@ -82,7 +82,7 @@ class NameOutcome:
 
 
 class Planned(ABC):
-    """Files beyond which nothing may go."""
+    """The only files that may be deleted."""
 
     @abstractmethod
     def count(self) -> int:
@@ -90,7 +90,7 @@ class Planned(ABC):
 
     @abstractmethod
     def others(self, dead: Dataset) -> Dataset:
-        """Those of some dead files (:data:`PLANNED_FILES`) that were not planned as they are now."""
+        """The unreferenced files (:data:`PLANNED_FILES`) that were not planned, or have changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,9 @@ class PlannedOutcomes(Planned):
 
 
 def only_planned(verdicts: Dataset, planned: Planned) -> Dataset:
-    """The verdicts (:data:`VERDICTS`), in which a file goes only if it was planned as it is now.
+    """The verdicts (:data:`VERDICTS`), by which a file is deleted only if it was planned as it is now.
 
-    Files with one key stay together: where one of them was not planned, none goes.
+    Files with the same key share their fate: if one of them was not planned, all of them stay.
     """
     dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
     not_planned = planned.others(dead.flat_map(PlanFiles()))

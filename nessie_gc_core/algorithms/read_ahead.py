@@ -17,20 +17,20 @@ J = TypeVar("J")
 R = TypeVar("R")
 
 BYTES = 64 << 20
-"""How many bytes of files a process has under way at once, as far as sizes are known, but for one file of each task."""
+"""How many bytes of files of known size a process reads at once; one file of each task is not counted."""
 _WAITING = 64
 """How many results of a task wait to be taken; whoever has more of them waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class More(Generic[J]):
-    """A job that came up in the middle of another one, for whoever is idle."""
+    """A job that another job created, for any idle thread."""
 
     job: J
 
 
 class _Pools:
-    """Pools of threads for all tasks of a process: what takes long has one of its own, for it would hold up others."""
+    """Thread pools for all tasks of a process. Slow work has its own pool, so that it does not hold up the rest."""
 
     def __init__(self) -> None:
         self.forget()
@@ -48,7 +48,7 @@ class _Pools:
             self.under_way += bytes_
 
     def forget(self) -> None:
-        """A copy of a process has no threads but one."""
+        """A forked process has only one thread."""
         self._pools: dict[tuple[str, int], ThreadPoolExecutor] = {}
         self._lock = threading.RLock()  # the garbage collector may end a task, whose bytes count, while a pool is made
         self.under_way = 0
@@ -73,7 +73,7 @@ def read_ahead(
         work: does one, in a thread of the process, or in this one where only one is done at once. What it gives is
             taken piece by piece; an error ends everything.
         at_once: how many jobs such as this one are done at the same time, over all tasks of the process.
-        size: how many bytes a job moves; 0 where nobody knows.
+        size: how many bytes a job moves; 0 if it is unknown.
         kind: of the work; each has its own threads.
 
     Raises:
@@ -150,7 +150,7 @@ class _Ahead(Generic[J, R]):
         return len(self.running) >= threads or _POOLS.under_way + bytes_ > BYTES or not self._results.is_empty
 
     def begin(self, job: J, threads: int, bytes_: int) -> None:
-        """Has a thread do a job."""
+        """Gives a job to a thread."""
         number = next(self._numbers)
         _POOLS.moves(bytes_)
         self.running[number] = (_POOLS.of(self._kind, threads).submit(self._do, number, job), bytes_)
@@ -177,7 +177,7 @@ class _Ahead(Generic[J, R]):
             yield from _sorted([item], waiting)
 
     def stop(self) -> None:
-        """Lets go of what nobody took, and waits for the rest: what it uses is given back next."""
+        """Drops what nobody took, and waits for the rest: its resources are released next."""
         self._results.stopped.set()
         futures = [future for future, _ in self.running.values()]
         for future in futures:

@@ -11,7 +11,7 @@ from nessie_gc_core.model.repository import ContentVersion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """What is known of the contents of one repository besides their metadata."""
+    """What is known about the contents of one repository besides their metadata."""
 
     versions_of: Callable[[Collection[str]], Iterable[ContentVersion]]
     """The live versions of some content ids."""
@@ -36,7 +36,7 @@ class Remembered:
 
 
 class Tolerance:
-    """Tells metadata that an earlier run deleted from metadata that is lost (S7).
+    """Distinguishes metadata that an earlier run deleted from lost metadata (S7).
 
     It is tolerated where every repository that has the content says so: its tombstone stands there, and the metadata
     is not that of the newest live version there.

@@ -1,12 +1,12 @@
-"""Retention: which snapshots, branches and tags of a table may go, by the rules of Iceberg's table format.
+"""Retention: which snapshots, branches and tags of a table may be removed, by the rules of Iceberg's table format.
 
 The rules are those of the specification ("Snapshot Retention Policy", appendix of the table format) as Iceberg's own
 ``ExpireSnapshots`` has them:
 
-1. Branches and tags that are older than their greatest age go, ``main`` never does. The age of a ref is that of its
-   snapshot. A ref whose snapshot is not listed any more goes as well.
-2. The snapshot of every ref that stays, stays.
-3. Of each branch stay its newest ancestors: as many as it keeps at least, and those that are young enough. The first
+1. Branches and tags older than their maximum age are removed, except ``main``. The age of a ref is that of its
+   snapshot. A ref whose snapshot is no longer listed is removed as well.
+2. The snapshot of every ref that stays is kept.
+3. Each branch keeps its newest ancestors: at least its minimum number, and those that are young enough. The first
    one that is neither ends the walk.
 4. A snapshot that is not an ancestor of any ref stays as long as it is young enough for the table.
 """
@@ -30,7 +30,7 @@ _DEFAULTS = {
     MAX_REF_AGE: 2**63 - 1,
     PREVIOUS_VERSIONS_MAX: 100,
 }
-"""What holds where a table says nothing; the same as in Iceberg."""
+"""The rules for a table that has no properties for them; the same as in Iceberg."""
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -40,21 +40,21 @@ class Retention:
     """What a caller says instead of the properties of a table; what a branch or tag says of itself wins over it."""
 
     older_than: datetime | None = None
-    """Snapshots that were made before this instant may go; ``None``: what the table's properties say."""
+    """Snapshots that were made before this instant may be removed; ``None``: what the table's properties say."""
     retain_last: int | None = None
-    """So many snapshots of each branch stay whatever their age; ``None``: what the table's properties say."""
+    """This many snapshots of each branch stay, whatever their age; ``None``: what the table's properties say."""
     max_ref_age: timedelta | None = None
-    """Branches and tags that are older than this go; ``None``: what the table's properties say."""
+    """Branches and tags that are older than this are removed; ``None``: what the table's properties say."""
     snapshot_ids: frozenset[int] = frozenset()
-    """These snapshots go, too, whatever their age."""
+    """These snapshots are removed too, whatever their age."""
 
 
 def expired(table: TableMetadata, retention: Retention, now: datetime) -> Removal:
-    """What may go of a table.
+    """What may be removed from a table.
 
     Args:
         table: the table.
-        retention: what is said instead of the table's properties.
+        retention: settings that replace the table's properties.
         now: the time from which ages count, UTC.
 
     Raises:
@@ -111,7 +111,7 @@ class _Rules:
             yield snapshot.snapshot_id
 
     def unreferenced_and_young(self, refs: Mapping[str, SnapshotRef]) -> set[int]:
-        """Snapshots that no ref leads to, and that are not old enough to go."""
+        """Snapshots that no ref leads to and that are not old enough to be removed."""
         referenced: set[int] = set()
         for ref in refs.values():
             if ref.type is RefType.TAG:
@@ -126,7 +126,7 @@ class _Rules:
 
 
 def ancestors(snapshots: Mapping[int, Snapshot], snapshot_id: int | None) -> Iterator[Snapshot]:
-    """A snapshot and its ancestors, newest first, as far as they are listed; a circle ends where it closes.
+    """A snapshot and its ancestors, newest first, up to the first one that is not listed; a cycle is walked once.
 
     Args:
         snapshots: ids with the snapshots that are listed.

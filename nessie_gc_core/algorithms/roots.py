@@ -26,7 +26,7 @@ def may_be_roots(verdicts: Dataset, readers: Sequence[type[ContentToFiles]], cho
 
 
 class _MayBeRoots:
-    """Keeps the files that one of the readers takes for a root."""
+    """Keeps the files that one of the readers considers a root."""
 
     schema = ROOTS
 

@@ -10,7 +10,7 @@ from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.mounts import Mounts
 
 _MOST = 100
-"""More spellings of one place are no spellings but a mistake in the aliases."""
+"""With more spellings of one place, something is wrong with the aliases."""
 
 
 class Spellings:

@@ -13,16 +13,16 @@ log = logging.getLogger(__name__)
 
 _PREFIX = "UNKNOWN:"
 _ODD = re.compile(r"[\0\ud800-\udfff]")
-"""NUL, which PostgreSQL has not, and halves of characters, which no encoding has."""
+"""NUL, which PostgreSQL cannot store, and halves of characters, which no encoding can represent."""
 _SNAPSHOT_IDS = range(-(2**63), 2**63)
 UNKNOWN_REASON = "its catalog gives it a text or number that cannot be stored (NUL, half a character, over 64 bits)"
 
 
 def storable(version: ContentVersion) -> ContentVersion:
-    """The version as it is; one that cannot be held, with all that is known of it, as one of an unknown type.
+    """The version as it is; if it cannot be held, one of an unknown type with everything known about it.
 
-    Its texts are escaped, so that different ones stay different. Its location is as much of the true one as can be
-    said: what lies below is frozen with it.
+    Its texts are escaped, so that different ones stay different. Its location is the part of the true one that can
+    be written down: everything below that part is frozen.
     """
     texts = (
         version.content_id,
@@ -66,7 +66,7 @@ def storable_head(head: ReferenceHead) -> ReferenceHead:
 
 
 def storable_text(text: str) -> str:
-    """The text, where it can be held; else escaped, its own backslashes as well."""
+    """The text if it can be held; otherwise escaped, including its own backslashes."""
     if not _ODD.search(text):
         return text
     return _ODD.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text.replace("\\", "\\\\"))

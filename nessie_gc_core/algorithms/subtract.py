@@ -15,7 +15,7 @@ from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.relations import CANDIDATES, FILE_KEYS, STORED_FILES
 
 UNIT_FILES = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
-"""How many files of a relation lie in each unit."""
+"""How many files of a relation are in each unit."""
 _KEYS = ["unit", "key"]
 
 
@@ -44,13 +44,13 @@ def bloom(reachable: Dataset, *, capacity: int, false_positive_rate: float) -> N
 def unreferenced(stored: Dataset, not_reachable: NotReachable, *, with_sidecars: Collection[str]) -> Dataset:
     """Stored files that nothing reaches (:data:`CANDIDATES`).
 
-    In units with sidecars a checksum file goes with its file and never before it: it must be reachable neither by its
-    own key nor by that of its file. The two are one row, as young as the younger of them. In other units every file
+    In units with sidecars a checksum file is deleted with its file and never before it: neither its own key nor that of
+    its file may be reachable. The two are one row, as young as the younger of them. In other units every file
     stays a row of its own: in an object store several files may have one key.
 
     Args:
         stored: what is there.
-        not_reachable: leaves what nothing reaches.
+        not_reachable: keeps the rows that nothing reaches.
         with_sidecars: the units in which checksum sidecars may lie; all are on file systems.
     """
     dead = not_reachable(stored)
@@ -134,7 +134,7 @@ def lost(stored: Dataset, written: Dataset, spellings: Dataset) -> Dataset:
     Args:
         stored: what is there.
         written: the reachable files as they are written.
-        spellings: where some of them may lie as well.
+        spellings: other places where some of them may be.
     """
     missing = written.anti_join(stored, _KEYS)
     return missing.anti_join(spellings.semi_join(stored, _KEYS), ["path"]).distinct(_KEYS)

@@ -1,4 +1,4 @@
-"""Where the files of contents may lie of which something cannot be read (S6)."""
+"""Where contents that cannot be read completely may have files (S6)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Touched:
     prefixes: set[str] = field(default_factory=set)
     """Canonical prefixes."""
     placed: set[str] = field(default_factory=set)
-    """Ids of the contents of which something says where their files are; of the others nothing does."""
+    """Ids of the contents for which at least one source says where their files are."""
 
     def add(self, content_id: str, raw: str, index: UnitIndex) -> None:
         """Adds a raw location of a content."""
@@ -99,7 +99,7 @@ class TouchedFinder:
         return named.distinct(list(_PLACES.names))
 
     def _folders(self, content_ids: Collection[str], index: UnitIndex) -> Iterator[str]:
-        """The places above the metadata files: likely ones, and no proof that there are no others."""
+        """The places above the metadata files. They are likely, but there may be others."""
         for version in self._versions_of(content_ids):
             if version.metadata_location is None or "/" not in version.metadata_location:
                 continue  # a name without a folder says nothing

@@ -1,4 +1,4 @@
-"""The index: in which sweep unit a raw path lies, under every spelling that may mean it (S3, S24)."""
+"""The index: which sweep unit a raw path is in, under every spelling that may mean it (S3, S24)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.model.locations import LocationRules, with_slash
 
 REMEMBERED_FOLDERS = 50_000
-"""For how many folders an index remembers in which units they lie."""
+"""For how many folders an index remembers their units."""
 
 NO_NAMES = frozenset({"", ".", ".."})
-"""What may stand at the end of a path and names no file in a folder."""
+"""The last elements of a path that do not name a file in a folder."""
 
 UnitKey = tuple[str, str]
 """A sweep unit's root, and the canonical key below it."""
 
 
 class Places(NamedTuple):
-    """Where a raw path may lie."""
+    """Where a raw path may be."""
 
     written: UnitKey | None = None
-    """Where it lies as it is written; a listing of that unit shows it under this key, if it is there."""
+    """Its place as it is written; a listing of that unit shows it under this key, if it exists."""
     others: tuple[UnitKey, ...] = ()
-    """Where it may lie as well: behind links, or where a store or client that cleans paths put it."""
+    """Other possible places: behind links, or where a store or client that cleans paths put it."""
 
     @property
     def all(self) -> tuple[UnitKey, ...]:
@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What is remembered of a folder: where it may lie, and its path where it lies on this disk."""
+    """What is remembered about a folder: its possible places, and its path if it is on this disk."""
 
     places: Places
     path: str | None
@@ -53,7 +53,7 @@ class UnitIndex:
     """Finds the sweep units of a path; files of one folder are looked up once. Travels to executors.
 
     Example: in a unit ``s3://lake/wh/t/`` the path ``s3a://lake//wh/t/data/./a`` has the key ``data/a``. On a local
-    disk a path lies where it is written, and where its links and mounts lead to.
+    disk a path is both where it is written and where its links and mounts lead.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class UnitIndex:
         self._spellings = Spellings(self.rules)
 
     def __getstate__(self) -> dict[str, object]:
-        """Without what it remembers of the disk here, which may be another one there."""
+        """Without what it remembers about the local disk, which may be a different one there."""
         kept = ("rules", "_listed", "_roots", "_known", "_lengths", "_asks_disk")
         return {name: getattr(self, name) for name in kept}
 
@@ -90,9 +90,9 @@ class UnitIndex:
         self._forget()
 
     def find(self, raw: str) -> UnitKey | None:
-        """One unit and key of a raw path, as it is written where that lies in a unit; ``None`` if nothing does.
+        """One unit and key of a raw path: as it is written, if that is in a unit; ``None`` if no spelling is.
 
-        Where it lies in a unit as it is written, nobody looks whether it is a link.
+        A path that is in a unit as it is written is not resolved, even if it is a link.
 
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved where that is needed (S3).
@@ -104,7 +104,7 @@ class UnitIndex:
         """Every unit and key that a raw path may mean.
 
         Raises:
-            UnknownLocationError: the path cannot be made canonical, or resolved, so it may lie anywhere (S3).
+            UnknownLocationError: the path cannot be made canonical, or resolved, so it may be anywhere (S3).
         """
         found, path = self._in_folder(raw)
         if path is not None and is_link(path):
@@ -112,7 +112,7 @@ class UnitIndex:
         return found
 
     def _in_folder(self, raw: str) -> tuple[Places, str | None]:
-        """Where a path lies whatever it is, and where to look on this disk whether it is a link."""
+        """Where a path is in any case, and where to check on this disk whether it is a link."""
         folder, _, name = raw.rpartition("/")
         remembered = self._folders.get(folder)
         if remembered is None or name in NO_NAMES or "\\" in name:
@@ -126,7 +126,7 @@ class UnitIndex:
         return remembered.places.named(name), None if remembered.path is None else remembered.path + name
 
     def around(self, raw: str) -> Iterator[str]:
-        """The roots of the units in which a raw path or location lies, and of those that lie in it.
+        """The roots of the units around a raw path or location, and of those inside it.
 
         Raises:
             UnknownLocationError: as for :meth:`places`.
@@ -172,7 +172,7 @@ class UnitIndex:
         return canonical[len(FILE) - 1 :] if canonical.startswith(FILE) and self._asks_disk else None
 
     def _behind_links(self, path: str) -> Iterator[UnitKey]:
-        """Where the files lie that a link to a file leads to, link by link: reading it needs them all."""
+        """The places of the files that a link to a file leads to, link by link: reading it needs them all."""
         for target in links_of(path):
             yield from self._look_up_all(FILE + target[1:]).all
 

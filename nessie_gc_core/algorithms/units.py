@@ -32,13 +32,13 @@ class SweepPlan:
     """The units to sweep, and everything that stays out with the reason why."""
 
     units: list[SweepUnit] = field(default_factory=list)
-    """Sorted by their roots, none of which lies in another."""
+    """Sorted by their roots, none of which is inside another."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the reason why nothing can be said about it (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the content there that no installed plugin reads (S23)."""
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Raw path of a file that could not be read to the reason why, as far as they are named."""
+    """Raw paths of files that could not be read, with the reasons; only those that the report names."""
     refused: dict[str, str] = field(default_factory=dict)
     """Raw location to the reason why the configuration keeps it from being swept (S13)."""
     left_out: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class SweepPlan:
     shared: list[str] = field(default_factory=list)
     """Canonical places in the units to which contents write beside their base locations, and others may as well."""
     rules: LocationRules = field(default_factory=LocationRules)
-    """The rules of the run, and the links that locations were found to lie behind."""
+    """The rules of the run, and the links that lead to locations."""
 
     def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
         """Removes every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
@@ -58,7 +58,7 @@ class SweepPlan:
             del self.units[start:end]
 
     def _overlapping(self, form: str) -> tuple[int, int]:
-        """Which units lie in a canonical prefix, or hold it: roots are sorted, and none lies in another."""
+        """Which units are in a canonical prefix, or hold it: roots are sorted, and none is inside another."""
         start = bisect.bisect_left(self.units, form, key=_root)
         if start and form.startswith(self.units[start - 1].root):
             return start - 1, start
@@ -90,7 +90,7 @@ class SweepPlan:
         del self.units[start:end]
 
     def leave_out(self, left: Mapping[str, str], meant: Iterable[str]) -> None:
-        """Removes every unit that overlaps a place that is left out, and those that overlap none that is meant.
+        """Removes every unit that overlaps a left-out place, and those that overlap no selected one.
 
         Args:
             left: canonical prefixes, each with the reason.
@@ -105,7 +105,7 @@ class SweepPlan:
         before = self.roots
         self.keep(meant)
         kept = frozenset(self.roots)
-        self.left_out.update((root, "no table that is meant lies here") for root in before if root not in kept)
+        self.left_out.update((root, "no selected table is here") for root in before if root not in kept)
 
     def freeze_all(self, reason: str) -> None:
         """Removes every unit."""
@@ -113,7 +113,7 @@ class SweepPlan:
         self.units.clear()
 
     def keep(self, prefixes: Iterable[str]) -> None:
-        """Removes every unit that overlaps none of the canonical prefixes, and says nothing of it."""
+        """Removes every unit that overlaps none of the canonical prefixes, without reporting it."""
         kept: dict[str, SweepUnit] = {}
         for prefix in set(prefixes):
             start, end = self._overlapping(prefix)

@@ -1,4 +1,4 @@
-"""Unknown: what could not be read, whose contents hang on it, and which prefixes are frozen for it (S6, S7, S18)."""
+"""Unknown: what could not be read, which contents depend on it, and which prefixes are frozen for it (S6, S7, S18)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from nessie_gc_core.model.repository import ContentVersion
 log = logging.getLogger(__name__)
 
 MAX_PROBLEMS = 10_000
-"""More unreadable files than this freeze everything: then it is not the files that are broken."""
+"""With more unreadable files than this, everything is frozen: the cause is then not the files."""
 MAX_NAMED = 100
 """Unreadable files that a plan names, beside the units that are frozen for them."""
 
@@ -86,7 +86,7 @@ class UnknownFinder:
         return replace(self, remembered=[remembered.with_versions(more) for remembered, more in known])
 
     def find(self, version_files: Dataset, expansion: Expansion) -> Problems:
-        """All problems of an expansion, with the contents that hang on them."""
+        """All problems of an expansion, with the contents that depend on them."""
         problems = Problems()
         self._version_problems(version_files, problems)
         deep = expansion.problems().head(MAX_PROBLEMS + 1).to_pylist()
@@ -98,7 +98,7 @@ class UnknownFinder:
     def freeze(
         self, problems: Problems, version_files: Dataset, index: UnitIndex, plan: SweepPlan, *, strict: bool
     ) -> None:
-        """Takes every unit out of the plan that unknown contents touch; all, where nothing says what one touches."""
+        """Takes every unit out of the plan that unknown contents touch; all, if it is unknown what one touches."""
         if not problems:
             return
         for path in sorted(problems.reasons)[:MAX_NAMED]:

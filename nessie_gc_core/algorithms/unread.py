@@ -26,10 +26,10 @@ class _Version(NamedTuple):
 
 @dataclass(slots=True)
 class UnreadContents:
-    """The contents that nobody reads, by where they are."""
+    """The contents that no plugin reads, by location."""
 
     located: dict[str, str] = field(default_factory=dict)
-    """Raw location to what is there."""
+    """Raw locations with what is there."""
     unlocated: dict[str, str] = field(default_factory=dict)
     """Name of a content whose location is not known to what it is; nothing can be frozen for it."""
     named_by: set[str | None] = field(default_factory=set)

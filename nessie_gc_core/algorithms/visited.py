@@ -1,4 +1,4 @@
-"""The two deduplicators of visited commits that the core brings, registered by its own entry point."""
+"""The two deduplicators of visited commits in the core, registered by its own entry point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ExactVisitedOptions(ConnectorOptions):
     """Options of the exact deduplicator."""
 
     capacity: int = option(
-        2_000_000, help="how many commits to remember; with more commits some are walked twice, and none is missed"
+        2_000_000, help="how many commits to remember; others may be walked twice, but none is missed"
     )
 
 

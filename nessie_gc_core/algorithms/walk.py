@@ -1,12 +1,12 @@
 """Walks the commits of a repository: each commit once in the whole run, whatever the policies.
 
 One log stream runs down each first-parent chain. A walk that comes to a commit that was already walked follows the
-local graph instead of the server; where the graph ends it hands its reach to the stream that stands there, be it
-running (it then goes on as far as the wider of the two) or parked at its cut-off (it is taken up again).
+local graph instead of the server. Where the graph ends, it hands its reach to the stream at that commit: one that runs
+continues to the wider of the two reaches, one that is parked at its cut-off starts again.
 
 Why contents are listed at so few commits: what is visible at a live commit was either put by it or by an older live
 commit, or is visible at the oldest live commit of the chain. So a walk that ends inside the live part of another one
-adds nothing; only where nobody goes further are the contents at the last live commits added.
+adds nothing; the contents at the last live commits are added only where no walk goes further.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nessie_gc_core.model.policies import Reach
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
 
 MAX_PARKED_STREAMS = 256
-"""How many log streams wait at a cut-off; the oldest is closed, and fetched again where a later walk needs it."""
+"""How many log streams wait at a cut-off; the oldest is closed, and fetched again if a later walk needs it."""
 CONTENTS_BATCH = 1000
 """How many content versions are given away at once."""
 _NOTHING = Reach()
@@ -54,7 +54,7 @@ class _Node:
 
 @dataclass(slots=True, eq=False)
 class _Stream:
-    """A log stream that stands before the commit ``position``."""
+    """A log stream that has stopped before the commit ``position``."""
 
     reference: Reference
     entries: Iterator[LogEntry]
@@ -81,7 +81,7 @@ class WalkCounts:
     commits: int = 0
     """Live commits, each counted once."""
     covered: int = 0
-    """References of which nothing had to be fetched, because other walks cover them."""
+    """References for which nothing had to be fetched, because other walks cover them."""
 
 
 class CommitWalker:
@@ -152,7 +152,7 @@ class CommitWalker:
 
         Returns:
             Whether it is settled, and the parked stream that this thread must run for it, if any. Not settled: the
-            graph ends where no stream stands.
+            graph ends at a commit without a stream.
         """
         while (node := self._graph.get(position)) is not None:
             left = reach.at(node.commit_time).merge(head_reach)
@@ -198,7 +198,7 @@ class CommitWalker:
         return None
 
     def _park(self, stream: _Stream) -> set[str]:
-        """Leaves a stream where it stands; the tips whose contents are now to be added (the lock is held)."""
+        """Parks a stream; returns the tips whose contents must now be added (the lock is held)."""
         tips, stream.tips = stream.tips, set()
         stream.running = False
         if stream.alone:

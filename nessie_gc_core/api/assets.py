@@ -146,7 +146,7 @@ def renamed(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         ours = ORIGINAL_NAMES.get(name, name)
         if ours in found or (ours != name and ours in given):
-            raise ConfigurationError(f"`{name}` is called `{ours}` here; give it once")
+            raise ConfigurationError(f"`{name}` is the same as `{ours}`; give only one of them")
         found[ours] = _duration(name, value) if name in _MICROS else value
     return found
 

@@ -66,7 +66,7 @@ def _check_configuration(run: Run, parameters: GcParameters) -> str:
     parameters.policies(utc_now())
     if not parameters.allowed(run.choice.rules()).prefixes:
         return "valid; `allow` is not set, so any location that is deep enough is swept"
-    return "it is right"
+    return "valid"
 
 
 def _check_repository(run: Run, parameters: Callable[[], GcParameters]) -> str | Doubtful:

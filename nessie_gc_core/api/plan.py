@@ -53,7 +53,7 @@ class Plan:
         return self.report.outcomes[Outcome.WOULD_DELETE]
 
     def apply(self, *, outcomes_to: str | None = None, resume: bool = False) -> GcReport:
-        """Deletes the planned files that are still unreferenced, and never more. With ``defer_deletes``, records them.
+        """Deletes only the planned files that are still unreferenced. With ``defer_deletes``, records them.
 
         The live set's locations are listed and every file is checked again; files that are not in the plan, or that
         changed since, stay.

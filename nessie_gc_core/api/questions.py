@@ -29,7 +29,7 @@ class Questions(ABC):
         return HealthService(self.parameters_of(HealthParameters, parameters)).run(self.new_run())
 
     def explain(self, *files: str, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> ExplainReport:
-        """Explains why single files stay or go: who needs each, or why a run would keep or delete it.
+        """Explains why single files are kept or deleted: who needs each, or what a run would do with it.
 
         Args:
             files: whole paths, with their schemes.

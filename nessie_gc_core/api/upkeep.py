@@ -40,7 +40,7 @@ class ServicePlan(Generic[R]):
     """Does it."""
 
     def apply(self) -> R:
-        """Does what the plan shows, if it still applies, and never more.
+        """Does only what the plan shows, if that still applies.
 
         Raises:
             ConfigurationError: the collector is closed, or its settings contain ``dry_run``.

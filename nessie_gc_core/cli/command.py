@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
+from isodate import duration_isoformat
 from rich.console import Console
 
 from nessie_gc_core import __version__
@@ -30,6 +31,8 @@ from nessie_gc_core.services.report import GcReport
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+
+    from click.types import OptionHelpExtra
 
 PROGRAM = "nessie-gc"
 COMPLETE_VARIABLE = "_NESSIE_GC_COMPLETE"
@@ -59,14 +62,26 @@ class Session:
 class GcOption(click.Option):
     """An option that can also come from the environment and the configuration file."""
 
-    def __init__(self, *declarations: str, section: str = "", **attributes: Any) -> None:
-        """Takes the arguments of ``click.Option``, and the heading under which the help shows it."""
-        long = next(part for part in declarations if part.startswith("--")).partition("/")[0]
-        attributes.setdefault("envvar", variable_of(long))
+    def __init__(self, *declarations: str, section: str = "", key: str | None = None, **attributes: Any) -> None:
+        """Takes the arguments of ``click.Option``.
+
+        Args:
+            declarations: its flags, and its name.
+            section: the heading under which the help shows it.
+            key: its name in the configuration file and, in capitals, in the environment (default: its first long flag).
+            attributes: more arguments of ``click.Option``.
+        """
+        self.key = key or next(part for part in declarations if part.startswith("--")).partition("/")[0][2:]
+        attributes.setdefault("envvar", variable_of(self.key))
         super().__init__(list(declarations), **attributes)
         self.section = section
-        self.key = long[2:]
-        """Its name in the configuration file."""
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """What the help shows in brackets; a duration as it is written on the command line."""
+        extra = super().get_help_extra(ctx)
+        if "default" in extra and isinstance(self.default, timedelta):
+            extra["default"] = str(duration_isoformat(self.default))
+        return extra
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
         """The value of the strongest source that has one; a ``k=v`` option merges the pairs of all sources."""

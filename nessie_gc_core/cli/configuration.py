@@ -23,6 +23,7 @@ from nessie_gc_core.config.settings import (
     EngineSettings,
     FileSettings,
     PluginSettings,
+    PruneSettings,
     RepositorySettings,
     StoreSettings,
 )
@@ -53,7 +54,7 @@ def init(call: Call) -> int:
     path = _path(call)
     given = call.given()
     registry = installed().without(given.settings(PluginSettings).disable_plugin)
-    made = starter(given, GROUPS, registry)
+    made = starter(given, (*GROUPS, PruneSettings), registry)
     if path == "-":
         _print_file(made, as_json=call.session.as_json)
         return 0

@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Any
 
 import click
-from isodate import duration_isoformat
 
 from nessie_gc_core.cli.command import GcArgument, GcOption
 from nessie_gc_core.cli.values import Duration, Instant, KeyValues, ParamType, Text, Texts
@@ -21,8 +20,9 @@ from nessie_gc_core.model.options import ConnectorOptions
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "defer_deletes": ("--defer-deletes/--no-defer-deletes",),
     "required_plugins": ("--required-plugins", "--require-plugin"),
+    "prune_older_than": ("--older-than", "--prune-older-than"),
 }
-"""Options that the original, or an earlier version, spells in another way as well."""
+"""Options that the original, an earlier version or another command spells in another way as well."""
 
 
 def options_of(group: type[ConnectorOptions]) -> list[GcOption]:
@@ -51,6 +51,7 @@ def _option(field: dataclasses.Field[Any], hint: object) -> GcOption:
     flag = field.metadata.get("flag")
     names = [*long, *([flag] if flag else []), field.name]
     shown: dict[str, Any] = {"help": field.metadata["help"], "section": field.metadata.get("section", "")}
+    shown["key"] = field.name.replace("_", "-")
     if field.metadata.get("metavar"):
         shown["metavar"] = field.metadata["metavar"]
     if declared is bool:
@@ -96,8 +97,6 @@ _PLAIN: Mapping[object, Callable[[], ParamType]] = {timedelta: Duration, datetim
 def _with_default(default: object) -> dict[str, Any]:
     if default is None:
         return {}
-    if isinstance(default, timedelta):
-        return {"default": default, "show_default": str(duration_isoformat(default))}
     return {"default": default.value if isinstance(default, Enum) else default, "show_default": True}
 
 

@@ -55,7 +55,7 @@ def _done(session: Session, done: Mapping[Outcome, Tally]) -> str:
     if not done:
         return "no step of the deletion was finished"
     counts = ", ".join(f"{tally.files:,} {_WORDS[outcome]}" for outcome, tally in done.items())
-    return f"{counts} in the steps that were finished"
+    return f"{counts} in the finished steps"
 
 
 def _next(session: Session) -> str:

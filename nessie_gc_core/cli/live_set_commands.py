@@ -13,13 +13,12 @@ from rich.text import Text
 
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption
+from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, print_json_stream, say
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import chosen_id, open_store
-from nessie_gc_core.cli.values import Text as CliText
-from nessie_gc_core.config.given import Rank
+from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
-from nessie_gc_core.model.policies import parse_duration
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.pruning import PruneReport, PruneRule, prune
@@ -116,12 +115,17 @@ def prune_(call: Call) -> int:
 
     This deletes no file. A live set stays while it is in progress, while its repository is being collected, while it
     has deferred deletions, and while a later run needs it: the newest of each repository always stays.
+
+    In the configuration file and the environment, --older-than is 'prune-older-than' and NESSIE_GC_PRUNE_OLDER_THAN.
     """
-    given, text = call.given(), call.text("older_than")
-    if text is None or given.rank("older_than") is not Rank.CALLER:
-        raise click.UsageError("give --older-than on the command line; elsewhere it is a setting of 'expire-snapshots'")
+    older_than = call.given().settings(PruneSettings).prune_older_than
+    if older_than is None:
+        raise click.UsageError(
+            "--older-than is missing: give it here, or as 'prune-older-than' in the configuration file (its key "
+            "'older-than' is not for live sets)"
+        )
     rule = PruneRule(
-        older_than=parse_duration(text),
+        older_than=older_than,
         keep=call.number("keep") or 0,
         status=statuses(call.texts("status")),
         discard_deferred=call.flag("discard_deferred"),
@@ -142,12 +146,12 @@ def _print_pruned(report: PruneReport, zone: tzinfo | None) -> None:
         say(f"  {live_set.id}  {live_set.status}, created {shown_time(live_set.created, zone)}")
     asked = [kept for kept in report.kept if kept.asked]
     if asked:
-        say(f"{len(asked):,} stay{'s' if len(asked) == 1 else ''} for another reason than the age or the status:")
+        say(f"{len(asked):,} stay{'s' if len(asked) == 1 else ''} for reasons other than age and status:")
     for kept in asked:
         say(f"  {kept.live_set.id}  {kept.live_set.status}: {kept.reason}")
     others = len(report.kept) - len(asked)
     if others:
-        say(f"{others:,} stay{'s' if others == 1 else ''} because of the age or the status")
+        say(f"{others:,} stay{'s' if others == 1 else ''} because of age or status")
 
 
 def list_deferred(call: Call) -> int:
@@ -278,13 +282,7 @@ _DELETE = (
 )
 
 _PRUNE = (
-    GcOption(
-        "--older-than",
-        section="Live set",
-        type=CliText(),
-        metavar="DURATION",
-        help="Remove live sets that were created longer ago than this, such as P90D (required).",
-    ),
+    *options_of(PruneSettings),
     GcOption(
         "--keep",
         section="Live set",

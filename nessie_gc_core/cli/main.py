@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from contextlib import nullcontext
 from types import FrameType
 from typing import Any
@@ -29,11 +29,18 @@ from nessie_gc_core.plugins.known import KNOWN_SERVICES
 log = logging.getLogger(__name__)
 
 
+_SERVICES = "Services"
+_SENTENCE = 500
+"""Characters of the longest first sentence of a command's help."""
+
+
 class Program(click.Group):
     """All commands, and the one place that reports errors."""
 
-    def __init__(self, commands: Sequence[click.Command]) -> None:
-        self._own = {command.name or "": command for command in commands}
+    def __init__(self, sections: Mapping[str, Sequence[click.Command]]) -> None:
+        """Takes the commands of the program itself, by the heading under which the help lists them."""
+        self._own = {command.name or "": command for commands in sections.values() for command in commands}
+        self._sections = {command.name: heading for heading, commands in sections.items() for command in commands}
         self._all: dict[str, click.Command] | None = None
         super().__init__(
             PROGRAM,
@@ -62,6 +69,16 @@ class Program(click.Group):
         if found is None and cmd_name in {*installed().services.names, *KNOWN_SERVICES}:
             installed().services.named(cmd_name)  # says who claims it, or what to install
         return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the services, and then the commands of the program by section, each with its whole first sentence."""
+        rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (_SERVICES, *self._sections.values())}
+        for name, command in sorted(self.commands.items()):
+            if not command.hidden:
+                rows[self._sections.get(name, _SERVICES)].append((name, command.get_short_help_str(limit=_SENTENCE)))
+        for heading, records in rows.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def main(
         self,
@@ -103,14 +120,11 @@ def _verbosity(arguments: Sequence[str]) -> int:
 
 
 cli = Program(
-    [
-        *LIVE_SET_COMMANDS,
-        *RECORD_COMMANDS,
-        *SCHEMA_COMMANDS,
-        *CONFIGURATION_COMMANDS,
-        *PLUGIN_COMMANDS,
-        *INSTALLATION_COMMANDS,
-    ]
+    {
+        "Live sets": LIVE_SET_COMMANDS,
+        "Live-set store": (*RECORD_COMMANDS, *SCHEMA_COMMANDS),
+        "Installation": (*CONFIGURATION_COMMANDS, *PLUGIN_COMMANDS, *INSTALLATION_COMMANDS),
+    }
 )
 """The program as a click command."""
 

@@ -44,14 +44,14 @@ _OPTIONS = (
         section="Plugin",
         type=click.Choice(KINDS_OF_PLUGINS),
         required=True,
-        help="What the plugin is.",
+        help="Kind of plugin.",
     ),
     GcOption(
         "--folder",
         section="Plugin",
         type=Text(),
         metavar="FOLDER",
-        help="Create the new folder in this one (default: the working directory).",
+        help="Folder in which to create the plugin's folder (default: the working directory).",
     ),
     json_option(),
 )

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from io import FileIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import click
 from rich.console import Console
@@ -23,6 +23,8 @@ PLAIN_WIDTH = 160
 """Width of tables if the output is not a terminal."""
 _result: ContextVar[TextIO | None] = ContextVar("result", default=None)
 """Receives the result while everything else is kept off standard output."""
+_stands_for_output: ContextVar[str | None] = ContextVar("stands_for_output", default=None)
+"""A file that a command writes and that is copied to standard output."""
 
 
 def standard_output() -> Console:
@@ -34,8 +36,14 @@ def standard_output() -> Console:
 
 
 def say(text: str) -> None:
-    """Prints one line; whatever data stands in it cannot act upon the terminal, or look like another line."""
-    click.echo(shown(with_flags(text)), file=_result.get())
+    """Prints one line; data in it can neither control the terminal nor look like another line."""
+    click.echo(shown(with_flags(with_names(text))), file=_result.get())
+
+
+def with_names(text: str) -> str:
+    """The text, in which standard output has its name and not that of the file that stands for it."""
+    file = _stands_for_output.get()
+    return text if file is None else text.replace(file, "standard output")
 
 
 def write_new(path: str | os.PathLike[str], text: str) -> None:
@@ -89,16 +97,21 @@ def result_alone() -> Iterator[None]:
 
 
 @contextmanager
-def result_piped() -> Iterator[TextIO]:
-    """Gives standard output to the block alone: the result goes to standard error, as everything else does."""
+def result_piped(*, instead_of: str) -> Iterator[BinaryIO]:
+    """Gives standard output to the block alone: the result goes to standard error, as everything else does.
+
+    Args:
+        instead_of: a file that stands for standard output in the block; the result does not name it.
+    """
     with result_alone():
         output = _result.get()
         assert output is not None
-        token = _result.set(sys.stderr)
+        tokens = _result.set(sys.stderr), _stands_for_output.set(instead_of)
         try:
-            yield output
+            yield output.buffer
         finally:
-            _result.reset(token)
+            _result.reset(tokens[0])
+            _stands_for_output.reset(tokens[1])
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import click
 from nessie_gc_core.cli.output import result_piped
 
 PIPE = "-"
-FILES = {"outcomes_to": "outcomes.jsonl", "write_live_set_id_to": "live-set-id"}
+FILES = {"outcomes_to": "outcomes.jsonl", "write_live_set_id_to": "live-set-id", "output": "page.html"}
 """Options of files that a command may write to standard output, and what each is called until then."""
 
 
@@ -38,11 +38,11 @@ def piped(context: click.Context, *, as_json: bool) -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / FILES[names[0]]
         context.params[names[0]] = str(file)
-        with result_piped() as output:
+        with result_piped(instead_of=str(file)) as output:
             try:
                 yield
             finally:
                 if file.exists():
-                    with file.open(encoding="utf-8") as written:
+                    with file.open("rb") as written:
                         shutil.copyfileobj(written, output)
                     output.flush()

@@ -41,8 +41,8 @@ def _number(count: int, name: str) -> str:
 
 
 _IDENTITIES = (
-    GcOption("--from", section="Records", type=Text(), metavar="IDENTITY", help="The present identity of the records."),
-    GcOption("--to", section="Records", type=Text(), metavar="IDENTITY", help="The new identity of the records."),
+    GcOption("--from", section="Records", type=Text(), metavar="IDENTITY", help="Current identity of the records."),
+    GcOption("--to", section="Records", type=Text(), metavar="IDENTITY", help="New identity of the records."),
 )
 
 RECORD_COMMANDS = (

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nessie_gc_core.cli.flags import with_flags
-from nessie_gc_core.cli.output import print_json, say, standard_output
+from nessie_gc_core.cli.output import print_json, say, standard_output, with_names
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import plural, shown
 from nessie_gc_core.model.verdicts import Outcome
@@ -21,14 +21,14 @@ from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.tally import Tally
 
 _ENDLESS = 1_000_000
-"""The width of lines that nobody breaks."""
+"""The width of lines that must not be wrapped."""
 _SHOWN = 20
 """So many lines of one list a terminal shows."""
 _ALIKE = 4
 """From so many names with the same reason on, they share a line."""
 _MEANINGS: Mapping[Outcome, str] = {
     Outcome.DELETED: "",
-    Outcome.ALREADY_GONE: "somebody else had deleted them",
+    Outcome.ALREADY_GONE: "already deleted by someone else",
     Outcome.FAILED: "see the reasons below; the next run tries again",
     Outcome.SPARED: "kept, for the reasons below",
     Outcome.TOO_YOUNG: "kept until they are older (--min-age)",
@@ -37,27 +37,36 @@ _MEANINGS: Mapping[Outcome, str] = {
 }
 
 
-def show_report(title: str, report: GcReport, *, as_json: bool, zone: tzinfo | None) -> int:
+def show_report(title: str, report: GcReport, *, as_json: bool, zone: tzinfo | None, verbose: bool = False) -> int:
     """Prints the report of a run, and gives its exit code."""
     if as_json:
         print_json(report.to_dict())
     else:
-        _Page(standard_output(), zone).print(title, report)
+        _Page(standard_output(), zone, verbose=verbose).print(title, report)
     return report.exit_code
 
 
-def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | None) -> int:
-    """Prints the report of any service, and gives its exit code."""
+def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | None, verbose: bool = False) -> int:
+    """Prints the report of any service, and gives its exit code.
+
+    Args:
+        title: the name of the service.
+        report: what it found.
+        as_json: whether one JSON object is printed.
+        zone: the time zone of the times for people.
+        verbose: whether locations that were left out are named; else that is so in a report by table.
+    """
     if isinstance(report, GcReport):
-        return show_report(title, report, as_json=as_json, zone=zone)
+        return show_report(title, report, as_json=as_json, zone=zone, verbose=verbose)
     if as_json:
         print_json(report.to_dict())
     elif hasattr(report, "__rich__") or hasattr(report, "__rich_console__"):
         collection = getattr(report, "collection", None)
         if isinstance(collection, GcReport) and collection.live_set_id:
-            _Page(standard_output(), zone).print(title, collection)
+            _Page(standard_output(), zone, verbose=verbose).print(title, collection)
             say("")
-        said = Text(shown(with_flags(str(report)), lines=True)) if isinstance(report, ShownAsText) else report
+        text = with_flags(with_names(str(report)))
+        said = Text(shown(text, lines=True)) if isinstance(report, ShownAsText) else report
         standard_output().print(said)
     else:
         for name, value in report.to_dict().items():
@@ -82,7 +91,7 @@ def shown_duration(time: timedelta | None) -> str:
 
 
 def print_table(table: Table) -> None:
-    """Prints a table; where the output is no terminal, no line of it is broken."""
+    """Prints a table; no line is wrapped if the output is not a terminal."""
     console = standard_output()
     if console.is_terminal:
         console.print(table)
@@ -106,9 +115,10 @@ def plain_table(*columns: str, numbers: Iterable[str] = ()) -> Table:
 class _Page:
     """Prints a report."""
 
-    def __init__(self, console: Console, zone: tzinfo | None) -> None:
+    def __init__(self, console: Console, zone: tzinfo | None, *, verbose: bool) -> None:
         self._console = console
         self._zone = zone
+        self._verbose = verbose
 
     def print(self, title: str, report: GcReport) -> None:
         dry = ", dry run" if report.dry_run else ""
@@ -165,7 +175,7 @@ class _Page:
         self._console.print()
         self._console.print(table)
         if report.sidecars.files:
-            self._line(f"beside them {_sum(report.sidecars)} of checksum sidecars (.crc)")
+            self._line(f"not counted above: {_sum(report.sidecars)} of checksum sidecars (.crc)")
         self._console.print()
 
     def _tables(self, report: GcReport) -> None:
@@ -190,25 +200,37 @@ class _Page:
         self._reasons("unknown: nothing was deleted there; make it readable and run again", report.worst_unknown, "red")
         self._reasons("unreadable: files that decide what is live", report.unreadable.items(), "red")
         self._reasons(
-            "unread: no installed plugin reads what lies there, so all of it stays",
+            "unread: no installed plugin reads these contents, so all their files stay",
             report.unread.items(),
             "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
-        if report.left_out:
-            self._line(f"left out: {plural(len(report.left_out), 'location')}, by --include and --exclude")
-        self._reasons("dropped: these were swept, too", report.dropped.items(), "cyan")
+        self._left_out(report)
+        self._reasons("dropped: these were swept too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")
         self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")
         if report.references_moved:
-            self._line(f"{plural(report.references_moved, 'reference')} moved while this ran, and was checked again")
+            self._line(f"{plural(report.references_moved, 'reference')} moved during the run, checked again")
         if report.left_alone:
             names = plural(report.left_alone, "name")
-            self._line(f"left alone: {names} that are no files, such as links to folders, or names that are not text")
+            self._line(f"left alone: {names} that are not files (such as links to folders) or not valid text")
         if report.tolerated_missing:
             count = plural(report.tolerated_missing, "missing metadata file")
             self._line(f"{count} of older versions had been deleted by an earlier run")
+
+    def _left_out(self, report: GcReport) -> None:
+        """How many locations the patterns leave out, and on request which tables are there."""
+        if not report.left_out:
+            return
+        self._line(f"left out: {plural(len(report.left_out), 'location')}, by --include and --exclude")
+        if report.tables is None and not self._verbose:
+            return
+        named = sorted(report.left_out.items(), key=lambda item: (item[1], item[0]))
+        for location, reason in named[:_SHOWN]:
+            self._line(f"  {reason} ({location})")
+        if len(named) > _SHOWN:
+            self._line(f"  and {len(named) - _SHOWN:,} more")
 
     def _reasons(self, title: str, reasons: Iterable[tuple[str, str]], style: str) -> None:
         reasons = list(reasons)

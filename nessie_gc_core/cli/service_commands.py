@@ -46,8 +46,9 @@ def _help_of(service: AnyService) -> str:
 
 def _runner(service: AnyService) -> Callable[[Call], int]:
     def run(call: Call) -> int:
-        report = _run(service, call)
-        return show_result(service.name, report, as_json=call.session.as_json, zone=call.zone())
+        report, session = _run(service, call), call.session
+        verbose = session.verbosity > 0
+        return show_result(service.name, report, as_json=session.as_json, zone=call.zone(), verbose=verbose)
 
     return run
 

@@ -18,7 +18,7 @@ from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.live_set_ids import chosen_live_set
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 
-_ONE_PROCESS = "{} keeps a live set for one process only: it works with 'gc' and nothing else"
+_ONE_PROCESS = "{} keeps a live set for one process only, so it works only with 'gc'"
 
 
 def open_store(call: Call) -> LiveSetStore:

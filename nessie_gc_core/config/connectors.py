@@ -181,7 +181,7 @@ def _end(alias: str, aliases: Mapping[str, str]) -> str:
     name, passed = alias, {alias}
     while (target := aliases.get(name, name)) != name:
         if target in passed:
-            raise ConfigurationError(f"the aliases of {alias!r} form a circle; remove one of them")
+            raise ConfigurationError(f"the aliases of {alias!r} form a cycle; remove one of them")
         passed.add(target)
         name = target
     return name

@@ -115,14 +115,16 @@ def _flat(path: Path, section: str, table: Mapping[str, Any]) -> dict[str, Optio
     """The options of one connector; a table in it is a ``k=v`` option."""
     for key, value in table.items():
         if isinstance(value, dict) and not all(isinstance(inner, str) for inner in value.values()):
-            raise ConfigurationError(f"{path}: the values of [{section}.{key}] must be texts")
+            raise ConfigurationError(f"{path}: the values of [{section}.{key}] must be strings")
         if not isinstance(value, (str, int, float, bool, list, dict)):
-            raise ConfigurationError(f"{path}: {key!r} in [{section}] is a {type(value).__name__}; write it as text")
+            raise ConfigurationError(
+                f"{path}: {key!r} in [{section}] is a {type(value).__name__}; write it as a string"
+            )
     return cast("dict[str, OptionValue]", dict(table))
 
 
 def _entries(path: Path, tables: object) -> tuple[RepositoryEntry, ...]:
-    """The ``[[repositories]]``; each can be told from the others by its label."""
+    """The ``[[repositories]]``, each with a unique label."""
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         raise ConfigurationError(f"{path}: write [[repositories]], one for each repository")
     entries = tuple(_entry(path, table) for table in tables)
@@ -134,8 +136,8 @@ def _entries(path: Path, tables: object) -> tuple[RepositoryEntry, ...]:
         other = known.setdefault(entry.section, entry)
         if other is not entry:
             raise ConfigurationError(
-                f"{path}: two of the [[repositories]] are {label!r} and {other.label!r}, which variables cannot tell "
-                "apart; give each a `label` of its own"
+                f"{path}: two of the [[repositories]] are {label!r} and {other.label!r}, which environment "
+                "variables cannot distinguish; give each its own `label`"
             )
     return entries
 

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 C = TypeVar("C", bound=Connector)
 
 IDLE_SECONDS = 600
-"""What nobody used for so long is closed as soon as another one is made."""
+"""A connector that was unused for this long is closed as soon as another one is made."""
 
 _Key = tuple[type[Connector], str]
 
@@ -69,7 +69,7 @@ class KeptConnectors:
             return kept
 
     def close_idle(self, seconds: float = 0) -> None:
-        """Closes those that nobody used for a time; whoever needs one again has it made again.
+        """Closes those that were unused for some time; whoever needs one again gets a new one.
 
         May be called by the garbage collector, in the middle of anything here: then they are closed another time.
         """

@@ -14,6 +14,7 @@ from isodate import duration_isoformat
 from nessie_gc_core.config.environment import connector_variable, variable_of
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY, ConfigFile
 from nessie_gc_core.config.given import Given, Rank
+from nessie_gc_core.config.plain_properties import PROPERTIES, is_plain_property
 from nessie_gc_core.config.settings import RepositorySettings, StoreSettings
 from nessie_gc_core.config.specs import (
     DATABASE,
@@ -38,12 +39,6 @@ SOURCES = {
     Rank.DEFAULT: "default",
 }
 """The name of each source in JSON."""
-_NO_SECRETS = (
-    ".endpoint", ".region", ".path-style-access", ".force-virtual-addressing", ".project-id", ".account-name",
-)  # fmt: skip
-"""How those properties of files end that are shown, for no secret is one of them."""
-_NO_SPARK_SECRETS = (".memory", ".cores", ".instances", ".partitions", ".packages", ".enabled", ".master")
-"""The same of properties of Spark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +131,7 @@ class _Known:
             if isinstance(value, Mapping) and value:
                 for pair, inner in value.items():
                     rank, where = self.pair(name, pair, inner)
-                    hidden = name in secrets and not is_plain_property(name, pair)
+                    hidden = name in secrets and not (name in PROPERTIES and is_plain_property(name, pair, inner))
                     yield _origin(section, f"{key}.{pair}", inner, hidden=hidden, rank=rank, where=where)
                 continue
             rank = self.given.rank(name)
@@ -218,6 +213,11 @@ class _Known:
             if field.name in spec.options:
                 rank, where = self._of_option(field.name, source)
             name, value = f"{source.shown}.{field.name}", getattr(values, field.name)
+            if field.name in PROPERTIES and isinstance(value, Mapping) and value:
+                for pair, inner in value.items():
+                    hidden = field.name in secrets and not is_plain_property(field.name, pair, inner)
+                    yield _origin(section, f"{name}.{pair}", inner, hidden=hidden, rank=rank, where=where)
+                continue
             yield _origin(section, name, value, hidden=field.name in secrets, rank=rank, where=where)
 
     def _of_option(self, option: str, source: _Source) -> tuple[Rank, str]:
@@ -273,11 +273,6 @@ def plain_value(value: object) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return list(value) if isinstance(value, (list, tuple)) else value
-
-
-def is_plain_property(name: str, pair: str) -> bool:
-    """Whether a pair of a setting is a property of files or of Spark that no secret is in, such as ``s3.endpoint``."""
-    return pair.endswith({"iceberg": _NO_SECRETS, "spark_conf": _NO_SPARK_SECRETS}.get(name, ()))
 
 
 def holds_credentials(value: object) -> bool:

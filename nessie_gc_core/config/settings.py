@@ -171,7 +171,7 @@ class FileSettings(ConnectorOptions):
         metavar="LOCATION=LOCATION",
         key=ANY_KEY,
         help="Treat a location as another one, such as a mount point and the bucket behind it. Links on a local disk "
-        "are found without this.",
+        "need no alias.",
     )
     read_ahead: int | None = option(
         None,
@@ -241,12 +241,26 @@ SETTINGS: tuple[type[ConnectorOptions], ...] = (
     EngineSettings,
 )
 """All groups of settings; services add their parameters."""
+
+
+@options
+class PruneSettings(ConnectorOptions):
+    """Which live sets 'prune' removes; its key is not ``older-than``, which is about snapshots and files."""
+
+    prune_older_than: timedelta | None = option(
+        None,
+        section="Live set",
+        metavar="DURATION",
+        help="With 'prune', remove live sets that were created longer ago than this, such as P90D (required).",
+    )
+
+
 COMMAND_LINE_ONLY = frozenset(
     {
         "config", "verbose", "quiet", "json", "time_zone", "output_file", "shell", "folder", "from", "to",
         "live_set_id", "read_live_set_id_from", "write_live_set_id_to", "with_deferred_deletes",
         "with_content_references", "with_base_locations", "discard_deferred", "all",
-        "status", "limit", "keep", "kind",
+        "status", "limit", "keep", "prune_older_than", "kind",
     }
 )  # fmt: skip
 """Options that only the command line has; a configuration file may hold them too, and Python ignores them there."""

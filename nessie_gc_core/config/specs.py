@@ -83,18 +83,18 @@ def chosen_repository(given: Given) -> str | None:
 
 
 def _refuse_for_several(given: Given, registry: PluginRegistry) -> None:
-    """Refuses settings of a repository that do not say of which of several they are (S27)."""
+    """Refuses settings of a repository that do not say which of several they belong to (S27)."""
     for setting in (*WELL_KNOWN, "repository_option"):
         if given.rank(setting):
             raise ConfigurationError(
-                f"`{setting}` is ambiguous: there are several [[repositories]]; set it in the one that is meant"
+                f"`{setting}` is ambiguous: there are several [[repositories]]; set it in the right one"
             )
     for connector in registry.connectors(RepositoryConnector).values():
         for name in connector_options("repository", _option_names(connector), given.environment):
             variable = connector_variable("repository", name)
             raise ConfigurationError(
                 f"the environment variable {variable} is ambiguous: there are several [[repositories]]; put the label "
-                f"of the one that is meant into it: {connector_variable('repositories_LABEL', name)}"
+                f"of the right one into it: {connector_variable('repositories_LABEL', name)}"
             )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from nessie_gc_core.config.environment import connector_variable, variable_of
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY
 from nessie_gc_core.config.given import Given, Rank
-from nessie_gc_core.config.origins import holds_credentials, is_plain_property, plain_value
+from nessie_gc_core.config.origins import holds_credentials, plain_value
+from nessie_gc_core.config.plain_properties import PROPERTIES, is_plain_property
 from nessie_gc_core.config.settings import RepositorySettings
 from nessie_gc_core.config.specs import JDBC, chosen_store
 from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
@@ -30,6 +31,7 @@ FIRST: Mapping[str, Any] = {
     "store": "jdbc",
     "jdbc_url": "postgresql://db.example.com/nessie_gc",
     "engine": None,
+    "prune_older_than": "P90D",
     "iceberg": {"s3.endpoint": "http://localhost:9000", "s3.region": "eu-central-1"},
 }
 """What a first run needs to know, with an example of each; ``None``: its default is example enough."""
@@ -173,7 +175,8 @@ def _is_secret(
     if connector is not None:
         connector.Options.typed({pair: value})  # an option that is unknown, or does not fit, is an error
         return pair in connector.Options.secret_names() or holds_credentials(value)
-    is_secret = bool(field.metadata.get("secret")) and not is_plain_property(name, pair)
+    is_plain = name in PROPERTIES and is_plain_property(name, pair, value)
+    is_secret = bool(field.metadata.get("secret")) and not is_plain
     return is_secret or holds_credentials(value)
 
 

@@ -75,12 +75,12 @@ class ContentToFiles(Connector):
         - A version that says that there is none (a negative id, as Nessie has for a table without a current snapshot)
           keeps the metadata's own current snapshot instead, if any.
         - A version that does not say (``None``) keeps **all** snapshots that its metadata lists, with their
-          statistics, and no option or policy gives them up (S25).
+          statistics, and no option or policy changes that (S25).
 
         Every file carries the content's base location. Report each historic location as the ``location`` of some file.
         Report other places that the content writes to, and that others may use (for Iceberg ``write.data.path`` and the
         like), as the location of a ``shared`` file: they are swept only if the configuration allows them by name, and
-        not in case of doubt. Files may come twice, in any order.
+        not in case of doubt. Files may come in any order, and more than once.
 
         Raises:
             MissingFileError: the metadata file does not exist.
@@ -141,7 +141,7 @@ class SupportsKindOfName(Protocol):
 
 @runtime_checkable
 class SupportsTableMetadata(Protocol):
-    """A reader that returns what the metadata of a table lists, from one small file and no other."""
+    """A reader that returns what the metadata of a table lists, from one small file only."""
 
     def table_metadata(self, version: ContentVersion, *, reference: str) -> TableMetadata | None:
         """What the metadata file of a version lists; ``None`` if the content is not a table.

@@ -47,9 +47,9 @@ class Screen:
         started = time.monotonic()
         with self.console.status(title):
             yield
-        tick = Text("✓ ", style="green") if self.console.is_terminal else Text("- ")
-        line = Text(f"{done or title:<{_TITLE_WIDTH}}") + Text(f"{time.monotonic() - started:6.1f} s", style="dim")
-        self.console.print(tick + line, soft_wrap=True)
+        tick = ("✓ ", "green") if self.console.is_terminal else "- "
+        seconds = (f"{time.monotonic() - started:6.1f} s", "dim")
+        self.console.print(Text.assemble(tick, f"{done or title:<{_TITLE_WIDTH}}", seconds), soft_wrap=True)
 
     def heading(self, text: str) -> None:
         """A heading with a line of space above."""

@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 Value = str | int | bool | bytes | datetime | None
-"""What stands in a column of a row."""
+"""The value of one column in a row."""
 Row = tuple[Value, ...]
 """One row, its values in the order of the schema."""
 T = TypeVar("T", bound=NamedTuple)

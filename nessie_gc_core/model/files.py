@@ -72,7 +72,7 @@ class DeleteStatus(StrEnum):
     DELETED = "DELETED"
     """It was there, and is gone."""
     ALREADY_GONE = "ALREADY_GONE"
-    """It was not there any more."""
+    """It no longer existed."""
     FAILED = "FAILED"
     """It could not be deleted; the outcome has the reason."""
 

@@ -27,9 +27,10 @@ class AllowedLocations:
     """Warehouses by their exact form (``LocationRules.exact``), local ones without links; empty: any location that is
     deep enough."""
     min_depth: int | None = None
-    """Least number of path elements below the bucket.
+    """Minimum number of path elements below the bucket.
 
-    ``None``: any where prefixes are allowed, else :data:`DEFAULT_DEPTH` (:data:`DEFAULT_FILE_DEPTH` on a local disk).
+    ``None``: any number if prefixes are allowed, else :data:`DEFAULT_DEPTH` (on a local disk
+    :data:`DEFAULT_FILE_DEPTH`).
     """
     stores: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """What the warehouses named that their canonical form leaves out (an Azure account); not there: any."""

@@ -192,7 +192,7 @@ def with_slash(location: str) -> str:
 
 
 def home_of_metadata(metadata_location: str) -> str:
-    """The parent of the folder in which a metadata file lies: where its content most likely has its home.
+    """The parent of the folder of a metadata file: the most likely base location of its content.
 
     For a file in a bucket's root, or one folder below it, the bucket.
     """
@@ -227,7 +227,7 @@ def store_of(raw: str) -> str:
 
 
 def folders_of(path: str) -> Iterator[str]:
-    """The folders that a path or key lies in, each with a slash at its end; of a prefix, itself among them."""
+    """The folders around a path or key, each with a slash at its end; those of a prefix include itself."""
     return (path[: at + 1] for at, character in enumerate(path) if character == "/")
 
 
@@ -238,7 +238,7 @@ def depth(canonical: str) -> int:
 
 
 def outermost(locations: Iterable[str]) -> list[str]:
-    """The canonical locations that lie in no other one; nested and equal ones are merged into them (S1)."""
+    """The canonical locations that are not inside another one; nested and equal ones are merged into them (S1)."""
     kept: list[str] = []
     for location in sorted(set(locations)):
         if not (kept and location.startswith(kept[-1])):

@@ -64,7 +64,7 @@ class Mounts:
         return path or "/"
 
     def _around(self, path: str) -> _Mount | None:
-        """The mount in which a path lies."""
+        """The mount that holds a path."""
         while path:
             if path in self._by_point:
                 return self._by_point[path]
@@ -79,7 +79,7 @@ def _remembered(lines: str) -> Mounts:
 
 
 def _visible(mounts: list[_Mount]) -> list[_Mount]:
-    """Those that no later mount lies over."""
+    """Those that no later mount covers."""
     return [
         mount
         for number, mount in enumerate(mounts, start=1)

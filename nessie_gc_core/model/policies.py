@@ -21,7 +21,7 @@ _ACCEPTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How far a walk still goes: the union of up to three parts, which end independently.
+    """How far a walk still reaches: the union of up to three parts, which end independently.
 
     A part that ends never comes back: a walk stops at the first commit that is not live, however
     young an older commit may be.
@@ -47,7 +47,7 @@ class Reach:
         return not other.everything and since_covered and self.commits >= other.commits
 
     def merge(self, other: Reach) -> Reach:
-        """The reach of two walks that go on as one."""
+        """The reach of two walks that continue as one."""
         times = [since for since in (self.since, other.since) if since is not None]
         return Reach(
             everything=self.everything or other.everything,
@@ -128,7 +128,7 @@ def parse_duration(text: str) -> timedelta:
     Seconds may have a fraction, which is read to the microsecond.
 
     Raises:
-        ConfigurationError: it is no such duration (months and years have no fixed length).
+        ConfigurationError: it is not such a duration (months and years have no fixed length).
     """
     duration = _duration(text.strip().upper())
     if duration is None:

@@ -66,7 +66,7 @@ A path that may mean more than one place has one more row, of kind :data:`SPELLI
 PROBLEM = "PROBLEM"
 """Kind of the rows that name a file that could not be read."""
 SPELLING = "SPELLING"
-"""Kind of the rows that say where a file may lie as well: behind a link, or under a cleaned key (S24)."""
+"""Kind of the rows that give another possible place of a file: behind a link, or under a cleaned key (S24)."""
 
 PARENTS = pa.schema(
     [
@@ -118,9 +118,9 @@ STORED_FILES = pa.schema(
         pa.field("left_alone", pa.int64(), nullable=False),
     ]
 )
-"""Listed files, a file and its sidecar as two rows yet; ``owner`` is the key of the file whose sidecar a row is.
+"""Listed files, with a file and its sidecar still as two rows; ``owner`` is the key of the file whose sidecar a row is.
 
-A row with ``left_alone`` 1 (else 0) stands for a name that is not a file of ours, such as a link to a folder. A row
+A row with ``left_alone`` 1 (else 0) stands for a name that is not one of our files, such as a link to a folder. A row
 with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty.
 """
 
@@ -151,7 +151,7 @@ OUTCOMES = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-"""One row per unreferenced file (and per sidecar, counted apart) with its outcome.
+"""One row per unreferenced file (and per sidecar, counted separately) with its outcome.
 
 ``outcome`` is one of deleted, already_gone, failed, spared, too_young, deferred, would_delete.
 """

@@ -73,7 +73,7 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMetadata:
-    """One metadata file of an Iceberg table, as far as snapshot expiry and health need it."""
+    """The part of an Iceberg table's metadata that snapshot expiry and health need."""
 
     reference: str
     """The reference of the repository on which it was seen."""
@@ -88,7 +88,7 @@ class TableMetadata:
     location: str
     """Raw base location of the table."""
     manager: str | None = None
-    """Who else collects the table, so that nothing of it is changed; ``None``: nobody that is known."""
+    """Who else collects the table, which is then left unchanged; ``None``: no one that is known."""
     unwritable: str | None = None
     """Why its repository would not take a commit to it, where that is known without trying."""
     format_version: int = 2
@@ -126,8 +126,8 @@ class TableMetadata:
     metadata_bytes: int | None = None
     """Size of the metadata file in bytes, as it is stored; ``None``: not known."""
     held: frozenset[int] = frozenset()
-    """Snapshots that have to stay listed whatever their age, as far as its reader says: the metadata's own current one,
-    those of its branches and tags, and those that write-audit-publish staged."""
+    """Snapshots that its reader says must stay listed, whatever their age: the metadata's own current one, those of its
+    branches and tags, and those that write-audit-publish staged."""
 
     @classmethod
     def parse(
@@ -230,9 +230,10 @@ class Removal:
         )
 
     def halves(self) -> tuple[Removal, Removal]:
-        """Two that take out the same, one after the other.
+        """Two removals that together do the same, one after the other.
 
-        Branches and tags go first, for they may hold any snapshot; schemas and specs last, for any may name them.
+        Branches and tags are removed first, because they may hold any snapshot; schemas and specs last, because any
+        snapshot may name them.
         """
         ids = sorted(self.snapshot_ids)
         middle = len(ids) // 2
@@ -305,7 +306,7 @@ def _schema(fields: Mapping[str, Any]) -> object:
 
 
 def _columns(type_: object) -> Iterator[int]:
-    """The ids of the fields of a type, whatever lies in between."""
+    """The ids of the fields of a type, at any depth."""
     if isinstance(type_, list):
         for each in type_:
             yield from _columns(each)

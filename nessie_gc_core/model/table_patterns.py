@@ -1,4 +1,4 @@
-"""Which tables are meant, by patterns of their dotted names."""
+"""Selects tables by patterns of their dotted names."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nessie_gc_core.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePatterns:
-    """Tables that some patterns take in and others leave out; without patterns that take in, all are meant.
+    """Tables that some patterns take in and others leave out; without patterns that take in, all are selected.
 
     A pattern is a regular expression of the whole dotted name, as for references (S12): ``sales[.].*`` means every
     table in ``sales``, and none in ``sales_2025``.
     """
 
     include: tuple[re.Pattern[str], ...] = ()
-    """Patterns of the tables that are meant."""
+    """Patterns of the selected tables."""
     exclude: tuple[re.Pattern[str], ...] = ()
     """Patterns of the tables that are not, whatever ``include`` says."""
 
@@ -34,15 +34,15 @@ class TablePatterns:
 
     @property
     def takes_all(self) -> bool:
-        """Whether there is no pattern, so that all tables are meant."""
+        """Whether there is no pattern, so that all tables are selected."""
         return not self.include and not self.exclude
 
     def matches(self, name: str) -> bool:
-        """Whether the table of this dotted name is meant."""
+        """Whether the table of this dotted name is selected."""
         return self.matches_any([name])
 
     def matches_any(self, names: Collection[str]) -> bool:
-        """Whether a table that has all these dotted names is meant; one without a name is, if there is no pattern."""
+        """Whether a table with all these dotted names is selected; one without a name is, if there is no pattern."""
         if any(any_matches(self.exclude, name) for name in names):
             return False
         return any(any_matches(self.include, name) for name in names) if self.include else bool(names) or self.takes_all

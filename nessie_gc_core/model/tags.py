@@ -26,9 +26,9 @@ class TagRecord:
     """The periods that ask for it, such as ``hourly``."""
     target: str | None
     """The commit id at which it is; of a tag of a table the snapshot id as decimal digits. ``None``: no tag was made,
-    for there was no state to tag."""
+    because there was no state to tag."""
     made: bool
-    """Whether it was made for certain. Where that is not known, nobody deletes it."""
+    """Whether it was certainly created. If that is unknown, it is never deleted."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 Clock = Callable[[], datetime]
 """Returns the time now, UTC."""
 Elapsed = Callable[[], float]
-"""Returns seconds since some moment in the past, by a clock that nobody sets."""
+"""Returns seconds since some moment in the past, by a monotonic clock."""
 
 
 def utc_now() -> datetime:

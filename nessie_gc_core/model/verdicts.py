@@ -1,4 +1,4 @@
-"""What is said of a stored file that nothing live reaches, and what becomes of it."""
+"""The verdict on a stored file that nothing live reaches, and its outcome."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Verdict(StrEnum):
     UNREFERENCED = "UNREFERENCED"
     """No live state reaches it, and nothing keeps it."""
     TOO_YOUNG = "TOO_YOUNG"
-    """It is not old enough, its time is unknown, or its time lies in the future."""
+    """It is not old enough, its time is unknown, or its time is in the future."""
     SPARED = "SPARED"
     """A veto, a moved reference, or a worker that lacks a plugin keeps it."""
 
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
     SPARED = "spared"
     """A moved reference, a veto, a cap, or a location that became unknown keeps it."""
     TOO_YOUNG = "too_young"
-    """It is not old enough, its time is unknown, or its time lies in the future."""
+    """It is not old enough, its time is unknown, or its time is in the future."""
     DEFERRED = "deferred"
     """Its deletion is recorded for later."""
     WOULD_DELETE = "would_delete"
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 
 class DeleteMode(StrEnum):
-    """What the last call does with a file that may go."""
+    """What the last step does with a file that may be deleted."""
 
     DELETE = "delete"
     """Deletes it."""

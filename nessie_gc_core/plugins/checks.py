@@ -22,7 +22,7 @@ _IMPL = f"{hookspecs.PROJECT}_impl"
 
 # ---- hooks --------------------------------------------------------------------------------------------
 def check_hooks(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
-    """Refuses hooks that nobody would ever call.
+    """Refuses hooks that would never be called.
 
     Raises:
         PluginError: a hook is misspelt, or a function is named like a hook and is not marked as one.

@@ -155,7 +155,7 @@ class PluginRegistry:
         return [plugin for plugin in self.plugins if plugin.error is not None]
 
     def without(self, names: Collection[str]) -> PluginRegistry:
-        """The same registry without some plugins: nobody asks their hooks or finds their connectors.
+        """The same registry without some plugins: their hooks are not called, and their connectors are not found.
 
         Args:
             names: entry points or distributions; those that are not installed make no difference.
@@ -202,7 +202,7 @@ class PluginRegistry:
         """The connector class of a name.
 
         Raises:
-            PluginError: nobody has that name (the message says what to install), or two plugins claim it.
+            PluginError: no connector has that name (the message says what to install), or two plugins claim it.
         """
         claims = [claim for claim in self._claims[contract] if claim.connector.name == name]
         if not claims:
@@ -279,7 +279,7 @@ class PluginRegistry:
         return frozenset[str]().union(*(lister.schemes for lister in listers), *more)
 
     def missing_scheme(self, scheme: str) -> str:
-        """One line that says what to install for a URI scheme that nobody claims."""
+        """One line that says what to install for a URI scheme that no plugin claims."""
         if scheme in KNOWN_SCHEMES:
             return f"no plugin lists {scheme!r} locations: pip install {KNOWN_SCHEMES[scheme]}{self._broken()}"
         return f"no installed plugin lists {scheme!r} locations{self._broken()}"

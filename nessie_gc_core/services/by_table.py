@@ -22,6 +22,8 @@ def by_table(
 ) -> list[TableTally]:
     """A row for each location, those with the most unreferenced bytes first.
 
+    A location without a table of its own, such as a shared one, has a row if there are files.
+
     Args:
         plan: what was swept, and what was not and why.
         report: the outcome of files.
@@ -41,6 +43,9 @@ def by_table(
         root = _root(plan, location, reasons)
         if root is not None:
             found.setdefault(root, set()).update(named)
+    for root in plan.roots:
+        if root in listed or root in report.outcomes_in:
+            found.setdefault(root, set())
     rows = [
         TableTally(
             tables=tuple(sorted(named)),
@@ -61,7 +66,7 @@ def _reasons(plan: SweepPlan) -> dict[str, str | None]:
 
 
 def _root(plan: SweepPlan, location: str, roots: Mapping[str, object]) -> str | None:
-    """The outermost of some roots in which a raw location lies."""
+    """The outermost of some roots around a raw location."""
     place = plan.rules.place_prefix_or_none(location)
     if place is None:
         return location if location in roots else None

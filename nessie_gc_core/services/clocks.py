@@ -22,7 +22,7 @@ from nessie_gc_core.services.run import Run
 
 
 def times_now(run: Run) -> tuple[datetime, ...]:
-    """The time now by every clock that may be right: ours, the repository's and the live-set store's, if they tell."""
+    """The current time by each clock: ours, the repository's and the live-set store's, if they tell it."""
     times, report = [run.clock()], run.report
     several = len(run.repositories) > 1
     repositories = ((f"repository {each.address()}" if several else "repository", each) for each in run.repositories)
@@ -69,7 +69,7 @@ def store_ages(locations: Iterable[str], age: AgeLimit, references_listed: datet
 
 
 def store_time(connectors: OpenConnectors, location: str, run: Run) -> datetime:
-    """The time now by the clock of a location's store; ours where it does not tell."""
+    """The current time by the clock of a location's store; by ours if it does not tell."""
     lister = connectors.lister(location)
     if isinstance(lister, SupportsStoreClock):
         try:

@@ -1,4 +1,4 @@
-"""Looks at the current state of many tables of a catalog, some at a time; one that cannot be read stops no other."""
+"""Looks at the current states of a catalog's tables, in batches; one that cannot be read does not stop the others."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def maintenance_of(run: Run, service: str, catalog: str, branch: str | None) -> 
 def each_table(
     run: Run, maintenance: Maintenance, patterns: TablePatterns, look: Callable[[TableName], T]
 ) -> Iterator[T]:
-    """Looks at every table of a catalog that is meant, in several threads.
+    """Looks at every selected table of a catalog, in several threads.
 
     Args:
-        run: whose progress is told.
+        run: receives the progress.
         maintenance: the catalog.
-        patterns: which tables are meant.
+        patterns: which tables are selected.
         look: looks at one; it does not raise.
 
     Raises:
@@ -106,7 +106,7 @@ def table_of(reader: ContentToFiles, version: ContentVersion, branch: str | None
     """What the metadata of a version lists.
 
     Raises:
-        UnreadableFileError: it cannot be read, or is no metadata of a table.
+        UnreadableFileError: it cannot be read, or is not the metadata of a table.
     """
     assert isinstance(reader, SupportsTableMetadata)
     table = reader.table_metadata(version, reference=branch or "")

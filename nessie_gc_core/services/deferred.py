@@ -1,4 +1,4 @@
-"""Deferred deletions: what an earlier sweep found dead is deleted now, as far as it still is (S9, S10, S13, S15)."""
+"""Deferred deletions: deletes what an earlier sweep found unreferenced, if it still is (S9, S10, S13, S15)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.begin import work_on_live_set
+from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
 from nessie_gc_core.services.left_out import leave_out, names_of, seen_homes
@@ -34,6 +35,7 @@ from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder, versions_of_all
 from nessie_gc_core.services.steps import Step
+from nessie_gc_core.services.tally import TableTally, Tally
 from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
 from nessie_gc_core.services.versioning import warn_of_versions
 
@@ -87,6 +89,8 @@ class _DeferredDeletion:
 
     def __init__(self, run: SweepRun) -> None:
         self._run = run
+        self._recorded: dict[str, Tally] = {}
+        """What is recorded in each location; a checksum sidecar counts with its file."""
 
     def run(self) -> None:
         """Reads what was recorded, and takes it to its outcome."""
@@ -111,6 +115,20 @@ class _DeferredDeletion:
         verdicts = self._verdicts(scope)
         scope.report_to(run)
         Deletion(run, scope, spared_units=spared).run(verdicts, DeferredRecords(run), stored_by_unit={})
+        if run.parameters.by_table:
+            run.report.tables = self._by_table(plan)
+
+    def _by_table(self, plan: SweepPlan) -> list[TableTally]:
+        """A row for each location with recorded files."""
+        run = self._run
+        names = {(version.content_id, version.content_key) for version in versions_of_all(run)}
+        homes = (
+            (member.qualified(content_id), location)
+            for member in run.members
+            for content_id, location in run.store.base_locations(member.live_set.id)
+        )
+        listed = {root: (tally.files, tally.bytes) for root, tally in self._recorded.items()}
+        return by_table(plan, run.report, names, homes, listed=listed)
 
     def _plan(self) -> SweepPlan:
         """The locations of the deletions; the configuration may allow others than it did (S13)."""
@@ -119,7 +137,7 @@ class _DeferredDeletion:
         return plan_units(locations, rules, run.parameters.allowed(rules))
 
     def _freeze_unusable(self, plan: SweepPlan) -> dict[str, str]:
-        """Removes units that nobody can delete from; gives each with the reason."""
+        """Removes units without a deleter; returns each with the reason."""
         unusable: dict[str, str] = {}
         with OpenConnectors(self._run.choice) as connectors:
             for unit in list(plan.units):
@@ -153,6 +171,7 @@ class _DeferredDeletion:
             owner = sidecar_owner(key) if unit.partition(":")[0] in HADOOP_FILE_SYSTEMS else None
             if owner is None:
                 self._run.report.files_listed.add(1, deletion.size or 0)
+                self._recorded.setdefault(unit, Tally()).add(1, deletion.size or 0)
             yield stored_row(unit, key, file, owner)
 
 
@@ -166,7 +185,7 @@ class DeferredRecords(OutcomeRecords):
         """Nothing is left open: a record says that its file may be there."""
 
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
-        """The records are there already."""
+        """The records already exist."""
 
     def remember(self, outcomes: Dataset) -> None:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""

@@ -26,7 +26,7 @@ DEAD = Verdict.UNREFERENCED.value
 
 
 class OutcomeRecords(ABC):
-    """How the live-set store remembers what is about to go, and its outcome."""
+    """How the live-set store remembers what is about to be deleted, and its outcome."""
 
     @abstractmethod
     def begin(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
@@ -54,7 +54,7 @@ def nobody_told(outcomes: Dataset) -> None:
 
 
 class Deletion:
-    """Deletes what was judged dead, as far as it still is."""
+    """Deletes what was judged unreferenced, if it still is."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Deletion:
 
         Args:
             verdicts: what was judged.
-            records: remembers what goes.
+            records: remembers what is deleted.
             stored_by_unit: how many files each unit holds, where that is known.
 
         Returns:
@@ -134,7 +134,7 @@ class Deletion:
             self._roots = may_be_roots(dead, self._scope.readers, self._run.choice).checkpoint()
 
     def _spare(self, newly_live: Dataset, ahead: Sequence[Step]) -> None:
-        """Spares files (:data:`FILE_KEYS`) in the steps that are ahead, where any of them is about to go."""
+        """Spares files (:data:`FILE_KEYS`) in the remaining steps, if any of them is about to be deleted."""
         units = {unit for step in ahead for unit in step.units or ()}
         rows = self._rows.where("unit", sorted(units)) if units else self._rows
         if rows.where("verdict", [DEAD]).semi_join(newly_live, FILE_KEYS.names).head(1).num_rows:

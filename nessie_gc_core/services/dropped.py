@@ -1,10 +1,10 @@
 """Dropped contents: locations that a repository had, and that no live content uses any more (S20).
 
-What counts is not when a content was seen last, for nobody may have looked since, but since when it is known to be
-gone. Two witnesses tell: earlier live sets (it is gone since the first of those, one after the other up to this one, in
-which it is not), and the commits of all references (since the last commit that changed its key). Where a live set has
-seen it after that commit, on a reference that is gone by now or within a cut-off policy, the live sets alone tell.
-Of tables that neither of them ever had, the listing of a warehouse tells (:mod:`nessie_gc_core.services.forgotten`).
+What counts is not when a content was last seen, because nobody may have looked since, but since when it is known to be
+gone. There are two sources: earlier live sets (it has been gone since the first of the unbroken series up to this one
+that lacks it), and the commits of all references (since the last commit that changed its key). If a live set saw it
+after that commit, on a reference that is gone by now or within a cut-off policy, only the live sets count. Tables that
+neither source ever had are found by listing a warehouse (:mod:`nessie_gc_core.services.forgotten`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
 
 
 def _apart_from_young(found: Collection[Dropped], finders: Iterable[_Finder], rules: LocationRules) -> set[Dropped]:
-    """Those that lie apart from every content that is gone, and not for long enough."""
+    """Those that do not overlap a content that is gone, but not for long enough."""
     places = {dropped: rules.place_prefix_or_none(dropped.location) for dropped in found}
     apart = Apart(place for place in places.values() if place is not None)
     for raw in (raw for finder in finders for raw in finder.young_places()) if apart.left else ():
@@ -130,7 +130,7 @@ class _Finder:
         self._young_seen: dict[str, list[str]] = {}
         """Contents that live sets say are gone, but not for long enough, and where they were seen."""
         self._old_ids: set[str] = set()
-        """Contents of which either says that they are gone for long enough."""
+        """Contents that, by either source, have been gone for long enough."""
         self._commits_tell = False
         self._rules = run.choice.rules()
         self._passed_over: set[str] = set()
@@ -271,9 +271,9 @@ class _Finder:
 
     # ---- locations ------------------------------------------------------------------------------------
     def _usable(self, locations: Iterable[str], name: str, since: datetime) -> Iterator[Dropped]:
-        """Those that can be compared and listed, and whose store agrees that the content is gone for long enough.
+        """Those that can be compared and listed, and whose store agrees that the content has been gone for long enough.
 
-        A place that is gone for ever is not a reason to fail in every run.
+        A place that will never come back must not make every run fail.
         """
         for location in locations:
             if self._rules.place_prefix_or_none(location) is None or not self._is_listed(scheme_of(location)):

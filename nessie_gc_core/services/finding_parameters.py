@@ -127,7 +127,7 @@ def max_file_modification_option() -> datetime | None:
 
 
 def include_option() -> Sequence[str]:
-    """Declares patterns of the tables that are meant."""
+    """Declares patterns of the selected tables."""
     return option(
         (),
         section=TABLES,
@@ -167,8 +167,35 @@ def session_branch_option() -> str | None:
     )
 
 
+def by_table_option() -> bool:
+    """Declares that the report has a row for each table."""
+    return option(False, section=SWEEP, help="Report the files of each table as well.")
+
+
+def max_deletes_option() -> int | None:
+    """Declares the limit on the files that a run deletes."""
+    return option(
+        None,
+        section=GUARD,
+        metavar="FILES",
+        minimum=0,
+        help="Delete nothing if the run would delete more files than this (default: no limit).",
+    )
+
+
+def max_deletes_per_location_option() -> int | None:
+    """Declares the limit on the files that are deleted in one location."""
+    return option(
+        None,
+        section=GUARD,
+        metavar="FILES",
+        minimum=0,
+        help="Delete nothing in a location if more files than this would be deleted there (default: no limit).",
+    )
+
+
 def max_delete_percent_option() -> float | None:
-    """Declares which share of a location's files may go."""
+    """Declares which share of a location's files may be deleted."""
     return option(
         None,
         section=GUARD,
@@ -180,7 +207,7 @@ def max_delete_percent_option() -> float | None:
 
 
 def commit_retries_option() -> int:
-    """Declares how often a commit is tried again."""
+    """Declares how often a commit is repeated."""
     return option(4, section=COMMITS, minimum=0, help="How often to repeat a commit after a conflict.")
 
 
@@ -202,13 +229,13 @@ class DroppedRule:
     after: timedelta
     """Those that have been gone for longer than this."""
     under: tuple[str, ...] = ()
-    """Raw warehouses that are listed for tables nobody knows."""
+    """Raw warehouses in which unknown tables are looked for."""
     age: AgeLimit
-    """How old a file must be to go."""
+    """How old a file must be to be deleted."""
 
 
 def dropped_under_option() -> Sequence[str]:
-    """Declares which warehouses are listed for tables nobody knows."""
+    """Declares in which warehouses unknown tables are looked for."""
     return option(
         (),
         section=SWEEP,

@@ -1,13 +1,14 @@
-"""Forgotten tables: what lies below a warehouse, is a table by its files, and is known to nobody (S20).
+"""Forgotten tables: tables below a warehouse that have files but that nothing knows any more (S20).
 
 A catalog without a history, and a Nessie whose branch is gone, keep no trace of a table that was dropped before the
-first live set. Since when nobody needs it cannot be known; but where all of its files are older than a live set that
-was marked long ago, and neither that live set nor anything since knows its place, it has been gone for that long.
+first live set. The time at which it was dropped is unknown. But if all of its files are older than a live set that was
+marked long ago, and neither that live set nor anything since knows its place, it has been gone for that long.
 
-The same holds for a table of a catalog that this live-set store has never seen, of which nothing here can know. So only
-someone who knows the warehouse can say that it is searched. Where anything is in doubt, nothing is found.
+The same holds for a table of another catalog that this live-set store has never seen. So only someone who knows the
+warehouse can allow the search. In case of doubt, nothing is found.
 
-The metadata by which a table is found goes last, in its own run, so that what could not be deleted is found again.
+The metadata by which a table is found is deleted last, in its own run, so that a later run finds what could not be
+deleted.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class ForgottenTables:
 
     # ---- what is stored -------------------------------------------------------------------------------
     def _listed(self) -> Dataset:
-        """All files of the warehouses of which the listing can be trusted."""
+        """All files of the warehouses whose listings can be trusted."""
         run, plan = self._run, self._plan
         with OpenConnectors(run.choice) as connectors:
             for location in (location for unit in plan.units for location in unit.locations):
@@ -112,9 +113,9 @@ class ForgottenTables:
         return store_ages(locations, self._rule.age, witness.references_listed or witness.created, self._run)
 
     def _ours(self, tables: Mapping[str, FoundTable]) -> list[FoundTable]:
-        """Those of some tables, by place, whose metadata names the folder it lies in, and that nobody else keeps.
+        """Those of some tables, by place, whose metadata names its own folder, and that nobody else keeps.
 
-        What is not ours protects what it lies in; what someone else keeps, what lies in it as well.
+        A table that is not ours protects the folders around it; one that someone else keeps, also those inside it.
         """
         versions = [_version(place, table) for place, table in tables.items()]
         homes = ((place, home) for place, home in Homes(versions, self._run) if self._place_or_none(home) == place)
@@ -127,7 +128,7 @@ class ForgottenTables:
         return [tables[place] for place in ours.left]
 
     def _kept_by_others(self, versions: Iterable[ContentVersion]) -> Iterator[str]:
-        """The places of those that someone else keeps, as far as their metadata says; those of unreadable ones too."""
+        """The places of contents that someone else keeps, by their metadata; those of unreadable ones too."""
         with OpenConnectors(self._run.choice) as connectors:
 
             def ask(version: ContentVersion) -> Iterator[tuple[ContentVersion, str]]:
@@ -147,7 +148,7 @@ class ForgottenTables:
 
     # ---- what is known --------------------------------------------------------------------------------
     def _check_others(self) -> None:
-        """Refuses to conclude anything beside a repository of the same store of which nothing is known by now."""
+        """Refuses to conclude anything if the store has another repository whose contents are not known yet."""
         looked = {live_set.repository for live_set in self._asked()}
         for repository in self._run.store.repositories():
             if repository not in looked:

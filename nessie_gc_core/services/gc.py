@@ -20,7 +20,7 @@ from nessie_gc_core.services.sweep import Directions, SweepService, Swept
 
 @dataclass(frozen=True, slots=True)
 class GcService(Service[Run]):
-    """Mark and sweep in one go."""
+    """Mark and sweep in one run."""
 
     name: ClassVar[str] = "gc"
     Parameters: ClassVar[type[ConnectorOptions]] = GcParameters

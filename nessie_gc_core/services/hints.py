@@ -12,10 +12,10 @@ from nessie_gc_core.services.run import SweepRun
 
 MISSING_METADATA = (
     "metadata files are missing, and this live-set store has no record of an earlier run that deleted them. If an "
-    "earlier run used another store, use that store (`jdbc_url`); otherwise restore the files, or give up the "
-    "versions that need them with a shorter cut-off policy"
+    "earlier run used another store, use that store (`jdbc_url`); otherwise restore the files, or use a "
+    "shorter cut-off policy that excludes the versions that need them"
 )
-"""What a fresh store says where it cannot tell a deleted file from a lost one."""
+"""The message if a new store cannot tell a deleted file from a lost one."""
 
 
 def warn_of_missing_metadata(problems: Problems, version_files: Dataset, run: SweepRun) -> None:

@@ -43,7 +43,7 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """Whether nobody else may have begun."""
+        """Whether it is certain that no one else has begun."""
         return self._lost is None and self._ends is not None and self._elapsed() < self._ends
 
     def check(self) -> None:

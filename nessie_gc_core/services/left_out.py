@@ -56,9 +56,9 @@ def leave_out(
     homes: Iterable[tuple[str, str]],
     dropped: Iterable[Dropped] = (),
 ) -> None:
-    """Removes every unit in which a table lies that the patterns leave out, and those of which nobody knows a name.
+    """Removes every unit that holds a table that the patterns leave out, and those without a known table name.
 
-    A table that has several names is left out if one of them is excluded, and meant if one of the others is included.
+    A table with several names is left out if one of them is excluded, and selected if one of the others is included.
 
     Args:
         plan: what would be swept.
@@ -90,14 +90,14 @@ def leave_out(
 
 
 def _places_of_gone(plan: SweepPlan, run: SweepRun, names: Names, meant: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Places in the units where tables were that are gone: the patterns may have left them out."""
+    """Former places, in the units, of tables that no longer exist: the patterns may have left them out."""
     for member in run.members:
         for seen in run.store.seen_contents(member.live_set.repository):
             if member.qualified(seen.content_id) in names:
                 continue
             place = plan.rules.place_prefix_or_none(seen.location)
             if place is not None and place not in meant and plan.root_of(place) is not None:
-                yield place, "a table that is gone was here, and nobody knows whether it is left out"
+                yield place, "a table that no longer exists was here, and may have been left out"
 
 
 def seen_homes(run: SweepRun, names: Names) -> Iterator[tuple[str, str]]:

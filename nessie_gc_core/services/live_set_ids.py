@@ -11,13 +11,13 @@ from nessie_gc_core.errors import ConfigurationError, LiveSetNotFoundError, Ness
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
 
 SHORTEST = 4
-"""How many characters of an id name a live set at the least."""
+"""The minimum number of characters of an id that name a live set."""
 _CANDIDATES = 5
 """So many ids an error names."""
 
 
 def find_live_set(store: LiveSetStore, live_set_id: UUID | str) -> UUID:
-    """The id of a live set by its text, or by the beginning of it.
+    """The id of a live set from its text or the beginning of it.
 
     Args:
         store: asked where the text is not a whole id; whether there is a live set with a whole one is not asked.
@@ -41,7 +41,7 @@ def find_live_set(store: LiveSetStore, live_set_id: UUID | str) -> UUID:
     if len(found) > 1:
         more = f" and {len(found) - _CANDIDATES} more" if len(found) > _CANDIDATES else ""
         names = ", ".join(found[:_CANDIDATES]) + more
-        raise ConfigurationError(f"the ids of {len(found)} live sets begin with {text!r}: {names}; give more of it")
+        raise ConfigurationError(f"the ids of {len(found)} live sets begin with {text!r}: {names}; give more of the id")
     return UUID(found[0])
 
 

@@ -1,4 +1,4 @@
-"""Several repositories in one run: which live sets belong together, and what is known of one that cannot be read (S1).
+"""Several repositories in one run: which live sets belong together, and what is known about unreadable ones (S1).
 
 Live sets that were marked together are known by their ids: that of every repository but the first follows from the id
 of the first one and the identity of the repository. So nobody must name more than one, and no sweep of it can leave out

@@ -46,7 +46,7 @@ _HOMES = pa.schema([VERSION_FILES.field(name) for name in ("content_id", "conten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needed:
-    """What is needed, and where it lies."""
+    """What is needed, and where it is."""
 
     scope: Scope
     expansion: Expansion
@@ -54,7 +54,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """Where the contents of a live set lie, and what they name at first hand."""
+    """Where the contents of a live set are, and what they name directly."""
 
     plan: SweepPlan
     versions: Dataset
@@ -215,7 +215,7 @@ def _plan(
 
 
 def _freeze_unusable(plan: SweepPlan, run: SweepRun) -> None:
-    """Removes units that nobody can list or delete from; a connector that the engine cannot use ends the run."""
+    """Removes units without a lister or deleter; a connector that the engine cannot use ends the run."""
     problems = {}
     with OpenConnectors(run.choice) as connectors:
         for scheme, location in {scheme_of(at): at for unit in plan.units for at in unit.locations}.items():

@@ -35,7 +35,7 @@ _NOT_KNOWN = "an earlier attempt was about to delete it, and this run does not s
 
 
 class OutcomeFile:
-    """Writes outcomes as they come: JSON lines or Parquet, by the file's name; nothing where there is no file.
+    """Writes outcomes as they come: JSON lines or Parquet, by the file's name; nothing without a file.
 
     A run that deletes names the files of each step in a plan beside the file before their deletion, and takes the
     plan away when their lines are written and cannot get lost. A plan that is still there tells the next attempt
@@ -99,7 +99,7 @@ class OutcomeFile:
                 self._plan_path.unlink(missing_ok=True)
 
     def name_earlier(self, stored: Dataset, locations: Sequence[str], engine: Engine) -> None:
-        """Names what an attempt that was killed may have deleted without writing it.
+        """Names the files that a killed attempt may have deleted without writing them.
 
         Args:
             stored: the files there that nothing live needs, as they are now (:data:`PLANNED_FILES`).

@@ -21,7 +21,7 @@ RECORDED = pa.schema(
 """A row of :data:`OUTCOMES`, the live set that it belongs to, and when it was written."""
 NAMES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("location", "path")])
 _BEGINNING = b'{"unit": "'
-"""How a line of ours begins."""
+"""How each of our lines begins."""
 _CHUNK = 65536
 _TIMES = ("modified", "recorded")
 
@@ -31,7 +31,7 @@ class OutcomeFormat(ABC):
 
     @abstractmethod
     def position(self) -> int:
-        """Where the next row comes to stand: a number that only grows."""
+        """The position of the next row: a number that only grows."""
 
     @abstractmethod
     def write(self, batch: pa.RecordBatch) -> None:
@@ -159,7 +159,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _mend(path: Path, file: BinaryIO) -> None:
-    """Ends the last line; where a killed run left the beginning of one of ours, its plan names the file again."""
+    """Ends the last line; if a killed run left one of our lines incomplete, its plan names the file again."""
     with path.open("rb") as written:
         end = written.seek(0, os.SEEK_END)
         start = end

@@ -24,6 +24,7 @@ from nessie_gc_core.services.finding_parameters import (
     DroppedRule,
     Membership,
     PlaceParameters,
+    by_table_option,
     dropped_after_option,
     dropped_under_option,
     exclude_option,
@@ -32,6 +33,8 @@ from nessie_gc_core.services.finding_parameters import (
     fpp_option,
     include_option,
     max_delete_percent_option,
+    max_deletes_option,
+    max_deletes_per_location_option,
     max_file_modification_option,
     membership_option,
     min_age_option,
@@ -57,6 +60,7 @@ class DeletionParameters(PlaceParameters):
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
     dry_run: bool = option(False, section=SWEEP, help="Do everything except the deletion itself.")
+    by_table: bool = by_table_option()
     outcomes_to: str | None = option(
         None,
         section=SWEEP,
@@ -66,20 +70,8 @@ class DeletionParameters(PlaceParameters):
     max_live_set_age: timedelta = option(
         timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this."
     )
-    max_deletes: int | None = option(
-        None,
-        section=GUARD,
-        metavar="FILES",
-        minimum=0,
-        help="Delete nothing if the run would delete more files than this (default: no limit).",
-    )
-    max_deletes_per_location: int | None = option(
-        None,
-        section=GUARD,
-        metavar="FILES",
-        minimum=0,
-        help="Delete nothing in a location if more files than this would be deleted there (default: no limit).",
-    )
+    max_deletes: int | None = max_deletes_option()
+    max_deletes_per_location: int | None = max_deletes_per_location_option()
     recheck_interval: timedelta = option(
         timedelta(minutes=5),
         section=GUARD,
@@ -142,7 +134,6 @@ class CollectionParameters(DeletionParameters):
     defer_deletes: bool = option(
         False, section=SWEEP, help="Record the files for 'deferred-deletes' instead of deleting them."
     )
-    by_table: bool = option(False, section=SWEEP, help="Report the files of each table as well.")
     membership: Membership = membership_option()
     expected_file_count: int = expected_file_count_option()
     fpp: float = fpp_option()

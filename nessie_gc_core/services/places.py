@@ -28,7 +28,7 @@ class Dropped:
     location: str
     """Raw: as its metadata had it, or as it is listed."""
     name: str
-    """Its dotted key; empty where nobody knows."""
+    """Its dotted key; empty if it is unknown."""
     metadata_location: str | None = None
     """Raw path of its metadata file, where nothing but the listing of a warehouse shows it; else ``None``."""
 
@@ -69,7 +69,7 @@ class Homes:
 
     @property
     def unreadable(self) -> str | None:
-        """The metadata file of a version that is there and cannot be read; ``None``: there is none."""
+        """The metadata file of a version, if it exists but cannot be read; otherwise ``None``."""
         if self._files is None:
             return None
         problems = self._files.where("kind", [PROBLEM]).where("missing", [True], negate=True)
@@ -78,7 +78,7 @@ class Homes:
 
 
 def said_places(version: ContentVersion) -> Iterator[str]:
-    """Raw places of a content version as far as it says them itself: the folder of its metadata, and its location."""
+    """Raw places that a content version itself names: the folder of its metadata, and its location."""
     if version.metadata_location is not None:
         yield version.metadata_location.rpartition("/")[0] + "/"
     if version.location is not None:

@@ -61,7 +61,7 @@ def check_answers(run: Run) -> None:
 
 
 def check_one_repository(run: Run) -> None:
-    """Refuses several repositories of which none is chosen.
+    """Refuses several repositories if none is chosen.
 
     Raises:
         ConfigurationError: the message says how to choose one.

@@ -23,7 +23,7 @@ _SWEPT = frozenset({LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_SUCCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRule:
-    """Which live sets are old enough to go."""
+    """Which live sets are old enough to be removed."""
 
     older_than: timedelta
     """Those that were created longer ago than this."""
@@ -32,7 +32,7 @@ class PruneRule:
     status: Collection[LiveSetStatus] = ()
     """Only those that have one of these; all if there is none."""
     discard_deferred: bool = False
-    """Whether deferred deletions that were not run go with their live set."""
+    """Whether deferred deletions that were not run are discarded with their live set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class PruneReport:
     dry_run: bool
     """Whether none was removed."""
     pruned: list[LiveSet] = field(default_factory=list)
-    """Those that went, or would go; newest first."""
+    """Those that were deleted, or would be; newest first."""
     kept: list[KeptLiveSet] = field(default_factory=list)
     """Those that stay; newest first."""
 
@@ -68,7 +68,7 @@ class PruneReport:
 
 
 def prune(store: LiveSetStore, rule: PruneRule, *, dry_run: bool, clock: Clock = utc_now) -> PruneReport:
-    """Removes the rows of old live sets, and not one file.
+    """Removes the rows of old live sets, but no files.
 
     A live set stays while someone works with it, and while a later run needs it: the newest of each repository that was
     marked to its end, the newest that was swept completely, and those by which 'autotag' knows what was collected. Live
@@ -137,7 +137,7 @@ class _Pruning:
 
     # ---- why one stays --------------------------------------------------------------------------------
     def _not_asked(self, live_set: LiveSet) -> str | None:
-        """Why nobody asked for it to go."""
+        """Why the rule does not cover it."""
         if self._now - live_set.created <= self._rule.older_than:
             return f"it is not older than {duration_isoformat(self._rule.older_than)}"
         if self._rule.status and live_set.status not in self._rule.status:
@@ -162,7 +162,7 @@ class _Pruning:
         return None
 
     def _needed_by_later_runs(self) -> Mapping[Any, str]:
-        """The newest live sets of each repository, by id, with what each is needed for; expiries tell nothing."""
+        """The newest live sets of each repository, by id, with what each is needed for; expiries do not count."""
         found: dict[Any, str] = {}
         for repository in {each.repository for each in self._all}:
             mine = [each for each in self._all if each.repository == repository]
@@ -171,7 +171,7 @@ class _Pruning:
             for some, said in ((marked, "marked"), (swept, "swept")):
                 newest = next((each for each in some if not self._store.get(each.id).is_of_expiry), None)
                 if newest is not None:
-                    found.setdefault(newest.id, f"it is the newest of {repository} that was {said} to its end")
+                    found.setdefault(newest.id, f"it is the newest of {repository} that was completely {said}")
         return found
 
     def _newest_of_each(self) -> frozenset[Any]:

@@ -29,7 +29,7 @@ class Recheck:
     def __init__(self, run: SweepRun, scope: Scope, spared_units: Mapping[str, str]) -> None:
         self.scope = scope
         self.spared_units = dict(spared_units)
-        """Units of which nothing may go any more, with the reason."""
+        """Units in which nothing may be deleted any more, with the reason."""
         self._run = run
         self._heads = [member.live_set.heads for member in run.members]
         """Of each repository the references as they were at the last look."""

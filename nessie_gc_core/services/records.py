@@ -71,9 +71,9 @@ class RecordsService:
 
 
 def left_behind(repository: RepositoryConnector, identity: str, store: LiveSetStore) -> str | None:
-    """A warning where records stand under an identity that the repository had, and none under the one that it has.
+    """A warning if records are under a former identity of the repository, and none under its present one.
 
-    Without its tombstones, metadata that an earlier run deleted is taken for lost, and its tables stay untouched.
+    Without its tombstones, metadata that an earlier run deleted counts as lost, and its tables stay untouched.
     """
     if not isinstance(repository, SupportsFormerIdentities):
         return None

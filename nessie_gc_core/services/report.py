@@ -82,12 +82,12 @@ class GcReport:
     cannot tell (Spark Connect).
     """
     left_alone: int = 0
-    """Names in the listings that are no files of ours, such as links to folders."""
+    """Names in the listings that are not our files, such as links to folders."""
     locations: int = 0
     """Sweep units that were listed."""
     outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
     sidecars: Tally = field(default_factory=Tally)
-    """Checksum sidecars that went (or would go) with their files; in no other figure."""
+    """Checksum sidecars that were deleted (or would be) with their files; no other figure includes them."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Locations that were left alone, each with the reason (S6)."""
     unreadable: dict[str, str] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from typing import Self, TypeVar
 
 from nessie_gc_core.config.kept_connectors import KEPT
@@ -99,6 +100,21 @@ class Resources(Closing):
             tables=self._open_tables,
             others=[_opened(other) for other in others],
         )
+
+    def beside(self, store: LiveSetStore) -> Resources:
+        """The same repositories and engine, with another store, which someone else has opened, and closes."""
+        first, *others = range(len(self._open_repositories))
+        return Resources(
+            repository=partial(self._borrowed, first),
+            store=lambda: nullcontext(store),
+            engine=lambda: nullcontext(self.engine),
+            tables=self._open_tables,
+            others=[partial(self._borrowed, number) for number in others],
+            chosen=self.chosen,
+        )
+
+    def _borrowed(self, number: int) -> AbstractContextManager[RepositoryConnector]:
+        return nullcontext(self._repository(number))
 
     @property
     def repository(self) -> RepositoryConnector:

@@ -42,7 +42,7 @@ class Run:
     progress: Progress = no_progress
 
     telling: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    """Held while progress is told, for there may be several threads."""
+    """Held while progress is reported, because several threads may report it."""
 
     def tell(self, phase: str, done: int, total: int | None) -> None:
         """Tells progress, one thread at a time."""
@@ -82,6 +82,10 @@ class Run:
         """The same run over another view of its repository; other repositories stay what they are, or are left out."""
         others = () if alone else self.repositories[1:]
         return replace(self, resources=self.resources.over(repository, *others))
+
+    def aside(self, store: LiveSetStore) -> Run:
+        """The same run with another live-set store."""
+        return replace(self, resources=self.resources.beside(store))
 
     def of(self, members: Sequence[Member], lease: Lease, parameters: DeletionParameters) -> SweepRun:
         """The same run, at work on live sets; the first of them is one of a repository that can be read."""

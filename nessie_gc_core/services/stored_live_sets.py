@@ -140,22 +140,22 @@ class LiveSetService:
         return self.store.file_deletions(id_)
 
     def delete(self, live_set_id: UUID | str, *, discard_deferred: bool = False, alone: bool = False) -> LiveSet:
-        """Deletes the rows of a live set, and not one file; gives it as it was.
+        """Deletes the rows of a live set, but no files; returns the live set as it was.
 
-        Those that were marked together with it go as well, for none of them can be swept without the others.
+        Live sets that were marked together with it are deleted too, because none can be swept without the others.
 
-        One that says that it is being marked is deleted like any other: a mark holds no lease, and one that was killed
-        leaves that status behind for ever. A mark that still runs then ends with an error.
+        A live set whose status says that it is being marked is deleted like any other: a mark holds no lease, and a
+        killed one leaves that status behind forever. A mark that still runs then ends with an error.
 
         Args:
             live_set_id: which.
-            discard_deferred: whether its deferred deletions may go with it, so that nobody ever runs them.
-            alone: whether it is refused while its repository is being collected, even if it is at rest.
+            discard_deferred: whether its deferred deletions may be discarded with it, so that they never run.
+            alone: whether to refuse while its repository is being collected, even if the live set is not in use.
 
         Raises:
             LiveSetNotFoundError: there is none with this id.
-            LiveSetStateError: it has deferred deletions that are not run yet.
-            LeaseHeldError: someone collects its repository, and may be working with it.
+            LiveSetStateError: it has deferred deletions that have not run yet.
+            LeaseHeldError: another run collects its repository, and may be using it.
         """
         asked = self.store.get(self.find(live_set_id))
         with ExitStack() as stack:

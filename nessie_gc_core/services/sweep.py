@@ -48,17 +48,17 @@ from nessie_gc_core.services.watch import watched
 
 
 class Purpose:
-    """What a service that sweeps for a purpose of its own has to say; this one says nothing."""
+    """What a service with its own kind of sweep may override; by default nothing."""
 
     def restrict(self, located: Located) -> None:
         """Takes out of the plan what is not swept; contents there are read all the same."""
 
     def chosen(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
-        """Those of some verdicts (:data:`VERDICTS`) that are meant; of the others nothing is said."""
+        """Those of some verdicts (:data:`VERDICTS`) that are selected; the others are not reported."""
         return verdicts
 
     def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
-        """Does what must be done before anything goes; returns the verdicts (:data:`VERDICTS`) as they are then.
+        """Does what must be done before anything is deleted; returns the verdicts (:data:`VERDICTS`) as they are then.
 
         Not called where nothing is deleted. The references are looked at again after it.
         """
@@ -74,7 +74,7 @@ class Directions:
     """What someone else than its parameters says of a sweep."""
 
     only: Planned | None = None
-    """Files beyond which nothing may go, on the engine of the run."""
+    """The only files that may be deleted, on the engine of the run."""
     on_outcomes: OnOutcomes = nobody_told
     """Told the outcome of files, step by step."""
     cache: ExpansionCache | None = None
@@ -224,7 +224,7 @@ class _Sweep:
         )
 
     def _held_back(self, verdicts: Dataset, located: Located, needed: Needed, counts: StoredCounts) -> Dataset:
-        """The verdicts, but what shows a forgotten table goes when all else of it is gone."""
+        """The verdicts, but the metadata that shows a forgotten table is deleted after the rest of it."""
         held = held_back(located.dropped, needed.scope.index, counts.files_by_unit)
         if not held:
             return verdicts
@@ -234,7 +234,7 @@ class _Sweep:
         )
 
     def _dropped(self, located: Located, needed: Needed) -> dict[str, str]:
-        """The dropped contents that were swept on their own, but for those of which there was no file."""
+        """The dropped contents that were swept on their own and had files."""
         files_in, roots = self._run.report.files_in, frozenset(needed.scope.plan.roots)
         found = ((each, needed.scope.index.find(with_slash(each.location))) for each in located.dropped)
         return {
@@ -315,9 +315,7 @@ class _Sweep:
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
         left_out = self._only.count() - dead.count()
         if left_out:
-            self._run.report.warn(
-                f"{plural(left_out, 'file')} of the plan left out, being needed, changed or gone by now"
-            )
+            self._run.report.warn(f"{plural(left_out, 'file')} of the plan skipped: by now needed, changed or gone")
         return mine
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:

@@ -16,7 +16,7 @@ def table_lines(shown: Sequence[object], quiet: Sequence[object]) -> list[str]:
 
     Args:
         shown: what was rewritten and what failed.
-        quiet: of which nothing is rewritten; they fill the room that is left.
+        quiet: tables without anything to rewrite; they fill the remaining lines.
     """
     room = max(_SHOWN - len(shown), 0)
     lines = [f"  {table}" for table in [*shown[:_SHOWN], *quiet[:room]]]

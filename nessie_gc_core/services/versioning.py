@@ -1,4 +1,4 @@
-"""What stays in a store after a deletion: noncurrent versions, which nobody but the store itself can end."""
+"""What stays in a store after a deletion: noncurrent versions, which only the store itself can remove."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def warn_of_versions(units: Iterable[SweepUnit], run: Run) -> None:
-    """Says once per bucket that it keeps what is deleted, where the store tells; each bucket is asked once."""
+    """Warns once per bucket that it keeps what is deleted, if the store tells; each bucket is asked once."""
     locations: dict[str, str] = {}
     for unit in units:
         locations.setdefault("/".join(unit.root.split("/")[:3]), unit.locations[0])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -18,12 +17,13 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.assets import AssetReason
 from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.aside import AsideStore
 from nessie_gc_core.services.assets.finding import named_assets, table_locations, walked
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
-from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.report import MAX_NAMES, GcReport
 from nessie_gc_core.services.run import Run
@@ -161,7 +161,9 @@ class WhatIfService(Service[Run]):
     """Report what a cut-off policy would free, by table and reference, and which states would end; deletes no files.
 
     All commits are walked, and the files of old states are found as by 'gc'. A file or state of several references
-    counts for one of them.
+    counts for one of them. --include and --exclude limit the report to some tables; the others are read, because they
+    may need files of these. Another run may work on the repository at the same time; a warning then says that the
+    answer may already be out of date.
     """
 
     name: ClassVar[str] = "what-if"
@@ -178,11 +180,11 @@ class WhatIfService(Service[Run]):
         """
         self.parameters.check(run.choice)
         check_one_repository(run)
-        try:
-            return self._looked(run)
-        finally:
-            if run.report.live_set_id:  # nobody should sweep what a policy marked that is not in force
-                delete_together(run.store, uuid.UUID(run.report.live_set_id))
+        with AsideStore(run.store) as store:  # nobody should sweep what a policy marked that is not in force
+            report = self._looked(run.aside(store))
+            for note in store.notes:
+                run.report.warn(note)
+            return report
 
     def _looked(self, run: Run) -> WhatIfReport:
         swept = GcService(self.parameters.finding, Directions(remember=False)).swept(run)
@@ -191,7 +193,8 @@ class WhatIfService(Service[Run]):
         sighting = Sighting(run=str(live_set.id), runid=0, at=live_set.references_listed or live_set.created)
         assets = named_assets(run, swept, sighting, history, tables=table_locations(run, swept)).checkpoint()
         freed = assets.where("reason", [AssetReason.EXPIRED_COMMIT.value])
-        ended = ended_states(history.versions, swept.located.versions).checkpoint()
+        ended = ended_states(history.versions, swept.located.versions)
+        ended = ended.flat_map(_OfTables(self.parameters.finding.tables)).checkpoint()
         policies = [head.policy for head in live_set.heads]
         return WhatIfReport(
             policies={policy: policies.count(policy) for policy in sorted(set(policies))},
@@ -204,6 +207,20 @@ class WhatIfService(Service[Run]):
             ended=[_state(row) for row in ended.head(MAX_NAMES).to_pylist()],
             collection=run.report,
         )
+
+
+class _OfTables:
+    """States that would end (:data:`ENDED_STATES`) to those of the tables that are meant."""
+
+    schema = ENDED_STATES
+
+    def __init__(self, patterns: TablePatterns) -> None:
+        self._patterns = patterns
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            names = batch.column("content_key").to_pylist()
+            yield batch.filter(pa.array([self._patterns.matches(name) for name in names], pa.bool_()))
 
 
 def _counts(ended: Dataset, column: str) -> list[EndedStates]:

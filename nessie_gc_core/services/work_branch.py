@@ -25,13 +25,13 @@ class Merged(StrEnum):
     NOTHING = "nothing to merge"
     """Nothing was committed to the branch of its own."""
     LEFT = "left"
-    """Nobody asked for it, or not everything was done; the branch is there to look at."""
+    """It was not requested, or not everything was done; the branch stays for inspection."""
     CONFLICT = "conflict"
-    """A table changed on both branches; nothing was merged, and the branch is there."""
+    """A table changed on both branches; nothing was merged, and the branch stays."""
     REFUSED = "refused"
-    """The repository refused it; nothing was merged, and the branch is there."""
+    """The repository refused it; nothing was merged, and the branch stays."""
     UNKNOWN = "unknown"
-    """Nobody can tell (S19); the branch is there."""
+    """The outcome is unknown (S19); the branch stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

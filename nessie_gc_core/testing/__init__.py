@@ -45,7 +45,7 @@ the connector lacks is skipped by the ability's name, and a test of a situation 
 | ``testing.table_catalog`` | ``TableCatalogContract`` | ``TableCatalog`` |
 | ``testing.visited_deduplicator`` | ``VisitedDeduplicatorContract`` | ``VisitedDeduplicator`` |
 
-What a contract leaves open (order, duplicates, whether a missing file can be told) is not tested. These modules
+What a contract leaves open (order, duplicates, whether missing files are detected) is not tested. These modules
 need pytest and hypothesis, which ``pip install 'nessie-gc-core[testing]'`` brings; nothing but tests imports them.
 """
 

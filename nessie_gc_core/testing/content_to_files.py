@@ -1,4 +1,4 @@
-"""What every content reader has to do (:class:`nessie_gc_core.connectors.ContentToFiles`)."""
+"""What every content reader must do (:class:`nessie_gc_core.connectors.ContentToFiles`)."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -24,18 +24,18 @@ from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenContent:
-    """A content version that is stored for the test, and what is known of it."""
+    """A content version that is stored for the test, and what is known about it."""
 
     version: ContentVersion
     location: str
-    """The content's raw base location, as its metadata has it."""
+    """The content's raw base location, as its metadata spells it."""
     needed: frozenset[str]
     """Raw paths of every file that the version needs, its metadata file included."""
     dead: frozenset[str] = frozenset()
-    """Raw paths of files near it that it does not need, and that can be told from those it needs."""
+    """Raw paths of unneeded files near it that the reader can tell from the needed ones."""
     listed: frozenset[str] = frozenset()
     """Raw paths of files of other snapshots that its metadata lists, with their statistics: needed by a version
-    without a snapshot id. Give some where a content type has snapshots."""
+    without a snapshot id. Give some if a content type has snapshots."""
     shared: frozenset[str] = frozenset()
     """Raw places that its metadata names for new files beside the base location, and that others may use as well."""
 
@@ -45,15 +45,15 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
 
     Required:
         ``open_reader``: a function that makes a reader; it may be called several times.
-        ``contents``: a sequence of :class:`WrittenContent`, one at least for each content type that it reads: a
-        version, its raw base location, the raw paths of all files that it needs and, where there are some, those of
-        files near it that are dead, and those of other snapshots that its metadata lists.
+        ``contents``: a sequence of :class:`WrittenContent`, at least one for each content type that it reads: a
+        version, its raw base location, the raw paths of all files that it needs and, if there are any, those of
+        unreferenced files near it and those of other snapshots that its metadata lists.
         ``missing``: a :class:`ContentVersion` whose metadata file does not exist.
-        ``unreadable``: content versions whose metadata files exist and make no sense (empty, cut off, garbage).
+        ``unreadable``: content versions whose metadata files exist but are invalid (empty, truncated, garbage).
 
-    Required of readers with expandable kinds; the others leave them out:
+    Required only for readers with expandable kinds:
         ``missing_file``: an expandable :class:`ReachableFile` that does not exist.
-        ``unreadable_files``: expandable files that exist and make no sense (empty, cut off, garbage).
+        ``unreadable_files``: expandable files that exist but are invalid (empty, truncated, garbage).
     """
 
     opener: ClassVar[str] = "open_reader"
@@ -110,7 +110,9 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             if names is not None:
                 assert names.base_location(path or "") == with_slash(content.location)
 
-    @demands("S20: what no sign of someone else is in is not kept by others. Answer None, or a reason in one line.")
+    @demands(
+        "S20: content without any sign of another owner is not kept by others. Answer None, or a reason in one line."
+    )
     def test_contents_are_not_kept_by_others(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
         found = [content.version for content in contents if content.version.content_type in reader.stored_names]
         assert [reader.kept_by_others(version) for version in found] == [None] * len(found)
@@ -122,7 +124,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
         for content in contents:
             assert content.needed <= {file.path for file in walk(reader, content.version)}
 
-    @demands("SupportsKindOfName: where a name says a kind, it is that of the file. Answer None in doubt.")
+    @demands("SupportsKindOfName: if a name reveals a kind, it is the kind of the file. Answer None in case of doubt.")
     def test_a_name_says_the_kind_of_its_file_or_nothing(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -133,7 +135,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
         assert {path: kinds for path, kinds in said.items() if kinds[1] not in (None, kinds[0])} == {}
         assert reader.kind_of_name("no habit names a file like this") is None
 
-    @demands("Files that are known to be dead are left out, or they would be kept forever.")
+    @demands("Files that are known to be unreferenced are left out, or they would be kept forever.")
     def test_it_leaves_out_files_that_are_known_to_be_dead(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -153,7 +155,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
                 found = {file.path for file in walk(reader, replace(content.version, snapshot_id=None))}
                 assert content.needed | content.listed <= found
 
-    @demands("S7: the metadata file is live too. Yield it from files, under the text of metadata_location.")
+    @demands("S7: the metadata file is live too. Yield it from files, spelled as in metadata_location.")
     def test_the_metadata_file_is_among_the_files(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -161,7 +163,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             if content.version.metadata_location is not None:
                 assert content.version.metadata_location in {file.path for file in reader.files(content.version)}
 
-    @demands("S1: every file from files carries the base location of its content, as the metadata has it.")
+    @demands("S1: every file from files carries the base location of its content, as the metadata spells it.")
     def test_files_at_first_hand_carry_a_location_and_the_base_location_comes(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -171,8 +173,8 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             assert content.location in {file.location for file in files if not file.shared}
 
     @demands(
-        "S13: places that a content writes to beside its base location come as files that are shared, with the path of "
-        "a file that is needed; base locations do not."
+        "S13: other places that a content writes to come as shared files, with the path of a needed file; base "
+        "locations do not."
     )
     def test_s13_places_that_others_may_use_are_told_apart_from_the_base_location(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
@@ -218,7 +220,9 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
     def test_traffic_is_told_once(self, reader: ContentToFiles, contents: Sequence[WrittenContent]) -> None:
         check_traffic(reader, lambda: [walk(reader, content.version) for content in contents])
 
-    @demands("S7: missing metadata is never a table without files. Raise MissingFileError(path, reason), in one line.")
+    @demands(
+        "S7: missing metadata never counts as a table without files. Raise MissingFileError(path, reason), in one line."
+    )
     def test_missing_metadata_is_an_error_that_names_the_file(
         self, reader: ContentToFiles, missing: ContentVersion
     ) -> None:
@@ -227,7 +231,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
         _names(caught.value, missing.metadata_location)
 
     @demands(
-        "S6: metadata that cannot be read is never a table without files, and never missing. Raise "
+        "S6: unreadable metadata never counts as a table without files, or as missing. Raise "
         "UnreadableFileError(path, reason), in one line."
     )
     def test_unreadable_metadata_is_an_error_and_not_missing(
@@ -240,7 +244,9 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             assert not isinstance(caught.value, MissingFileError)
             _names(caught.value, version.metadata_location)
 
-    @demands("S6: a missing file is never one that names nothing. Raise MissingFileError(path, reason), in one line.")
+    @demands(
+        "S6: a missing file never counts as one that names nothing. Raise MissingFileError(path, reason), in one line."
+    )
     def test_a_missing_file_is_never_taken_for_an_empty_one(
         self, reader: ContentToFiles, missing_file: ReachableFile | None
     ) -> None:
@@ -252,7 +258,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
         _names(caught.value, missing_file.path)
 
     @demands(
-        "S6: a file that cannot be read to its end is never one that names nothing, and never missing. Raise "
+        "S6: a file that cannot be read to its end never counts as one that names nothing, or as missing. Raise "
         "UnreadableFileError(path, reason), in one line."
     )
     def test_an_unreadable_file_is_never_taken_for_an_empty_one(
@@ -267,7 +273,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             assert not isinstance(caught.value, MissingFileError)
             _names(caught.value, file.path)
 
-    @demands("SupportsTableMetadata: what is said of a table is from its metadata, under the names of the version.")
+    @demands("SupportsTableMetadata: the answer describes the table by its metadata, with the names from the version.")
     def test_the_metadata_of_a_table_is_that_of_the_version(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
     ) -> None:
@@ -284,7 +290,10 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             if version.snapshot_id is not None and version.snapshot_id >= 0:
                 assert version.snapshot_id == table.refs["main"].snapshot_id
 
-    @demands("S6: SupportsTableMetadata: missing and unreadable metadata are errors as for files, never None.")
+    @demands(
+        "S6: SupportsTableMetadata: missing and unreadable metadata raise the same errors as in files; never return "
+        "None."
+    )
     def test_metadata_of_a_table_that_cannot_be_read_is_an_error(
         self,
         reader: ContentToFiles,
@@ -304,8 +313,7 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
                 _names(caught.value, version.metadata_location)
 
     @demands(
-        "S6: named_places gives every place that stands in the metadata, the base location too, or None where it "
-        "cannot tell."
+        "S6: named_places gives every place that the metadata names, with the base location, or None if it cannot tell."
     )
     def test_places_that_metadata_names_are_given_or_not_known(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]
@@ -316,8 +324,8 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
                 assert content.location.rstrip("/") in {place.rstrip("/") for place in places}
 
     @demands(
-        "S6: named_places is asked of metadata that cannot be read. Return None where not even the text can be read; "
-        "do not raise."
+        "S6: named_places is also called for unreadable metadata. Return None if not even the text can be read; do "
+        "not raise."
     )
     def test_asking_broken_metadata_for_its_places_is_no_error(
         self, reader: ContentToFiles, missing: ContentVersion, unreadable: Sequence[ContentVersion]
@@ -327,7 +335,8 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
             assert places is None or all(isinstance(place, str) for place in places)
 
     @demands(
-        "S7: may_be_root is true for every metadata file, so that its deletion is remembered. In doubt, answer True."
+        "S7: may_be_root is true for every metadata file, so that its deletion is remembered. In case of doubt, "
+        "answer True."
     )
     def test_what_a_version_points_to_may_be_a_root(
         self, reader: ContentToFiles, contents: Sequence[WrittenContent]

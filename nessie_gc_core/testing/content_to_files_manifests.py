@@ -25,7 +25,7 @@ class _Written(Protocol):
 class ManifestsTests:
     """The fixtures are described at ``ContentToFilesContract``."""
 
-    @demands("SupportsManifests: the files that a manifest is said to name are those that expand finds in it.")
+    @demands("SupportsManifests: the entries of a manifest name the files that expand finds in it.")
     def test_manifests_name_the_files_that_a_version_needs(
         self, reader: ContentToFiles, contents: Sequence[_Written]
     ) -> None:
@@ -38,7 +38,7 @@ class ManifestsTests:
                 named = {file.path for file in reader.expand(files[manifest.path])}
                 assert named == {entry.path for entry in reader.entries(manifest)}
 
-    @demands("SupportsManifests: counts and sizes are those of the files; leave a count None where nothing says it.")
+    @demands("SupportsManifests: counts and sizes are those of the files; leave a count None if it is not known.")
     def test_manifests_count_their_files(self, reader: ContentToFiles, contents: Sequence[_Written]) -> None:
         if not isinstance(reader, SupportsManifests):
             skip_without(reader, SupportsManifests)
@@ -49,7 +49,7 @@ class ManifestsTests:
                 assert manifest.length >= 0
                 assert [entry for entry in entries if min(entry.size, entry.records) < 0] == []
 
-    @demands("SupportsManifests: an entry is of the spec of its manifest, and in the ranges that its list gives.")
+    @demands("SupportsManifests: an entry has the spec of its manifest, and is within the ranges of the manifest list.")
     def test_entries_are_in_the_partitions_of_their_manifest(
         self, reader: ContentToFiles, contents: Sequence[_Written]
     ) -> None:
@@ -60,7 +60,7 @@ class ManifestsTests:
                 outside = [entry for entry in reader.entries(manifest) if not _is_within(entry, manifest)]
                 assert outside == []
 
-    @demands("S6: SupportsManifests: missing and unreadable metadata are errors as for files.")
+    @demands("S6: SupportsManifests: missing and unreadable metadata raise the same errors as in files.")
     def test_manifests_of_metadata_that_cannot_be_read_are_an_error(
         self,
         reader: ContentToFiles,
@@ -77,7 +77,7 @@ class ManifestsTests:
                     list(reader.manifests(version))
                 assert isinstance(caught.value, MissingFileError) is (version is missing)
 
-    @demands("S6: SupportsManifests: a manifest that is missing is an error, and not one without entries.")
+    @demands("S6: SupportsManifests: a missing manifest is an error, not a manifest without entries.")
     def test_entries_of_a_missing_manifest_are_an_error(
         self, reader: ContentToFiles, contents: Sequence[_Written]
     ) -> None:

@@ -29,8 +29,8 @@ class WritingReaderTests:
     """The fixtures are described at ``ContentToFilesContract``."""
 
     @demands(
-        "SupportsSnapshotRemoval: new metadata lists all snapshots but those that are left out, and says the same of "
-        "everything else. What was there before stays as it is."
+        "SupportsSnapshotRemoval: new metadata lists all snapshots except the removed ones, and is otherwise the "
+        "same. Existing files stay as they are."
     )
     def test_metadata_without_a_snapshot_says_the_same_of_all_else(
         self, reader: ContentToFiles, contents: Sequence[_Written]
@@ -50,7 +50,7 @@ class WritingReaderTests:
         assert before == _listed(reader, version)
         assert files == _files(reader, version) == _files(reader, written)
 
-    @demands("SupportsSnapshotRemoval: each new metadata file has a name of its own, whatever was written before.")
+    @demands("SupportsSnapshotRemoval: each new metadata file has a new name, whatever was written before.")
     def test_nothing_is_written_over(self, reader: ContentToFiles, contents: Sequence[_Written]) -> None:
         if not isinstance(reader, SupportsSnapshotRemoval):
             skip_without(reader, SupportsSnapshotRemoval)
@@ -58,7 +58,7 @@ class WritingReaderTests:
         paths = [reader.write_without(version, {gone}, folder=_folder(version), now=NOON) for _ in range(3)]
         assert len({version.metadata_location, *paths}) == 4
 
-    @demands("S25: SupportsSnapshotRemoval: raise SafetyError where a version needs what is to be left out.")
+    @demands("S25: SupportsSnapshotRemoval: raise SafetyError if a version needs a snapshot that is to be removed.")
     def test_s25_metadata_is_never_without_what_its_version_needs(
         self, reader: ContentToFiles, contents: Sequence[_Written]
     ) -> None:
@@ -70,7 +70,7 @@ class WritingReaderTests:
             with pytest.raises(SafetyError):
                 reader.write_without(version, {gone, needed}, folder=_folder(version), now=NOON)
 
-    @demands("S6: SupportsSnapshotRemoval: missing and unreadable metadata are errors as for files.")
+    @demands("S6: SupportsSnapshotRemoval: missing and unreadable metadata raise the same errors as in files.")
     def test_nothing_is_written_of_metadata_that_cannot_be_read(
         self,
         reader: ContentToFiles,

@@ -1,4 +1,4 @@
-"""What the kit says: which rule a failing connector breaks and what to do, and what a skipped test lacks."""
+"""What the kit says: which rule a failing connector breaks and how to fix it, and what a skipped test lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAILURES = (AssertionError, pytest.fail.Exception)
 
 
 def possible(given: T | NotPossible, fixture: str, of: Connector | type[Connector]) -> T:
-    """What a fixture gives; skips the test where the fixture says that its situation cannot exist."""
+    """What a fixture returns; skips the test if the fixture says that its situation cannot exist."""
     if isinstance(given, NotPossible):
         pytest.skip(f"{shown(of)}: {fixture} is not possible: {given.reason}")
     return given
@@ -30,7 +30,7 @@ def skip_without(of: Connector | type[Connector], ability: type) -> NoReturn:
 
 
 def skip_unless_shareable(of: Connector) -> None:
-    """Skips a test of what several threads do with one instance, which a connector that is not shareable never sees."""
+    """Skips a test with several threads on one instance if the connector is not shareable."""
     if not of.shareable:
         pytest.skip(f"{shown(of)} is not shareable: several threads never use one instance")
 
@@ -42,15 +42,15 @@ def shown(of: Connector | type[Connector]) -> str:
 
 
 def not_defined(fixture: str, *, situation: bool = False) -> NotImplementedError:
-    """The error for a fixture that a subclass has to define."""
-    otherwise = ", or let it return NotPossible('why') where there can be no such thing" if situation else ""
-    return NotImplementedError(f"the subclass has to define the fixture {fixture}{otherwise}")
+    """The error for a fixture that a subclass must define."""
+    otherwise = ", or let it return NotPossible('why') if the situation cannot exist" if situation else ""
+    return NotImplementedError(f"the subclass must define the fixture {fixture}{otherwise}")
 
 
 def demands(text: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Says what a test demands: the rule that a connector breaks when it fails, and what its author has to do.
+    """Declares what a test demands: the rule that a failing connector breaks, and what its author must do.
 
-    The text is the beginning of every failure of the test, whatever the connector did.
+    Every failure of the test begins with this text, whatever the connector did.
     """
 
     def decorate(test: Callable[P, None]) -> Callable[P, None]:

@@ -1,4 +1,4 @@
-"""What every file deleter has to do (:class:`nessie_gc_core.connectors.FileDeleter`)."""
+"""What every file deleter must do (:class:`nessie_gc_core.connectors.FileDeleter`)."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -28,23 +28,23 @@ class FileDeleterContract(FileStoreFixtures):
     Required:
         ``open_deleter``: a function that makes a deleter of the store; it may be called several times.
         ``location``: a raw location in the store that ends in a slash, below which nothing is stored.
-        ``put_file``: the back door, ``put_file(location, path, data)``.
-        ``stored_paths``: the other back door, ``stored_paths(location)`` gives the raw paths of all files there.
+        ``put_file``: ``put_file(location, path, data)`` stores a file without the connector.
+        ``stored_paths``: ``stored_paths(location)`` returns the raw paths of all files there, without the connector.
 
-    Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
-        ``undeletable``: ``undeletable(location)`` puts a file that cannot be deleted and gives its path: one that is
-        locked, one in a folder without rights, a key that no request can carry.
-        ``put_directory``: ``put_directory(location, path)`` makes an empty directory, or the marker that tools
-        of the store make for one.
+    Situations, also required; return ``NotPossible("why")`` if the situation cannot exist:
+        ``undeletable``: ``undeletable(location)`` stores a file that cannot be deleted and returns its path: a
+        locked one, one in a folder without permissions, a key that no request can carry.
+        ``put_directory``: ``put_directory(location, path)`` makes an empty directory, or the marker with which
+        tools of the store represent one.
         ``has_directory``: ``has_directory(location, path)`` says whether that directory or marker is still there.
         ``name_of_directory``: ``name_of_directory(path)`` is the path under which the store itself holds that
         directory or marker: ``path`` on a disk, often ``path + "/"`` in an object store.
-        ``put_link``: ``put_link(location, path, target)`` makes a link that leads to the folder ``target``, which is
+        ``put_link``: ``put_link(location, path, target)`` makes a link to the folder ``target``, which is
         a location too. Object stores have no links.
 
     Optional:
         ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out
-        those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
+        those that your store cannot hold, and add ``OBJECT_STORE_PATHS`` if it can hold them.
     """
 
     opener: ClassVar[str] = "open_deleter"
@@ -75,8 +75,8 @@ class FileDeleterContract(FileStoreFixtures):
             yield deleter
 
     @demands(
-        "S22: an empty directory is removed with the directories in it, and by no call that removes anything else. Use "
-        "one that fails where a directory is not empty."
+        "S22: an empty directory is removed with the empty directories in it, and only by calls that remove nothing "
+        "else. Use one that fails if a directory is not empty."
     )
     def test_s22_a_directory_is_removed_where_nothing_but_directories_is_in_it(
         self,
@@ -132,8 +132,8 @@ class FileDeleterContract(FileStoreFixtures):
         check_traffic(deleter, lambda: _delete(deleter, location, ["dead"]))
 
     @demands(
-        "The deleter claims the scheme of its locations in schemes or fallback_schemes, and asks for one file at once "
-        "at least (batch_size)."
+        "The deleter claims the scheme of its locations in schemes or fallback_schemes, and takes at least one file "
+        "per call (batch_size)."
     )
     def test_it_claims_the_scheme_of_its_locations(self, deleter: FileDeleter, location: str) -> None:
         assert scheme_of(location) in deleter.schemes | deleter.fallback_schemes
@@ -149,7 +149,7 @@ class FileDeleterContract(FileStoreFixtures):
         assert dict.fromkeys(paths, DeleteStatus.DELETED) == _delete(deleter, location, paths)
         assert set() == set(stored_paths(location))
 
-    @demands("S2 and S22: nothing but the named files is touched. Delete by whole keys, never by a prefix.")
+    @demands("S2 and S22: only the named files are deleted. Delete by whole keys, never by a prefix.")
     def test_nothing_else_is_touched(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -160,14 +160,14 @@ class FileDeleterContract(FileStoreFixtures):
         assert kept == set(stored_paths(location))
 
     @demands(
-        "S15: a file that is not there is ALREADY_GONE, or DELETED where the store cannot tell, and never an error."
+        "S15: a file that does not exist is ALREADY_GONE, or DELETED if the store cannot tell, and never an error."
     )
     def test_a_file_that_is_not_there_is_gone_or_deleted(self, deleter: FileDeleter, location: str) -> None:
         outcomes = _delete(deleter, location, ["never", "made/either"])
         assert {"never", "made/either"} == set(outcomes)
         assert set(outcomes.values()) <= _GONE
 
-    @demands("S15: a file that is not there does not stop the others.")
+    @demands("S15: a file that does not exist does not stop the others.")
     def test_a_missing_file_does_not_stop_the_others(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -177,9 +177,7 @@ class FileDeleterContract(FileStoreFixtures):
         assert (outcomes["a"], outcomes["z"]) == (DeleteStatus.DELETED, DeleteStatus.DELETED)
         assert set() == set(stored_paths(location))
 
-    @demands(
-        "S15: deleting is idempotent. A second deletion gives ALREADY_GONE, or DELETED where the store cannot tell."
-    )
+    @demands("S15: deleting is idempotent. A second deletion gives ALREADY_GONE, or DELETED if the store cannot tell.")
     def test_deleting_twice_does_no_harm(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -210,7 +208,9 @@ class FileDeleterContract(FileStoreFixtures):
     def test_nothing_to_delete_has_no_outcome(self, deleter: FileDeleter, location: str) -> None:
         assert _delete(deleter, location, []) == {}
 
-    @demands("S15: more files than batch_size may come at once, and each has an outcome. Cut them into requests.")
+    @demands(
+        "S15: one call may get more files than batch_size, and each has an outcome. Split them into several requests."
+    )
     def test_more_than_one_batch_is_deleted(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
     ) -> None:
@@ -221,8 +221,8 @@ class FileDeleterContract(FileStoreFixtures):
         assert set() == set(stored_paths(location))
 
     @demands(
-        "S15: whatever path comes, each file has an outcome: FAILED or ALREADY_GONE here. Catch the error of each "
-        "file and yield an outcome; never let an OSError through."
+        "S15: whatever its path, each file has an outcome: FAILED or ALREADY_GONE here. Catch the error of each file "
+        "and yield an outcome; never let an OSError through."
     )
     def test_a_path_below_a_file_has_an_outcome_too(
         self, deleter: FileDeleter, location: str, put_file: PutFile, stored_paths: Callable[[str], Iterable[str]]
@@ -234,8 +234,8 @@ class FileDeleterContract(FileStoreFixtures):
         assert {"file"} == set(stored_paths(location))
 
     @demands(
-        "S15: a file that cannot be deleted is FAILED with a reason of one line, and stops no other. Catch the error "
-        "of each file and yield an outcome; never let it through, never report success."
+        "S15: a file that cannot be deleted is FAILED with a reason of one line, and does not stop the others. Catch "
+        "the error of each file and yield an outcome; never let it through, never report success."
     )
     def test_a_file_that_cannot_be_deleted_fails_with_a_reason_and_stops_no_other(
         self,
@@ -255,7 +255,7 @@ class FileDeleterContract(FileStoreFixtures):
         assert len(outcomes[stuck].reason.splitlines()) == 1
 
     # ---- directories and links ------------------------------------------------------------------------
-    @demands("S22: files only. Leave directories and their markers where they are, even when they are empty.")
+    @demands("S22: only files are deleted. Leave directories and their markers in place, even if they are empty.")
     def test_s22_a_directory_stays_when_its_last_file_goes(
         self,
         deleter: FileDeleter,
@@ -273,7 +273,10 @@ class FileDeleterContract(FileStoreFixtures):
         assert outcomes == {"outer/inner/last": DeleteStatus.DELETED}
         assert [path for path in ("outer", "outer/inner") if not stays(location, path)] == []
 
-    @demands("S22: files only. A path that is a directory, or the marker of one, is FAILED with its reason, and stays.")
+    @demands(
+        "S22: only files are deleted. A path that is a directory, or the marker of one, is FAILED with its reason, "
+        "and stays."
+    )
     def test_s22_a_directory_that_is_named_is_not_deleted(
         self,
         deleter: FileDeleter,
@@ -290,8 +293,8 @@ class FileDeleterContract(FileStoreFixtures):
         assert outcomes == {named: DeleteStatus.FAILED}
 
     @demands(
-        "S24: nothing is deleted through a link to a folder, because what lies there belongs to another location. "
-        "Open the folders on the way without following links, and give FAILED."
+        "S24: nothing is deleted through a link to a folder, because its contents belong to another location. Open "
+        "the folders on the way without following links, and report FAILED."
     )
     def test_s24_nothing_is_deleted_through_a_link(
         self,
@@ -311,7 +314,7 @@ class FileDeleterContract(FileStoreFixtures):
 
 
 def _delete(deleter: FileDeleter, location: str, paths: Sequence[str]) -> dict[str, DeleteStatus]:
-    """Deletes, holds that each file has exactly one outcome, and gives the outcomes."""
+    """Deletes, asserts that each file has exactly one outcome, and returns the outcomes."""
     files = [FileReference(location=location, path=path) for path in paths]
     outcomes = list(deleter.delete_files(location, files))
     assert Counter(dict.fromkeys(paths, 1)) == Counter(outcome.path for outcome in outcomes)

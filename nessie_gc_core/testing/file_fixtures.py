@@ -1,4 +1,4 @@
-"""Fixtures that tests of file listers and of file deleters ask for alike."""
+"""Fixtures that both the tests of file listers and those of file deleters use."""
 
 # ruff: noqa: D102 - described at the contracts
 from __future__ import annotations

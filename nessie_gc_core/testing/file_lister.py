@@ -1,4 +1,4 @@
-"""What every file lister has to do (:class:`nessie_gc_core.connectors.FileLister`)."""
+"""What every file lister must do (:class:`nessie_gc_core.connectors.FileLister`)."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -20,32 +20,32 @@ class FileListerContract(ListerSituationTests):
     Required:
         ``open_lister``: a function that makes a lister of the store; it may be called several times.
         ``location``: a raw location in the store that ends in a slash, below which nothing is stored.
-        ``put_file``: the back door, ``put_file(location, path, data)``.
+        ``put_file``: ``put_file(location, path, data)`` stores a file without the connector.
 
-    Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
-        ``unlistable``: ``unlistable(location)`` makes a location that cannot be listed to its end, and gives it: the
-        given one or another. Best is one of which a part can be listed, such as a location with a folder without
-        rights in it; a bucket that does not exist will do.
-        ``put_link``: ``put_link(location, path, target)`` makes a link that leads to the folder ``target``, which is
+    Situations, also required; return ``NotPossible("why")`` if the situation cannot exist:
+        ``unlistable``: ``unlistable(location)`` makes a location that cannot be listed to its end, and returns it: the
+        given one or another. Ideally, part of it can be listed, such as a location that has a folder without
+        permissions; a bucket that does not exist will do.
+        ``put_link``: ``put_link(location, path, target)`` makes a link to the folder ``target``, which is
         a location too. Object stores have no links.
-        ``put_directory``: ``put_directory(location, path)`` makes an empty directory, or the marker that tools
-        of the store make for one.
+        ``put_directory``: ``put_directory(location, path)`` makes an empty directory, or the marker with which
+        tools of the store represent one.
 
     Optional:
-        ``has_times``: ``NotPossible("why")`` where the store keeps no modification times; its files are then
+        ``has_times``: ``NotPossible("why")`` if the store keeps no modification times; its files are then
         never deleted. ``True`` unless overridden.
-        ``has_clock``: ``NotPossible("why")`` where a lister with ``store_time`` cannot tell the time of this store.
+        ``has_clock``: ``NotPossible("why")`` if a lister with ``store_time`` cannot tell the time of this store.
         ``True`` unless overridden.
         ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out
-        those that yours cannot hold, and add ``OBJECT_STORE_PATHS`` where it can.
-        ``many``: how many files make more than one page of a listing; 1,100 unless overridden.
+        those that your store cannot hold, and add ``OBJECT_STORE_PATHS`` if it can hold them.
+        ``many``: a number of files that needs more than one page of a listing; 1,100 unless overridden.
 
-    Set ``part_counts`` to ask a lister that splits for other numbers of parts.
+    Set ``part_counts`` to request other numbers of parts from a lister that splits.
     """
 
     @demands(
         "The lister claims the scheme of its locations, in lower case: put it into the class attribute schemes, or "
-        "into fallback_schemes if any other lister comes first."
+        "into fallback_schemes if every other lister takes precedence."
     )
     def test_it_claims_the_scheme_of_its_locations(self, lister: FileLister, location: str) -> None:
         claimed = lister.schemes | lister.fallback_schemes
@@ -61,8 +61,8 @@ class FileListerContract(ListerSituationTests):
         assert list(lister.list_files(location + "never/made/")) == []
 
     @demands(
-        "S4: every file below the location is listed exactly once; location is the asked one, path the raw rest of "
-        "the key."
+        "S4: every file below the location is listed exactly once; its location is the requested one, its path the "
+        "raw rest of the key."
     )
     def test_every_file_is_listed_once_with_the_asked_location(
         self, lister: FileLister, location: str, put_file: PutFile
@@ -73,7 +73,7 @@ class FileListerContract(ListerSituationTests):
         assert once(wanted) == paths(found)
         assert {location} == {file.location for file in found}
 
-    @demands("A size is the number of bytes of the file, or None where the store does not say.")
+    @demands("A size is the number of bytes of the file, or None if the store does not tell.")
     def test_sizes_are_bytes_or_unknown(self, lister: FileLister, location: str, put_file: PutFile) -> None:
         for size in (0, 1, 1000):
             put_file(location, f"of-{size}", b"x" * size)
@@ -109,7 +109,7 @@ class FileListerContract(ListerSituationTests):
             FileReference(location=file.location, path=file.path) for file in lister.list_files(odd)
         ]
 
-    @demands("S6: a listing goes on to its last page. Follow the token of every page.")
+    @demands("S6: a listing continues to its last page. Follow the token of every page.")
     def test_many_files_are_listed_to_the_end(
         self, lister: FileLister, location: str, put_file: PutFile, many: int
     ) -> None:
@@ -128,7 +128,7 @@ class FileListerContract(ListerSituationTests):
             close()
         assert once(["a", "b", "c"]) == paths(lister.list_files(location))
 
-    @demands("Two listers with the same options see the same files: what decides that belongs into the options.")
+    @demands("Two listers with the same options see the same files: whatever determines them belongs in the options.")
     def test_two_listers_of_the_same_options_see_the_same(
         self, open_lister: Callable[[], FileLister], location: str, put_file: PutFile
     ) -> None:

@@ -30,7 +30,7 @@ from nessie_gc_core.testing.paths import PutDirectory, PutFile, PutLink
 from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 
 NEARLY_NOW = timedelta(minutes=15)
-"""How far the clock of a store under test may be from this machine's: less than time zones differ."""
+"""How far the clock of a store under test may differ from this machine's: less than time zones do."""
 _LISTING_ERRORS = (ListingError, ServiceUnavailableError, AccessDeniedError)
 
 
@@ -38,7 +38,7 @@ class ListerSituationTests(FileStoreFixtures):
     """The fixtures are described at ``FileListerContract``."""
 
     part_counts: ClassVar[Sequence[int]] = (1, 2, 7, 64)
-    """How many parts are wished of a lister that splits."""
+    """The numbers of parts to request from a lister that splits."""
 
     opener: ClassVar[str] = "open_lister"
 
@@ -122,7 +122,7 @@ class ListerSituationTests(FileStoreFixtures):
         assert once(["full/file"]) == paths(lister.list_files(location))
 
     @demands(
-        "S5 and S24: links to folders are not followed, because what lies there belongs to another location. Leave "
+        "S5 and S24: links to folders are not followed, because their contents belong to another location. Leave "
         "the link out (SupportsLeftAlone counts such names)."
     )
     def test_s24_a_link_to_a_folder_is_not_followed(
@@ -155,7 +155,7 @@ class ListerSituationTests(FileStoreFixtures):
             assert once(wanted) == paths(found)
             assert {location} == {file.location for file in found}
 
-    @demands("SupportsSplitListing: the parts of an empty location, or of none, are empty.")
+    @demands("SupportsSplitListing: the parts of an empty or missing location are empty.")
     def test_parts_of_an_empty_location_are_empty(self, lister: FileLister, location: str) -> None:
         if not isinstance(lister, SupportsSplitListing):
             skip_without(lister, SupportsSplitListing)
@@ -163,8 +163,8 @@ class ListerSituationTests(FileStoreFixtures):
             assert list(_in_parts(lister, place, 4)) == []
 
     @demands(
-        "SupportsCutListing: the files that come at once and those of the parts that come are together the whole "
-        "location or part, each file once, whoever lists the parts and in whatever order."
+        "SupportsCutListing: the files listed at once and those of the returned parts together make up the location "
+        "or part, each file once, whoever lists the parts and in whatever order."
     )
     def test_a_location_that_is_cut_is_the_whole_each_file_once(
         self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str], many: int
@@ -182,8 +182,8 @@ class ListerSituationTests(FileStoreFixtures):
         assert {location} == {file.location for file in found}
 
     @demands(
-        "SupportsLookUp: the files of some paths come as a listing gives them, each once, and what is not there does "
-        "not come. Compare whole names: `a` is not `a.parquet`."
+        "SupportsLookUp: the files of the given paths come as a listing gives them, each once; files that do not "
+        "exist are left out. Compare whole names: `a` is not `a.parquet`."
     )
     def test_files_that_are_looked_up_are_those_of_the_listing(
         self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str]
@@ -202,8 +202,8 @@ class ListerSituationTests(FileStoreFixtures):
         assert list(lister.look_up(location + "never/made/", ["a"])) == []
 
     @demands(
-        "SupportsLookUp: what a listing leaves out does not come: directories and their markers, and what lies behind "
-        "a link to a folder (S22, S24)."
+        "SupportsLookUp: what a listing leaves out is left out: directories, their markers, and the contents of "
+        "linked folders (S22, S24)."
     )
     def test_what_is_not_listed_is_not_looked_up(
         self,
@@ -238,8 +238,8 @@ class ListerSituationTests(FileStoreFixtures):
         assert [once(f"data/{file}" for file in range(number + 1)) for number in range(8)] * 4 == found
 
     @demands(
-        "S8: the clock of the store gives its time now, aware and in UTC, and asking for it writes nothing. If a store "
-        "does not tell, raise ServiceUnavailableError; never make up a time."
+        "S8: the clock of the store gives its current time, aware and in UTC, and reading it writes nothing. If the "
+        "store does not tell the time, raise ServiceUnavailableError; never make up a time."
     )
     def test_the_clock_of_the_store_is_aware_utc_and_leaves_no_trace(
         self, lister: FileLister, location: str, has_clock: bool | NotPossible
@@ -270,9 +270,7 @@ class ListerSituationTests(FileStoreFixtures):
         put_file(location, "a", b"x")
         check_traffic(lister, lambda: list(lister.list_files(location)))
 
-    @demands(
-        "SupportsLeftAlone: names that were left out are counted once: the count starts again when it was asked for."
-    )
+    @demands("SupportsLeftAlone: names that were left out are counted once: reading the count resets it.")
     def test_names_that_are_left_alone_are_counted_once(
         self, lister: FileLister, location: str, put_file: PutFile, put_link: PutLink | NotPossible
     ) -> None:
@@ -299,7 +297,7 @@ def once(paths: Iterable[str]) -> Counter[str]:
 
 
 def _cut(lister: SupportsCutListing, location: str, parts: Sequence[str | None]) -> list[FileReference]:
-    """Lists parts of a location, those that come the last first."""
+    """Lists parts of a location in reverse order."""
     files, waiting = [], list(parts)
     while waiting:
         for found in lister.list_or_cut(location, waiting.pop()):

@@ -66,7 +66,7 @@ ACTS: Mapping[str, tuple[Act, frozenset[LiveSetStatus]]] = {
         frozenset({LiveSetStatus.EXPIRY_IN_PROGRESS}),
     ),
 }
-"""Every verb that needs a status, and the statuses that it takes."""
+"""Every method that needs a status, and the statuses that it accepts."""
 
 ANY_STATUS: Mapping[str, Act] = {
     "get": lambda store, found: store.get(found),
@@ -74,7 +74,7 @@ ANY_STATUS: Mapping[str, Act] = {
     "add_base_locations": lambda store, found: store.add_base_locations(found, [("content", "s3://bucket/t")]),
     "remove_file_deletions": lambda store, found: store.remove_file_deletions(found, [deletion(1)]),
 }
-"""Verbs that take a live set in every status, but have to have one."""
+"""Methods that accept a live set in any status, but need one."""
 
 
 def bring_to(store: LiveSetStore, status: LiveSetStatus, repository: str) -> UUID:
@@ -178,7 +178,7 @@ class LifecycleTests(StoreFixtures):
             act(store, unknown)
         assert len(str(caught.value).splitlines()) == 1
 
-    @demands("Verbs that read rows give nothing for an id that does not exist.")
+    @demands("Methods that read rows return nothing for an id that does not exist.")
     def test_the_rows_of_a_live_set_that_does_not_exist_are_none(self, store: LiveSetStore) -> None:
         unknown = uuid4()
         assert list(store.content_versions(unknown)) == []
@@ -197,7 +197,7 @@ class LifecycleTests(StoreFixtures):
         with pytest.raises(LiveSetStateError, match=str(identifying)):
             store.start_identify(identifying, repository=repository, created=NOON)
 
-    @demands("S17: a failure is kept whole. Do not cut its text.")
+    @demands("S17: the text of a failure is kept completely. Do not cut it.")
     def test_failures_are_kept_whole_and_cannot_be_left_but_by_resuming(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -207,7 +207,7 @@ class LifecycleTests(StoreFixtures):
         assert _outcome(store, marking) == (LiveSetStatus.IDENTIFY_FAILED, LONG_TEXT)
         assert _outcome(store, sweeping) == (LiveSetStatus.EXPIRY_FAILED, LONG_TEXT)
 
-    @demands("S15: a resumed sweep keeps its first expiry_started, and has no expiry_completed and no error any more.")
+    @demands("S15: a resumed sweep keeps its first expiry_started, and no longer has an expiry_completed or an error.")
     def test_a_resumed_sweep_keeps_its_first_start_and_forgets_the_failure(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -221,14 +221,14 @@ class LifecycleTests(StoreFixtures):
             resumed.error_message,
         ) == (LiveSetStatus.EXPIRY_IN_PROGRESS, NOON, None, None)
 
-    @demands("Live sets come newest first, by the time of their creation.")
+    @demands("Live sets come newest first, by creation time.")
     def test_live_sets_come_newest_first(self, store: LiveSetStore, repository: str) -> None:
         hours = [3, 1, 2, 0]
         ids = {hour: start(store, repository, NOON + timedelta(hours=hour)) for hour in hours}
         found = [live_set.id for live_set in store.live_sets() if live_set.repository == repository]
         assert [ids[hour] for hour in sorted(hours, reverse=True)] == found
 
-    @demands("A deleted live set is gone with all of its rows, and no other row is.")
+    @demands("Deleting a live set deletes all of its rows, and no others.")
     def test_a_deleted_live_set_is_gone_with_its_rows_and_no_other_is(
         self, store: LiveSetStore, expiring: UUID, repository: str
     ) -> None:
@@ -265,7 +265,7 @@ class LifecycleTests(StoreFixtures):
             assert time == NOON
             assert timedelta(0) == _offset(time)
 
-    @demands("S15: a status changes by compare-and-set, in one step. Of many threads one starts the sweep.")
+    @demands("S15: a status changes by compare-and-set, in one step. Of many threads, exactly one starts the sweep.")
     def test_only_one_of_many_threads_starts_a_sweep(self, store: LiveSetStore, repository: str) -> None:
         found = bring_to(store, LiveSetStatus.IDENTIFY_SUCCESS, repository)
 
@@ -280,8 +280,8 @@ class LifecycleTests(StoreFixtures):
             assert sum(pool.map(try_to_start, range(8))) == 1
 
     @demands(
-        "S15: what was written is there when the store is opened again, or a killed run could not be resumed. Set "
-        "outlives_processes = False where that cannot be."
+        "S15: what was written is there when the store is opened again; otherwise a killed run could not be resumed. "
+        "Set outlives_processes = False if the store cannot do that."
     )
     def test_a_store_that_is_opened_again_has_what_it_had(
         self, open_store: Callable[[], LiveSetStore], repository: str

@@ -68,7 +68,7 @@ class _Model:
 
 
 class LiveSetStoreMachine(RuleBasedStateMachine):
-    """Does whatever comes to mind to a store, and compares it with the model after each step.
+    """Calls a store in arbitrary ways, and compares it with the model after each step.
 
     Examples share the store; each has its own repository and looks at its own live sets only.
     """
@@ -162,7 +162,7 @@ class LiveSetStoreMachine(RuleBasedStateMachine):
         self.seen[content_id, location] = content if known is None else replace(known, last_seen=last)
 
     def _allowed(self, act: Callable[[], object], live_set_id: UUID, statuses: set[LiveSetStatus]) -> bool:
-        """Acts, and holds that it was refused exactly when the model says so; whether it was allowed."""
+        """Acts, and asserts that it is refused exactly if the model says so; returns whether it was allowed."""
         model = self.model.get(live_set_id)
         try:
             act()

@@ -46,14 +46,14 @@ class RegisterTests(StoreFixtures):
         assert set() == store.tombstones(repository + "2", paths)
         assert set() == store.tombstones(repository, [])
 
-    @demands("S7: tombstones may be many, in one call too. Ask for them in batches.")
+    @demands("S7: there may be many tombstones, also in one call. Query them in batches.")
     def test_tombstones_may_be_many(self, store: LiveSetStore, repository: str) -> None:
         paths = [f"s3://bucket/t/metadata/{number}.metadata.json" for number in range(2345)]
         store.add_tombstones(repository, (path for path in paths), at=NOON)
         assert set(paths[::2]) == store.tombstones(repository, iter(paths[::2]))
 
     # ---- contents -------------------------------------------------------------------------------------
-    @demands("S6: a content at a location keeps its first_seen, and moves its last_seen.")
+    @demands("S6: a content at a location keeps its first_seen, and updates its last_seen.")
     def test_a_content_keeps_its_first_and_moves_its_last_time(self, store: LiveSetStore, repository: str) -> None:
         store.register_contents(repository, [seen("a"), seen("a", "s3://bucket/t2/"), seen("b")])
         later = replace(seen("a"), first_seen=NOON + HOUR, last_seen=(NOON + HOUR).astimezone(KOLKATA))
@@ -63,7 +63,7 @@ class RegisterTests(StoreFixtures):
         )
         assert [seen("b")] == list(store.seen_contents(repository, ["b"]))
 
-    @demands("S6: of some contents, all locations come and no others, each once; of no contents none.")
+    @demands("S6: for some contents, all of their locations come and no others, each once; for no contents, none.")
     def test_the_register_of_some_contents_is_all_of_theirs_and_no_others(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -76,7 +76,7 @@ class RegisterTests(StoreFixtures):
         assert _by_place(each for each in contents if each.content_id in some) == _by_place(found)
         assert list(store.seen_contents(repository, [])) == []
 
-    @demands("A content that comes twice in one call is one.")
+    @demands("A content that comes twice in one call counts once.")
     def test_a_content_that_comes_twice_at_once_is_one(self, store: LiveSetStore, repository: str) -> None:
         later = replace(seen("a"), first_seen=NOON + HOUR, last_seen=NOON + HOUR)
         store.register_contents(repository, [seen("a"), later])
@@ -102,7 +102,7 @@ class RegisterTests(StoreFixtures):
         assert len(list(store.seen_contents(repository, ["c5"]))) == 3
 
     # ---- another identity -----------------------------------------------------------------------------
-    @demands("count_records counts what stands under one identity.")
+    @demands("count_records counts the records of one identity.")
     def test_records_are_counted_by_their_identity(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -111,7 +111,7 @@ class RegisterTests(StoreFixtures):
         assert RepositoryRecords(live_sets=1, tombstones=2, seen_contents=1) == store.count_records(repository)
         assert not store.count_records(repository + "2").any
 
-    @demands("S20: a repository is named as long as a live set or an entry of the register stands under its identity.")
+    @demands("S20: a repository is named as long as its identity has a live set or an entry in the register.")
     def test_every_repository_with_live_sets_or_contents_is_named_once(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -143,7 +143,7 @@ class RegisterTests(StoreFixtures):
         assert [seen("c7")] == list(store.seen_contents(target, ["c7"]))
         assert set(paths[:1]) == store.tombstones(source + "2", paths)
 
-    @demands("move_records joins: of a content that both have, the earliest first_seen and the latest last_seen stay.")
+    @demands("move_records merges: a content that both have keeps the earliest first_seen and the latest last_seen.")
     def test_records_that_move_join_those_that_are_there(self, store: LiveSetStore, repository: str) -> None:
         target = f"name-{uuid4()}"
         early, late = NOON - HOUR, NOON + HOUR
@@ -166,9 +166,7 @@ class RegisterTests(StoreFixtures):
             ]
         )
 
-    @demands(
-        "S15: records do not move while somebody collects. Raise LeaseHeldError where either identity has a lease."
-    )
+    @demands("S15: records do not move during a collection. Raise LeaseHeldError if either identity has a lease.")
     def test_records_do_not_move_while_somebody_collects_under_either_identity(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -182,7 +180,7 @@ class RegisterTests(StoreFixtures):
         store.move_records(repository, target)
         assert store.lease(repository) is store.lease(target) is None
 
-    @demands("Records that move to where they are stay.")
+    @demands("Moving records to their own identity changes nothing.")
     def test_records_that_move_to_where_they_are_stay(
         self, store: LiveSetStore, identifying: UUID, repository: str
     ) -> None:
@@ -212,7 +210,7 @@ class RegisterTests(StoreFixtures):
         assert timedelta(0) == holder.since.utcoffset()
         assert store.lease(repository + "2") is None
 
-    @demands("A lease that is renewed keeps its beginning and ends later.")
+    @demands("A renewed lease keeps its start time and ends later.")
     def test_a_lease_that_is_renewed_keeps_its_beginning_and_ends_later(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -229,7 +227,7 @@ class RegisterTests(StoreFixtures):
             _acquire(store, repository, "two")
 
     @demands(
-        "S15: a lease that ran out, by the clock of the store, is free; its old owner is refused once another has it."
+        "S15: a lease that has expired by the store's clock is free; its former owner is refused once another has it."
     )
     def test_a_lease_that_ran_out_by_the_clock_of_the_store_is_taken_over_and_its_owner_is_told(
         self, store: LiveSetStore, repository: str
@@ -244,7 +242,7 @@ class RegisterTests(StoreFixtures):
         with pytest.raises(LeaseHeldError, match="two"):
             _acquire(store, repository, "one")
 
-    @demands("A lease that its owner gives back is free at once. Nobody else can give it back.")
+    @demands("A lease that its owner releases is free at once. Nobody else can release it.")
     def test_a_lease_that_is_given_back_is_free_at_once(self, store: LiveSetStore, repository: str) -> None:
         _acquire(store, repository, "one")
         store.release_lease(repository, "two")

@@ -23,7 +23,7 @@ from nessie_gc_core.testing.live_set_samples import (
 )
 
 NEAR_TEXTS = ("t", "T", "t ", " t", "", "é", "e\u0301", "e", "ß", "ss", "%", "_", "\\", "'", '"', "\t", "a\nb", "😀")
-"""Texts that databases like to take for each other."""
+"""Strings that databases tend to confuse."""
 
 
 class RowTests(StoreFixtures):
@@ -55,8 +55,8 @@ class RowTests(StoreFixtures):
         }
 
     @demands(
-        "S6: versions that differ in any part of ContentVersion.identity are several; None, -1 and empty text differ "
-        "too."
+        "S6: versions that differ in any part of ContentVersion.identity are different; None, -1 and the empty string "
+        "differ too."
     )
     def test_versions_that_differ_in_any_part_of_their_identity_are_several(
         self, store: LiveSetStore, identifying: UUID
@@ -89,7 +89,7 @@ class RowTests(StoreFixtures):
             store.add_base_locations(identifying, [(text, f"s3://bucket/{text}")])
             assert [(text, f"s3://bucket/{text}")] == list(store.base_locations(identifying, text))
 
-    @demands("S17: nothing is cut. Texts of any length come back whole, and are compared whole.")
+    @demands("S17: nothing is cut. Strings of any length come back complete, and are compared completely.")
     def test_long_texts_come_back_whole(self, store: LiveSetStore, identifying: UUID) -> None:
         texts = [LONG_TEXT, LONG_TEXT + "2"]
         versions = [
@@ -102,7 +102,7 @@ class RowTests(StoreFixtures):
         assert _keyed(versions) == _keyed(store.content_versions(identifying))
         assert [versions[1]] == list(store.content_versions(identifying, [texts[1]]))
 
-    @demands("Live sets do not see the rows of each other.")
+    @demands("Live sets do not see each other's rows.")
     def test_live_sets_do_not_see_each_other(self, store: LiveSetStore, identifying: UUID, repository: str) -> None:
         other = start(store, repository)
         mine, theirs = [version(n) for n in range(5)], [version(n) for n in range(15)]
@@ -114,7 +114,7 @@ class RowTests(StoreFixtures):
         assert _keyed(theirs) == _keyed(store.content_versions(other))
         assert list(store.base_locations(identifying)) == []
 
-    @demands("S6: streams of any length go in and come out whole, each row once.")
+    @demands("S6: streams of any length are stored and come back completely, each row once.")
     def test_a_stream_of_many_versions_goes_in_and_comes_out(self, store: LiveSetStore, identifying: UUID) -> None:
         many = 3210
         assert many == store.add_content_versions(
@@ -126,7 +126,7 @@ class RowTests(StoreFixtures):
         assert many == len(found) == len(set(found))
         assert len(list(store.content_versions(identifying, ["c7"]))) == 33
 
-    @demands("S6: of some contents, all versions come and no others, each once; of no contents none.")
+    @demands("S6: for some contents, all of their versions come and no others, each once; for no contents, none.")
     def test_versions_of_some_contents_are_all_of_theirs_and_no_others(
         self, store: LiveSetStore, identifying: UUID
     ) -> None:
@@ -137,7 +137,7 @@ class RowTests(StoreFixtures):
         assert sorted(expected, key=str) == sorted(found, key=str)
         assert list(store.content_versions(identifying, [])) == []
 
-    @demands("Rows may be written while others are read: do not hold a lock over a stream that the caller consumes.")
+    @demands("Rows may be written while others are read: do not hold a lock during a stream that the caller consumes.")
     def test_rows_may_be_written_while_others_are_read(self, store: LiveSetStore, identifying: UUID) -> None:
         store.add_content_versions(identifying, (version(n) for n in range(2500)))
         read = 0
@@ -148,7 +148,7 @@ class RowTests(StoreFixtures):
         assert read == 2500
         assert len(list(store.base_locations(identifying))) == 5
 
-    @demands("What is written may be computed from a stream of the same store: do not hold a lock over either.")
+    @demands("Rows to write may be computed from a stream of the same store: do not hold a lock during either.")
     def test_what_is_written_may_be_computed_from_what_is_read(self, store: LiveSetStore, expiring: UUID) -> None:
         store.add_file_deletions(expiring, (deletion(n) for n in range(1500)))
 
@@ -205,7 +205,10 @@ class RowTests(StoreFixtures):
             store.record_steps(expiring, steps)
         assert [done, other] == sorted(store.steps(expiring), key=lambda step: step.part)
 
-    @demands("S15: every step of a long stream is recorded when record_steps returns, of those with one name the last.")
+    @demands(
+        "S15: when record_steps returns, every step of a long stream is recorded; of steps with the same name, the "
+        "last one."
+    )
     def test_many_steps_are_recorded_at_once(self, store: LiveSetStore, expiring: UUID) -> None:
         first = SweepStep(unit="u", part="1:1/1", state=SweepStepState.STARTED, planned_files=1, planned_bytes=1)
         many = [replace(first, unit=f"s3://bucket/t{n}/") for n in range(2345)]
@@ -238,7 +241,7 @@ class RowTests(StoreFixtures):
         assert len(deletions) == store.add_file_deletions(expiring, deletions)
         assert _by_name(deletions) == _by_name(store.file_deletions(expiring))
 
-    @demands("S15: deferred deletions that are done are forgotten, and those that were there are counted.")
+    @demands("S15: finished deferred deletions are forgotten, and those that existed are counted.")
     def test_deferred_deletions_that_are_done_are_forgotten_and_counted(
         self, store: LiveSetStore, expiring: UUID
     ) -> None:

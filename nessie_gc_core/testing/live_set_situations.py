@@ -28,8 +28,8 @@ class StoreSituationTests(StoreFixtures):
 
     # ---- failures -------------------------------------------------------------------------------------
     @demands(
-        "S15: a store that cannot be used is never an empty one. Raise StoreError or ConfigurationError, in "
-        "one line without secrets; a bare error of the driver ends the run without a next step."
+        "S15: an unusable store never counts as an empty one. Raise StoreError or ConfigurationError, in one line "
+        "without secrets; a bare error of the driver does not say what to do."
     )
     def test_a_store_that_cannot_be_used_is_an_error_and_not_empty(
         self, store: LiveSetStore, unusable: Sequence[OpenStore] | NotPossible
@@ -42,16 +42,14 @@ class StoreSituationTests(StoreFixtures):
                 assert len(str(caught.value).splitlines()) == 1
 
     # ---- optional abilities ---------------------------------------------------------------------------
-    @demands("S8: the clock of the store is aware and in UTC, or None where it does not tell.")
+    @demands("S8: the clock of the store gives an aware time in UTC, or None if it cannot tell.")
     def test_the_shared_clock_is_aware_utc_or_not_known(self, store: LiveSetStore) -> None:
         if not isinstance(store, SupportsSharedClock):
             skip_without(store, SupportsSharedClock)
         now = store.shared_time()
         assert now is None or timedelta(0) == now.utcoffset()
 
-    @demands(
-        "S27: a strategy that is not known is refused with a ConfigurationError that names it, and changes nothing."
-    )
+    @demands("S27: an unknown strategy is refused with a ConfigurationError that names it, and changes nothing.")
     def test_an_unknown_schema_strategy_is_refused(self, store: LiveSetStore, identifying: UUID) -> None:
         if not isinstance(store, SupportsSqlSchema):
             skip_without(store, SupportsSqlSchema)
@@ -71,7 +69,7 @@ class StoreSituationTests(StoreFixtures):
         store.create_schema("CREATE_IF_NOT_EXISTS")
         assert [version(1)] == list(store.content_versions(identifying))
 
-    @demands("SupportsSqlSchema: the script is the statements that make the tables, without a connection.")
+    @demands("SupportsSqlSchema: the script contains the statements that create the tables, and needs no connection.")
     def test_the_schema_is_shown_as_a_script(self, open_store: OpenStore) -> None:
         with open_store() as store:
             if not isinstance(store, SupportsSqlSchema):

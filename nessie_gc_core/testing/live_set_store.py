@@ -1,4 +1,4 @@
-"""What every live-set store has to do (:class:`nessie_gc_core.connectors.LiveSetStore`)."""
+"""What every live-set store must do (:class:`nessie_gc_core.connectors.LiveSetStore`)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class LiveSetStoreContract(
     """Inherit it and give it these fixtures.
 
     Required:
-        ``open_store``: a function that opens a store that is ready for use. Called again in the same test, it opens
-        the same one; in the next test another one, or the same with whatever earlier tests left in it.
+        ``open_store``: a function that opens a store that is ready for use: within a test always the same one; in the
+        next test a new one, or the same with whatever earlier tests left in it.
 
-    Situations, required too; return ``NotPossible("why")`` where there can be no such thing:
+    Situations, also required; return ``NotPossible("why")`` if the situation cannot exist:
         ``unusable``: a sequence of functions that open a store that cannot be used, one for each way in which that
-        can happen: its file or server is not there, is damaged, or belongs to someone else.
+        can happen: its file or server is missing, is damaged, or belongs to someone else.
 
-    Set ``outlives_processes = False`` for a store that is gone when its last opening is closed.
+    Set ``outlives_processes = False`` for a store that vanishes when it is closed for the last time.
     """
 
     opener: ClassVar[str] = "open_store"

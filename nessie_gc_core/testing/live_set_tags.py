@@ -1,4 +1,4 @@
-"""Tests of live-set stores that remember which tags a service made."""
+"""Tests of live-set stores that remember which tags a service created."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nessie_gc_core.testing.live_set_samples import KOLKATA, LONG_TEXT, NOON, St
 
 
 def tag(name: str, *, holder: str = "") -> TagRecord:
-    """A tag of noon that was made."""
+    """A tag of noon that was created."""
     return TagRecord(
         holder=holder,
         name=name,
@@ -30,7 +30,7 @@ def tag(name: str, *, holder: str = "") -> TagRecord:
 
 
 class TagRecordTests(StoreFixtures):
-    """Which tags were made."""
+    """Which tags were created."""
 
     @demands("SupportsTagRecords: records belong to one repository, come back whole, and outlive live sets.")
     def test_records_of_tags_belong_to_their_repository_and_stay(
@@ -61,7 +61,7 @@ class TagRecordTests(StoreFixtures):
         )
         assert all(timedelta(0) == each.instant.utcoffset() for each in keeping.tags(repository))
 
-    @demands("SupportsTagRecords: records that are forgotten are gone, and no others.")
+    @demands("SupportsTagRecords: forgetting records removes them, and no others.")
     def test_records_of_tags_that_are_forgotten_are_gone_and_no_others(
         self, store: LiveSetStore, repository: str
     ) -> None:
@@ -74,7 +74,10 @@ class TagRecordTests(StoreFixtures):
         assert _by_key(each for each in records if each.key not in gone) == _by_key(keeping.tags(repository))
         assert records[:1] == list(keeping.tags(repository + "2"))
 
-    @demands("SupportsTagRecords: count_records counts them, and move_records moves them; of two, the made one stays.")
+    @demands(
+        "SupportsTagRecords: count_records counts them, and move_records moves them; of two records, that of the "
+        "created tag stays."
+    )
     def test_records_of_tags_are_counted_and_move_along(self, store: LiveSetStore, repository: str) -> None:
         keeping, target = _keeping(store), f"name-{uuid4()}"
         doubtful = [replace(tag("c"), made=False), replace(tag("d"), made=False, target="0ther")]

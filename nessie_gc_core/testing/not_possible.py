@@ -1,4 +1,4 @@
-"""What the author of a fixture says where a situation cannot exist."""
+"""What a fixture returns if its situation cannot exist."""
 
 from __future__ import annotations
 

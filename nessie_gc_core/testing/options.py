@@ -27,7 +27,7 @@ class OptionsTests:
         with request.getfixturevalue(self.opener)() as opened:
             return type(opened)
 
-    @demands("Every option has help, which the reference shows: write option(default, help='...').")
+    @demands("Every option has a help text, which the reference shows: write option(default, help='...').")
     def test_every_option_has_help(self, connector_class: type[Connector]) -> None:
         fields = dataclasses.fields(connector_class.Options)
         without = [field.name for field in fields if not str(field.metadata.get("help", "")).strip()]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PutFile = Callable[[str, str, bytes], None]
-"""The back door of a store: puts a file at (location, raw path below it, content), not through any connector."""
+"""Stores a file at (location, raw path below it, content) without any connector."""
 PutDirectory = Callable[[str, str], None]
-"""Another back door: makes an empty directory, or the marker that stands for one, at (location, raw path)."""
+"""Makes an empty directory, or the marker that represents one, at (location, raw path), without any connector."""
 HasDirectory = Callable[[str, str], bool]
 """Whether the directory, or its marker, is still at (location, raw path)."""
 PutLink = Callable[[str, str, str], None]
-"""Another back door: makes a link at (location, raw path) that leads to a folder, given as a location."""
+"""Makes a link at (location, raw path) to a folder, given as a location, without any connector."""
 
 ODD_PATHS: tuple[str, ...] = (
     "a space/b c.parquet",
@@ -37,7 +37,7 @@ ODD_PATHS: tuple[str, ...] = (
     "no-ending",
     "/".join(["d" * 99] * 10),
 )
-"""Keys that disks and object stores hold alike; a store that cannot hold one leaves it out of ``odd_paths``."""
+"""Keys that both disks and object stores can hold; a store that cannot hold one leaves it out of ``odd_paths``."""
 
 OBJECT_STORE_PATHS: tuple[str, ...] = ("doubled//slash.parquet", "a/./b.parquet", "a//", "//leading.parquet")
 """Keys that only object stores hold: on a disk they are other names of the same file, or none.

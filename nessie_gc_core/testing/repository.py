@@ -1,4 +1,4 @@
-"""What every repository connector has to do (:class:`nessie_gc_core.connectors.RepositoryConnector`)."""
+"""What every repository connector must do (:class:`nessie_gc_core.connectors.RepositoryConnector`)."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -33,35 +33,35 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
 
     Required:
         ``open_repository``: a function that makes a connector to one repository; it may be called several times.
-        The repository has more references, and one of them more commits, than fit on one page, where it has pages.
+        If the repository has pages, it has more references, and one reference has more commits, than fit on one.
         ``expected_references``: names and kinds of all its references.
-        ``commit_once``: the back door, puts one more commit on some reference and gives the reference's name.
+        ``commit_once``: adds a commit to some reference without the connector, and returns the reference's name.
 
-    Situations, required too; return ``NotPossible("why")`` where there can be no such thing. Each sequence holds
+    Situations, also required; return ``NotPossible("why")`` if the situation cannot exist. Each sequence holds
     functions that make a connector, one for each way in which it can happen:
         ``unavailable``: connectors to a repository that is down: nobody listens, or the server answers that it cannot
         serve.
         ``refusing``: connectors whose credentials are refused.
-        ``nonsense``: connectors to a repository whose every answer is invalid: empty, cut off, another format.
-        ``missing_repository``: connectors to a repository that does not exist: a file or database that is not there,
-        a name that the server does not know.
-        ``breaking_off``: connectors to a repository whose first answers are right, and a later page fails.
-        ``break_table``: functions that make the files of one table missing or unreadable and give the name of its
-        reference; for connectors that read tables to tell their states.
+        ``nonsense``: connectors to a repository all of whose answers are invalid: empty, truncated, another format.
+        ``missing_repository``: connectors to a repository that does not exist: a file or database that is
+        missing, a name that the server does not know.
+        ``breaking_off``: connectors to a repository whose first answers are valid, but a later page fails.
+        ``break_table``: functions that make the files of one table missing or unreadable and return the name of its
+        reference; for connectors that read tables to find their states.
         ``detached``: a reference as it was before it was dropped or moved away, so that nothing leads to its commit
         any more. Some repositories forget such commits.
         ``other_addresses``: connectors to the same repository by another address.
 
     Optional:
-        ``new_branch``: for connectors that can make branches, the name of one that is not there; the fixture takes it
-        away again.
-        ``expirable``: for connectors that can expire snapshots, or make tags in tables, the reference of a table with
+        ``new_branch``: for connectors that can create branches, the name of a new one; the fixture deletes it
+        afterwards.
+        ``expirable``: for connectors that can expire snapshots, or create tags in tables, the reference of a table with
         a branch ``main`` and more than one snapshot, or ``NotPossible``.
-        ``new_tag``: for connectors that can make tags, the name of one that is not there.
+        ``new_tag``: for connectors that can create tags, the name of a new one.
         ``committable``: for connectors that can commit metadata, a branch with an Iceberg table, or ``NotPossible``;
         what the kit commits to it stays.
         ``missing_commit_id``: a well-formed commit id that the repository does not have.
-        ``secrets``: texts that may not appear in the identity, in any repr, or in an error.
+        ``secrets``: strings that must not appear in the identity, in any repr, or in an error.
 
     Set ``contents_follow_operations = False`` for a catalog without a history, whose log names every state and whose
     ``contents`` are empty.
@@ -69,7 +69,7 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
 
     # ---- references -----------------------------------------------------------------------------------
     @demands(
-        "S15 and S28: the identity tells the repository from any other, is the same each time, and shows no secret. "
+        "S15 and S28: the identity is unique to the repository, is the same each time, and shows no secret. "
         "Declare credentials with secret()."
     )
     def test_its_identity_is_always_the_same_and_holds_no_secret(
@@ -137,7 +137,7 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
                     assert operation.content.commit_time in (None, entry.commit_time)
                     assert operation.content.content_key == operation.content_key
 
-    @demands("The log begins at reference.commit_id, not at the present head.")
+    @demands("The log begins at reference.commit_id, not at the current head.")
     def test_the_log_of_an_older_commit_is_the_rest_of_the_log(self, repository: RepositoryConnector) -> None:
         reference, log = longest(repository)
         middle = len(log) // 2
@@ -163,7 +163,7 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
             close()
         assert log == list(repository.commit_log(reference))
 
-    @demands("A reference without a commit has an empty log and no contents. It is no error.")
+    @demands("A reference without a commit has an empty log and no contents. That is not an error.")
     def test_a_reference_without_a_commit_has_an_empty_log_and_no_contents(
         self, repository: RepositoryConnector
     ) -> None:
@@ -172,8 +172,8 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
         assert list(repository.contents(empty)) == []
 
     @demands(
-        "S6: a commit that does not exist is never an empty history. Raise ReferenceNotFoundError, in one line that "
-        "names the commit."
+        "S6: a commit that does not exist never counts as an empty history. Raise ReferenceNotFoundError, in one line "
+        "that names the commit."
     )
     def test_a_commit_that_does_not_exist_is_an_error(
         self, repository: RepositoryConnector, missing_commit_id: str
@@ -217,7 +217,7 @@ class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTest
             assert alone * 2 == list(pool.map(read, references * 2))
 
     @demands(
-        "Two connectors with the same options read the same repository: what decides that belongs into the options."
+        "Two connectors with the same options read the same repository: whatever determines it belongs in the options."
     )
     def test_two_connectors_of_the_same_options_read_the_same(self, open_repository: OpenRepository) -> None:
         with open_repository() as one, open_repository() as other:
@@ -245,7 +245,7 @@ def _identities(contents: Iterable[ContentVersion]) -> set[Identity]:
 
 
 def _replay(log: Iterable[LogEntry]) -> list[tuple[str, set[Identity]]]:
-    """The commits of a log, oldest first, each with the contents that its operations and older ones left.
+    """The commits of a log, oldest first, each with the contents that its own and older operations left.
 
     Ends before the first commit whose operations are not known.
     """

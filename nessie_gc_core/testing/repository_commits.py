@@ -25,8 +25,8 @@ class RepositoryCommitTests:
         raise not_defined("committable", situation=True)
 
     @demands(
-        "SupportsMetadataCommits: a commit gives the tables that it names other metadata files, and changes nothing "
-        "else: no other content, no snapshot id, no other reference, no commit before it."
+        "SupportsMetadataCommits: a commit gives the named tables new metadata files, and changes nothing else: no "
+        "other content, no snapshot id, no other reference, no earlier commit."
     )
     def test_a_commit_changes_the_metadata_file_and_nothing_else(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest
@@ -48,8 +48,8 @@ class RepositoryCommitTests:
         assert before == _visible(repository, branch)
 
     @demands(
-        "SupportsMetadataCommits: where a table has changed since it was read, raise CommitConflictError and commit "
-        "nothing, of the other tables neither."
+        "SupportsMetadataCommits: if a table has changed since it was read, raise CommitConflictError and commit "
+        "nothing, not even for the other tables."
     )
     def test_a_table_that_has_changed_since_is_a_conflict(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest
@@ -72,7 +72,10 @@ class RepositoryCommitTests:
             repository.commit_metadata(replace(branch, kind=ReferenceKind.TAG), [(table, _NEW)], message="by the kit")
         assert branch == _now(repository, branch.name)
 
-    @demands("SupportsWorkBranches: a branch is made of another one, merged back, and deleted, each on its condition.")
+    @demands(
+        "SupportsWorkBranches: a branch is created from another one, merged back, and deleted, each only on its "
+        "condition."
+    )
     def test_what_was_committed_to_a_copy_of_a_branch_is_merged_back(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest, new_branch: str
     ) -> None:
@@ -95,7 +98,7 @@ class RepositoryCommitTests:
         assert repository.drop_branch(changed)
         assert new_branch not in {reference.name for reference in repository.references()}
 
-    @demands("SupportsWorkBranches: where both branches changed a content, raise CommitConflictError, merge nothing.")
+    @demands("SupportsWorkBranches: if both branches changed a content, raise CommitConflictError and merge nothing.")
     def test_a_content_that_changed_on_both_branches_is_not_merged(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest, new_branch: str
     ) -> None:

@@ -1,7 +1,7 @@
 """Tests of repository connectors in situations that are easy to get wrong: failures, and optional abilities.
 
-A reference that is not listed, or a state that is not in its log, looks like garbage. So every failure has to be an
-error, and never an answer with less in it (S6).
+A reference that is not listed, or a state that is not in its log, looks like garbage. So every failure must be an
+error, and never an incomplete answer (S6).
 """
 
 # ruff: noqa: D102 - the name of a test says what it says
@@ -45,7 +45,7 @@ class RepositorySituationTests(OptionsTests):
     """The fixtures are described at ``RepositoryConnectorContract``."""
 
     contents_follow_operations: ClassVar[bool] = True
-    """Whether ``contents`` at a commit is what its history put there. ``False`` for a catalog without a history,
+    """Whether ``contents`` at a commit are what its history put there. ``False`` for a catalog without a history,
     whose log names every state and whose ``contents`` are empty."""
 
     opener: ClassVar[str] = "open_repository"
@@ -117,8 +117,8 @@ class RepositorySituationTests(OptionsTests):
 
     # ---- failures -------------------------------------------------------------------------------------
     @demands(
-        "S6: a repository that is down is never one without references. Raise ServiceUnavailableError, in one line "
-        "without secrets, from references, commit_log and contents."
+        "S6: a repository that is down never counts as one without references. Raise ServiceUnavailableError, in one "
+        "line without secrets, from references, commit_log and contents."
     )
     def test_s06_a_repository_that_is_down_is_an_error_and_not_empty(
         self,
@@ -130,8 +130,8 @@ class RepositorySituationTests(OptionsTests):
         self._fails_everywhere(repository, ways, ServiceUnavailableError, secrets)
 
     @demands(
-        "S6: a repository that refuses the credentials is never one without references. Raise AccessDeniedError, in "
-        "one line without secrets, from references, commit_log and contents."
+        "S6: a repository that refuses the credentials never counts as one without references. Raise "
+        "AccessDeniedError, in one line without secrets, from references, commit_log and contents."
     )
     def test_s06_refused_credentials_are_an_error_and_not_empty(
         self, repository: RepositoryConnector, refusing: Sequence[OpenRepository] | NotPossible, secrets: Sequence[str]
@@ -140,8 +140,8 @@ class RepositorySituationTests(OptionsTests):
         self._fails_everywhere(repository, ways, AccessDeniedError, secrets)
 
     @demands(
-        "S6: an answer that is invalid is never an empty one. Raise RepositoryError, in one line without secrets, "
-        "from references, commit_log and contents."
+        "S6: an invalid answer never counts as an empty one. Raise RepositoryError, in one line without secrets, from "
+        "references, commit_log and contents."
     )
     def test_s06_an_answer_that_makes_no_sense_is_an_error_and_not_empty(
         self, repository: RepositoryConnector, nonsense: Sequence[OpenRepository] | NotPossible, secrets: Sequence[str]
@@ -150,7 +150,7 @@ class RepositorySituationTests(OptionsTests):
         self._fails_everywhere(repository, ways, RepositoryError, secrets)
 
     @demands(
-        "S6: a repository that does not exist is never one without references. Raise ConfigurationError or "
+        "S6: a repository that does not exist never counts as one without references. Raise ConfigurationError or "
         "RepositoryError, in one line, and do not create what is missing."
     )
     def test_s06_a_repository_that_does_not_exist_is_an_error_and_not_empty(
@@ -163,8 +163,8 @@ class RepositorySituationTests(OptionsTests):
                 assert len(str(caught.value).splitlines()) == 1
 
     @demands(
-        "S6: references, a log or contents that break off are never whole. Raise an error where a page is missing, "
-        "even when those before it were right."
+        "S6: references, a log or contents that break off are never complete. Raise an error if a page is missing, "
+        "even if earlier pages were valid."
     )
     def test_s06_an_answer_that_breaks_off_is_an_error_and_not_the_end(
         self, repository: RepositoryConnector, breaking_off: Sequence[OpenRepository] | NotPossible
@@ -177,8 +177,8 @@ class RepositorySituationTests(OptionsTests):
             assert len(str(caught.value).splitlines()) == 1
 
     @demands(
-        "S6: a table whose metadata is missing or unreadable is never one without states. Raise an error, or let its "
-        "log put a content version that names the metadata, so that its location is frozen."
+        "S6: a table whose metadata is missing or unreadable never counts as one without states. Raise an error, or "
+        "let its log put a content version that names the metadata, so that its location is frozen."
     )
     def test_s06_a_table_that_cannot_be_read_is_never_one_without_states(
         self, open_repository: OpenRepository, break_table: Sequence[Callable[[], str]] | NotPossible
@@ -191,7 +191,10 @@ class RepositorySituationTests(OptionsTests):
                 assert _states_or_error(repository, broken)
 
     # ---- optional abilities ---------------------------------------------------------------------------
-    @demands("SupportsFormerIdentities: former identities are others than the present one, each once, without secrets.")
+    @demands(
+        "SupportsFormerIdentities: former identities differ from the current one, come once each, and contain no "
+        "secrets."
+    )
     def test_its_former_identities_are_others_and_hold_no_secret(
         self, repository: RepositoryConnector, secrets: Sequence[str]
     ) -> None:
@@ -202,7 +205,7 @@ class RepositorySituationTests(OptionsTests):
         assert len(set(former)) == len(former)
         assert [secret for secret in secrets if secret in " ".join(former)] == []
 
-    @demands("S8: the clock of the repository is aware and in UTC, or None where it does not tell.")
+    @demands("S8: the clock of the repository gives an aware time in UTC, or None if it cannot tell.")
     def test_the_shared_clock_is_aware_utc_or_not_known(self, repository: RepositoryConnector) -> None:
         if not isinstance(repository, SupportsSharedClock):
             skip_without(repository, SupportsSharedClock)
@@ -216,7 +219,7 @@ class RepositorySituationTests(OptionsTests):
         kinds = {reference.name: reference.kind for reference in repository.references()}
         assert kinds.get(repository.default_reference()) is ReferenceKind.BRANCH
 
-    @demands("SupportsBranches: a branch that is made holds no content, and making it again changes nothing.")
+    @demands("SupportsBranches: a new branch has no contents, and creating it again changes nothing.")
     def test_a_branch_that_is_made_is_empty_and_made_once(
         self, repository: RepositoryConnector, new_branch: str
     ) -> None:
@@ -227,7 +230,7 @@ class RepositorySituationTests(OptionsTests):
         assert made.kind is ReferenceKind.BRANCH
         assert list(repository.contents(made)) == []
 
-    @demands("SupportsSnapshotExpiry: a commit takes out what was asked for, and nothing else. It deletes no file.")
+    @demands("SupportsSnapshotExpiry: a commit removes what was requested, and nothing else. It deletes no files.")
     def test_what_is_taken_out_is_not_listed_any_more(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest
     ) -> None:
@@ -242,7 +245,7 @@ class RepositorySituationTests(OptionsTests):
         assert (before.refs, before.properties, before.location) == (after.refs, after.properties, after.location)
         assert before.metadata_location in after.metadata_log
 
-    @demands("SupportsSnapshotExpiry: where a branch or tag is not where it was any more, CommitConflictError.")
+    @demands("SupportsSnapshotExpiry: if a branch or tag has moved, raise CommitConflictError.")
     def test_nothing_is_taken_out_of_a_table_that_moved_on(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest
     ) -> None:
@@ -262,7 +265,7 @@ class RepositorySituationTests(OptionsTests):
         expected: type[NessieGcError],
         secrets: Sequence[str],
     ) -> None:
-        """Each question to each broken repository is an error of the expected kind."""
+        """Asserts that each call to each broken repository raises an error of the expected kind."""
         reference, _ = longest(repository)
         for open_broken in ways:
             for ask in self._questions(reference):

@@ -1,4 +1,4 @@
-"""Tests of repositories in which tags can be made, of their own or in their tables."""
+"""Tests of repositories that can create tags, of their own or in their tables."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -23,7 +23,7 @@ class RepositoryTagTests:
         return f"kit/{uuid4().hex}"
 
     # ---- tags of the repository -----------------------------------------------------------------------
-    @demands("SupportsTags: a tag is made at any commit of a branch, and nothing else changes.")
+    @demands("SupportsTags: a tag can be created at any commit of a branch, and nothing else changes.")
     def test_a_tag_is_made_at_an_earlier_commit_and_nothing_else_changes(
         self, repository: RepositoryConnector, new_tag: str
     ) -> None:
@@ -35,7 +35,7 @@ class RepositoryTagTests:
         assert tagging.delete_tag(made)
         assert before == set(repository.references())
 
-    @demands("SupportsTags: a name that a branch or tag has is taken. Give False, and change nothing.")
+    @demands("SupportsTags: the name of an existing branch or tag is taken. Return False, and change nothing.")
     def test_a_name_that_is_taken_is_left_to_whoever_has_it(
         self, repository: RepositoryConnector, new_tag: str
     ) -> None:
@@ -47,7 +47,7 @@ class RepositoryTagTests:
         assert before == set(repository.references())
         tagging.delete_tag(Reference(name=new_tag, kind=ReferenceKind.TAG, commit_id=branch.commit_id))
 
-    @demands("SupportsTags: only a tag that is at the commit that is named goes. Give False otherwise, and keep it.")
+    @demands("SupportsTags: a tag is deleted only if it is at the given commit. Otherwise return False, and keep it.")
     def test_a_tag_that_is_elsewhere_a_branch_or_gone_is_not_deleted(
         self, repository: RepositoryConnector, new_tag: str
     ) -> None:
@@ -73,7 +73,7 @@ class RepositoryTagTests:
         assert before == set(repository.references())
 
     # ---- tags of tables -------------------------------------------------------------------------------
-    @demands("SupportsTableTags: one commit makes some tags and deletes others, and changes nothing else.")
+    @demands("SupportsTableTags: one commit creates some tags and deletes others, and changes nothing else.")
     def test_tags_of_a_table_are_made_and_deleted_and_nothing_else_changes(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest, new_tag: str
     ) -> None:
@@ -89,7 +89,7 @@ class RepositoryTagTests:
         assert {**_refs(before), f"{new_tag}.3": (last, RefType.TAG)} == _refs(after)
         assert before.metadata_location in after.metadata_log
 
-    @demands("SupportsTableTags: where the table, or a name, is not as it was read, raise CommitConflictError.")
+    @demands("SupportsTableTags: if the table or a tag has changed since it was read, raise CommitConflictError.")
     def test_tags_of_a_table_that_is_not_as_it_was_read_are_a_conflict(
         self, repository: RepositoryConnector, request: pytest.FixtureRequest, new_tag: str
     ) -> None:
@@ -109,7 +109,7 @@ class RepositoryTagTests:
 
 
 def _tagging(repository: RepositoryConnector) -> tuple[SupportsTags, Reference, str]:
-    """The repository as one that makes tags, a branch with more than one commit, and an earlier commit of it."""
+    """The repository as one that creates tags, a branch with more than one commit, and an earlier commit of it."""
     if not isinstance(repository, SupportsTags):
         skip_without(repository, SupportsTags)
     for reference in repository.references():

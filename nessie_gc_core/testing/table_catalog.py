@@ -1,4 +1,4 @@
-"""What every catalog of tables has to do (:class:`nessie_gc_core.connectors.TableCatalog`)."""
+"""What every catalog of tables must do (:class:`nessie_gc_core.connectors.TableCatalog`)."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -109,13 +109,13 @@ class TableCatalogContract(OptionsTests):
         catalog.create(NAME, COLUMNS, properties=_PROPERTIES)
         return catalog
 
-    @demands("A table that is not there has no state, whether its namespace is there or not. Answer None.")
+    @demands("A table that does not exist has no state, whether its namespace exists or not. Answer None.")
     def test_a_table_that_is_not_there_has_no_state(self, catalog: OpenCatalog) -> None:
         assert catalog.state(("nobody", "made", "this")) is None
         catalog.create(NAME, COLUMNS, properties={})
         assert catalog.state((NAME[0], "other")) is None
 
-    @demands("A new table has the columns, in order and as required as they were asked for, and the properties.")
+    @demands("A new table has the requested columns, in order and required as requested, and the properties.")
     @pytest.mark.parametrize("bucket_by", [None, "name"])
     def test_a_new_table_is_as_it_was_asked_for(self, catalog: OpenCatalog, bucket_by: str | None) -> None:
         catalog.create(NAME, COLUMNS, properties=_PROPERTIES, bucket_by=bucket_by)
@@ -126,8 +126,8 @@ class TableCatalogContract(OptionsTests):
         assert ":" in state.location or state.location.startswith("/")
 
     @demands(
-        "Namespaces that are missing are made, from the outermost; a table may lie several deep. Set "
-        "nested_namespaces = False where the catalog knows no namespaces in namespaces."
+        "Missing namespaces are created, from the outermost; a table may be several levels deep. Set "
+        "nested_namespaces = False if the catalog has no nested namespaces."
     )
     def test_namespaces_are_made(self, catalog: OpenCatalog) -> None:
         if not self.nested_namespaces:
@@ -137,14 +137,14 @@ class TableCatalogContract(OptionsTests):
         catalog.create(("one", "two", "four"), COLUMNS, properties={})
         assert catalog.state(deep) is not None
 
-    @demands("A table that is there by now stays as it is, with its rows.")
+    @demands("A table that already exists stays as it is, with its rows.")
     def test_making_a_table_twice_leaves_it_alone(self, made: OpenCatalog) -> None:
         made.append(NAME, _batches(_ROWS))
         made.create(NAME, pa.schema([pa.field("other", pa.string())]), properties={"nessie-gc.test": "other"})
         assert _state(made).properties["nessie-gc.test"] == _PROPERTIES["nessie-gc.test"]
         assert len(_read(made)) == len(_ROWS)
 
-    @demands("Rows come back as they went in: text of any kind, bytes, instants to the microsecond, nulls.")
+    @demands("Rows come back as they were written: text of any kind, bytes, instants to the microsecond, nulls.")
     @pytest.mark.parametrize("bucket_by", [None, "name"])
     def test_rows_come_back_as_they_went_in(self, open_catalog: Open, bucket_by: str | None) -> None:
         with open_catalog() as catalog:
@@ -163,7 +163,7 @@ class TableCatalogContract(OptionsTests):
         made.append(NAME, _batches([_row(2), _row(3)]))
         assert _read(made, "number") == [(1,), (2,), (3,)]
 
-    @demands("All rows of an append become visible in one commit, or none: where the stream breaks off, none.")
+    @demands("All rows of an append become visible in one commit, or none do: if the stream breaks off, none.")
     def test_an_append_that_breaks_off_adds_nothing(self, made: OpenCatalog) -> None:
         def breaking_off() -> Iterator[pa.RecordBatch]:
             yield from _batches([_row(1)])
@@ -173,7 +173,7 @@ class TableCatalogContract(OptionsTests):
             made.append(NAME, breaking_off())
         assert _read(made) == []
 
-    @demands("A number that someone claimed since the given state is refused; others are claimed.")
+    @demands("A number that was claimed since the given state is refused; other numbers can be claimed.")
     def test_a_number_is_claimed_once(self, made: OpenCatalog) -> None:
         before = _state(made)
         assert made.claim(NAME, _one(_row(1)), "number", since=before)
@@ -181,7 +181,7 @@ class TableCatalogContract(OptionsTests):
         assert made.claim(NAME, _one(_row(2)), "number", since=_state(made))
         assert _read(made, "number") == [(1,), (2,)]
 
-    @demands("Of several that claim one number at the same time, one gets it. Make it a condition of the commit.")
+    @demands("If several callers claim one number at the same time, one gets it. Make it a condition of the commit.")
     def test_of_several_at_once_one_gets_a_number(self, open_catalog: Open) -> None:
         with open_catalog() as catalog:
             catalog.create(NAME, COLUMNS, properties={})
@@ -198,7 +198,9 @@ class TableCatalogContract(OptionsTests):
         with open_catalog() as catalog:
             assert (answers.count(True), _read(catalog, "number")) == (1, [(7,)])
 
-    @demands("The rows of all given keys go, and no others. There may be more keys than a statement holds.")
+    @demands(
+        "The rows of all given keys are deleted, and no others. There may be more keys than fit into one statement."
+    )
     @pytest.mark.parametrize("bucket_by", [None, "name"])
     def test_rows_are_removed_by_their_key(self, catalog: OpenCatalog, bucket_by: str | None) -> None:
         catalog.create(NAME, COLUMNS, properties={}, bucket_by=bucket_by)
@@ -211,7 +213,7 @@ class TableCatalogContract(OptionsTests):
         catalog.remove(NAME, iter(()))
         assert len(_read(catalog, "number")) == 11
 
-    @demands("New columns are null in rows that are there, and those that are there stay as they are.")
+    @demands("New columns are null in existing rows, and existing columns stay as they are.")
     def test_columns_are_added(self, made: OpenCatalog) -> None:
         made.append(NAME, _batches([_row(1)]))
         made.add_columns(NAME, [pa.field("more", pa.string())])
@@ -227,7 +229,7 @@ class TableCatalogContract(OptionsTests):
         made.drop(NAME)
         made.drop(("nobody", "made", "this"))
 
-    @demands("What the catalog refuses is a TableError of one line that names the table.")
+    @demands("If the catalog refuses, raise a TableError, in one line that names the table.")
     def test_what_is_refused_is_said_in_one_line(self, catalog: OpenCatalog) -> None:
         with pytest.raises(TableError, match=NAME[-1]) as caught:
             catalog.append(NAME, _batches([_row(1)]))

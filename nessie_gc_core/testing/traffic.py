@@ -1,4 +1,4 @@
-"""What a connector that counts its traffic has to do, whichever its contract is."""
+"""What a connector that counts its traffic must do, whatever its contract."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUNTED_ONCE = (
 
 
 def check_traffic(connector: Connector, call: Callable[[], object]) -> None:
-    """Asserts that what a call asks of a store is told once, and to nobody else."""
+    """Asserts that the requests of a call are reported once, and in no other thread."""
     if not isinstance(connector, SupportsTraffic):
         skip_without(connector, SupportsTraffic)
     connector.take_traffic()  # of what the test did before

@@ -1,4 +1,4 @@
-"""What every deduplicator has to do (:class:`nessie_gc_core.connectors.VisitedDeduplicator`)."""
+"""What every deduplicator must do (:class:`nessie_gc_core.connectors.VisitedDeduplicator`)."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
@@ -48,13 +48,13 @@ class VisitedDeduplicatorContract(OptionsTests):
     def open_deduplicator(self) -> Callable[[], VisitedDeduplicator]:
         raise not_defined("open_deduplicator")
 
-    @demands("S16: a commit that was not seen has to be walked. Answer True.")
+    @demands("S16: a commit that was not seen must be walked. Answer True.")
     def test_a_new_commit_has_to_be_walked(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> None:
         with open_deduplicator() as visited:
             assert visited.should_walk(_COMMIT, Reach(commits=1))
             assert visited.should_walk(bytes(16), Reach(commits=1))
 
-    @demands("The same reach again is covered: answer False, or set remembers = False where nothing is remembered.")
+    @demands("The same reach again is covered: answer False, or set remembers = False if nothing is remembered.")
     @pytest.mark.parametrize(
         "reach",
         [Reach(everything=True), Reach(since=_EPOCH), Reach(commits=3), Reach(since=_EPOCH, commits=2)],
@@ -67,7 +67,7 @@ class VisitedDeduplicatorContract(OptionsTests):
             visited.should_walk(_COMMIT, reach)
             assert self.remembers is not visited.should_walk(_COMMIT, reach)
 
-    @demands("S16: a commit has to be walked again with a reach that no earlier one covers. Ask Reach.covers.")
+    @demands("S16: a commit must be walked again with a reach that no earlier one covers. Use Reach.covers.")
     @pytest.mark.parametrize(
         ("known", "wider"),
         [
@@ -93,8 +93,8 @@ class VisitedDeduplicatorContract(OptionsTests):
     )
     @given(asked=st.lists(st.tuples(commits, reaches), max_size=30))
     @demands(
-        "S11 and S16: no is answered only where a recorded reach of the same commit covers the asked one. In doubt, "
-        "answer True."
+        "S11 and S16: answer False only if a recorded reach of the same commit covers the given one. In case of "
+        "doubt, answer True."
     )
     def test_it_never_answers_no_where_nothing_recorded_covers(
         self, open_deduplicator: Callable[[], VisitedDeduplicator], asked: Sequence[tuple[bytes, Reach]]

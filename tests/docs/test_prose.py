@@ -32,9 +32,13 @@ def test_a_finding_names_its_line_even_if_it_spans_two(tmp_path: Path) -> None:
     assert [(2, "for ever")] == found(tmp_path / "page.md", "# Title\nIt stays for\never.\n")
 
 
-@pytest.mark.parametrize("text", ["`for ever`", f"{CODE}text\nfor ever\n{CODE}", "[a](for ever)"])
+@pytest.mark.parametrize("text", ["`for ever`", "``for ever``", f"{CODE}text\nfor ever\n{CODE}", "[a](for ever)"])
 def test_code_and_targets_of_links_are_not_searched(text: str, tmp_path: Path) -> None:
     assert [] == found(tmp_path / "page.md", text)
+
+
+def test_text_between_two_pieces_of_code_is_searched(tmp_path: Path) -> None:
+    assert [(1, "for ever")] == found(tmp_path / "page.md", "``a`` stays for ever in ``b``.")
 
 
 def test_docstrings_and_messages_of_a_module_are_searched(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class TestGood(DeduplicatorTests):
 WIDER = "test_a_reach_that_is_not_covered_has_to_be_walked"
 
 
-@fault(DeduplicatorTests, "test_a_new_commit_has_to_be_walked", "S16: a commit that was not seen has to be walked")
+@fault(DeduplicatorTests, "test_a_new_commit_has_to_be_walked", "S16: a commit that was not seen must be walked")
 class WalksNothing(GoodDeduplicator):
     def should_walk(self, commit, reach):
         return False
@@ -57,7 +57,7 @@ class WalksEverything(GoodDeduplicator):
         return True
 
 
-@fault(DeduplicatorTests, WIDER, "S16: a commit has to be walked again with a reach")
+@fault(DeduplicatorTests, WIDER, "S16: a commit must be walked again with a reach that no earlier one covers")
 class CommitsOnly(GoodDeduplicator):
     def should_walk(self, commit, reach):
         return super().should_walk(commit, Reach(everything=True))
@@ -66,7 +66,7 @@ class CommitsOnly(GoodDeduplicator):
 @fault(
     DeduplicatorTests,
     "test_it_never_answers_no_where_nothing_recorded_covers",
-    "S11 and S16: no is answered only where a recorded reach of the same commit covers",
+    "S11 and S16: answer False only if a recorded reach of the same commit covers the given one",
 )
 class CollidingKeys(GoodDeduplicator):
     def should_walk(self, commit, reach):

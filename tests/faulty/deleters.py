@@ -82,7 +82,7 @@ STUCK = "test_a_file_that_cannot_be_deleted_fails_with_a_reason_and_stops_no_oth
 EACH = "test_each_file_has_one_outcome_and_is_gone"
 
 
-@fault(DeleterTests, "test_s22_a_directory_stays_when_its_last_file_goes", "S22: files only. Leave directories")
+@fault(DeleterTests, "test_s22_a_directory_stays_when_its_last_file_goes", "S22: only files are deleted")
 class RemovesEmptyDirectories(GoodDeleter):
     def remove(self, path):
         super().remove(path)
@@ -90,7 +90,7 @@ class RemovesEmptyDirectories(GoodDeleter):
             os.removedirs(os.path.dirname(path))  # noqa: PTH120
 
 
-@fault(DeleterTests, "test_s22_a_directory_that_is_named_is_not_deleted", "S22: files only. A path that is a directory")
+@fault(DeleterTests, "test_s22_a_directory_that_is_named_is_not_deleted", "S22: only files are deleted")
 class RemovesNamedDirectories(GoodDeleter):
     def remove(self, path):
         os.rmdir(path) if os.path.isdir(path) else super().remove(path)  # noqa: PTH106, PTH112
@@ -105,9 +105,7 @@ class LetsErrorsThrough(GoodDeleter):
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
 
 
-@fault(
-    DeleterTests, "test_a_path_below_a_file_has_an_outcome_too", "S15: whatever path comes, each file has an outcome"
-)
+@fault(DeleterTests, "test_a_path_below_a_file_has_an_outcome_too", "S15: whatever its path, each file has an outcome")
 class LetsOnlyOddErrorsThrough(GoodDeleter):
     def delete_one(self, base, path):
         try:
@@ -164,7 +162,7 @@ class FullPathsInOutcomes(GoodDeleter):
         return DeleteOutcome(path=base + path, status=super().delete_one(base, path).status)
 
 
-@fault(DeleterTests, "test_nothing_else_is_touched", "S2 and S22: nothing but the named files is touched")
+@fault(DeleterTests, "test_nothing_else_is_touched", "S2 and S22: only the named files are deleted")
 class DeletesByPrefix(GoodDeleter):
     def remove(self, path):
         for found in Path(path).parent.parent.glob(f"{Path(path).parent.name}*/x"):
@@ -179,7 +177,7 @@ class Decodes(GoodDeleter):
         return DeleteOutcome(path=path, status=super().delete_one(base, unquote(path)).status)
 
 
-@fault(DeleterTests, "test_a_missing_file_does_not_stop_the_others", "S15: a file that is not there does not stop")
+@fault(DeleterTests, "test_a_missing_file_does_not_stop_the_others", "S15: a file that does not exist does not stop")
 class StopsAtAMissingFile(GoodDeleter):
     def delete_files(self, location, files):
         stopped = False
@@ -199,7 +197,7 @@ class FailsOnWhatIsGone(GoodDeleter):
         return found
 
 
-@fault(DeleterTests, "test_more_than_one_batch_is_deleted", "S15: more files than batch_size")
+@fault(DeleterTests, "test_more_than_one_batch_is_deleted", "S15: one call may get more files than batch_size, and")
 class OnlyOneBatch(GoodDeleter):
     def delete_files(self, location, files):
         yield from super().delete_files(location, files[: self.batch_size])

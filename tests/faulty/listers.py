@@ -236,7 +236,7 @@ class ListsNeighbours(GoodLister):
                 yield copy(file, location=location)
 
 
-@fault(ListerTests, "test_many_files_are_listed_to_the_end", "S6: a listing goes on to its last page")
+@fault(ListerTests, "test_many_files_are_listed_to_the_end", "S6: a listing continues to its last page")
 class StopsAfterOnePage(GoodLister):
     def list_files(self, location):
         for number, file in enumerate(super().list_files(location)):
@@ -298,7 +298,7 @@ class WithoutHelpOptions(ConnectorOptions):
     folder: str = ""
 
 
-@fault(ListerTests, "test_every_option_has_help", "Every option has help")
+@fault(ListerTests, "test_every_option_has_help", "Every option has a help text, which the reference shows: write")
 class OptionWithoutHelp(GoodLister):
     Options = WithoutHelpOptions
 
@@ -321,7 +321,7 @@ class ClosesOnce(GoodLister):
 
 
 @fault(
-    ListerTests, "test_a_location_that_is_cut_is_the_whole_each_file_once", "SupportsCutListing: the files that come"
+    ListerTests, "test_a_location_that_is_cut_is_the_whole_each_file_once", "SupportsCutListing: the files listed at"
 )
 class CutsWhatItLists(GoodLister):
     def list_or_cut(self, location, part):
@@ -331,7 +331,7 @@ class CutsWhatItLists(GoodLister):
 
 
 @fault(
-    ListerTests, "test_a_location_that_is_cut_is_the_whole_each_file_once", "SupportsCutListing: the files that come"
+    ListerTests, "test_a_location_that_is_cut_is_the_whole_each_file_once", "SupportsCutListing: the files listed at"
 )
 class ForgetsWhatItCut(GoodLister):
     def list_or_cut(self, location, part):
@@ -343,25 +343,25 @@ class ForgetsWhatItCut(GoodLister):
 LOOKED_UP = "test_files_that_are_looked_up_are_those_of_the_listing"
 
 
-@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of some paths come as a listing gives them")
+@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of the given paths come as a listing gives them, each once")
 class LooksUpPrefixes(GoodLister):
     def look_up(self, location, paths):
         return (file for file in self.list_files(location) if file.path.startswith(tuple(paths)))
 
 
-@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of some paths come as a listing gives them")
+@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of the given paths come as a listing gives them, each once")
 class LooksUpWhatIsNotThere(GoodLister):
     def look_up(self, location, paths):
         return (FileReference(location=location, path=path, size=1, modified=datetime.now(UTC)) for path in paths)
 
 
-@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of some paths come as a listing gives them")
+@fault(ListerTests, LOOKED_UP, "SupportsLookUp: the files of the given paths come as a listing gives them, each once")
 class LooksUpWithoutTimes(GoodLister):
     def look_up(self, location, paths):
         return (copy(file, modified=None) for file in super().look_up(location, paths))
 
 
-@fault(ListerTests, "test_what_is_not_listed_is_not_looked_up", "SupportsLookUp: what a listing leaves out does not")
+@fault(ListerTests, "test_what_is_not_listed_is_not_looked_up", "SupportsLookUp: what a listing leaves out is left")
 class LooksUpThroughLinks(GoodLister):
     def look_up(self, location, paths):
         seen = {file.path for file in super().look_up(location, paths)}

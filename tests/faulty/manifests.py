@@ -40,13 +40,13 @@ OF_UNREADABLE = "test_manifests_of_metadata_that_cannot_be_read_are_an_error"
 OF_MISSING = "test_entries_of_a_missing_manifest_are_an_error"
 
 
-@fault(ManifestReaderTests, NAMED, "SupportsManifests: the files that a manifest is said to name")
+@fault(ManifestReaderTests, NAMED, "SupportsManifests: the entries of a manifest name the files that expand finds in")
 class ManifestsOfAnotherSnapshot(Manifests):
     def manifests(self, version):
         return super().manifests(replace(version, snapshot_id=1))
 
 
-@fault(ManifestReaderTests, NAMED, "SupportsManifests: the files that a manifest is said to name")
+@fault(ManifestReaderTests, NAMED, "SupportsManifests: the entries of a manifest name the files that expand finds in")
 class ManifestsWithoutTheirLastFile(Manifests):
     def manifests(self, version):
         return (replace(manifest, added_files=None) for manifest in super().manifests(version))
@@ -61,19 +61,19 @@ class ManifestsThatCountDeletedFiles(Manifests):
         return (replace(manifest, existing_files=1) for manifest in super().manifests(version))
 
 
-@fault(ManifestReaderTests, WITHIN, "SupportsManifests: an entry is of the spec of its manifest")
+@fault(ManifestReaderTests, WITHIN, "SupportsManifests: an entry has the spec of its manifest, and is within the")
 class EntriesOfNoSpec(Manifests):
     def entries(self, manifest):
         return (replace(entry, spec_id=7) for entry in super().entries(manifest))
 
 
-@fault(ManifestReaderTests, WITHIN, "SupportsManifests: an entry is of the spec of its manifest")
+@fault(ManifestReaderTests, WITHIN, "SupportsManifests: an entry has the spec of its manifest, and is within the")
 class EntriesElsewhere(Manifests):
     def entries(self, manifest):
         return (replace(entry, partition=(6,)) for entry in super().entries(manifest))
 
 
-@fault(ManifestReaderTests, OF_UNREADABLE, "S6: SupportsManifests: missing and unreadable metadata are errors")
+@fault(ManifestReaderTests, OF_UNREADABLE, "S6: SupportsManifests: missing and unreadable metadata raise the same")
 class UnreadableHasNoManifests(Manifests):
     def manifests(self, version):
         try:
@@ -82,7 +82,7 @@ class UnreadableHasNoManifests(Manifests):
             return
 
 
-@fault(ManifestReaderTests, OF_MISSING, "S6: SupportsManifests: a manifest that is missing is an error")
+@fault(ManifestReaderTests, OF_MISSING, "S6: SupportsManifests: a missing manifest is an error, not a manifest without")
 class MissingManifestsAreEmpty(Manifests):
     def entries(self, manifest):
         try:

@@ -129,27 +129,27 @@ class NamesOfOtherTypes(GoodReader):
     stored_names = MappingProxyType({"ANOTHER": StoredNames(metadata="metadata")})
 
 
-@fault(ReaderTests, OTHERS, "S20: what no sign of someone else is in is not kept by others")
+@fault(ReaderTests, OTHERS, "S20: content without any sign of another owner is not kept by others")
 class KeptByOthersWithoutAReason(GoodReader):
     def kept_by_others(self, version):
         return ""
 
 
-@fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")
+@fault(ReaderTests, MISSING, "S7: missing metadata never counts as a table without files")
 class MissingIsEmpty(GoodReader):
     def files(self, version):
         if Path(version.metadata_location).exists():
             yield from super().files(version)
 
 
-@fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")
+@fault(ReaderTests, MISSING, "S7: missing metadata never counts as a table without files")
 class MissingIsABareError(GoodReader):
     def read(self, path):
         Path(path).stat()
         return super().read(path)
 
 
-@fault(ReaderTests, MISSING, "S7: missing metadata is never a table without files")
+@fault(ReaderTests, MISSING, "S7: missing metadata never counts as a table without files")
 class MissingIsUnreadable(GoodReader):
     def read(self, path):
         try:
@@ -158,7 +158,7 @@ class MissingIsUnreadable(GoodReader):
             raise UnreadableFileError(path, "it cannot be read") from error
 
 
-@fault(ReaderTests, UNREADABLE, "S6: metadata that cannot be read is never a table without files")
+@fault(ReaderTests, UNREADABLE, "S6: unreadable metadata never counts as a table without files, or as missing")
 class UnreadableIsEmpty(GoodReader):
     def files(self, version):
         try:
@@ -169,7 +169,7 @@ class UnreadableIsEmpty(GoodReader):
             return
 
 
-@fault(ReaderTests, UNREADABLE, "S6: metadata that cannot be read is never a table without files")
+@fault(ReaderTests, UNREADABLE, "S6: unreadable metadata never counts as a table without files, or as missing")
 class UnreadableIsMissing(GoodReader):
     def read(self, path):
         try:
@@ -178,7 +178,7 @@ class UnreadableIsMissing(GoodReader):
             raise MissingFileError(path, "it is not there") from error
 
 
-@fault(ReaderTests, UNREADABLE, "S6: metadata that cannot be read is never a table without files")
+@fault(ReaderTests, UNREADABLE, "S6: unreadable metadata never counts as a table without files, or as missing")
 class ErrorOfTheParser(GoodReader):
     def read(self, path):
         if not Path(path).exists():
@@ -186,7 +186,7 @@ class ErrorOfTheParser(GoodReader):
         return json.loads(Path(path).read_text())
 
 
-@fault(ReaderTests, "test_a_missing_file_is_never_taken_for_an_empty_one", "S6: a missing file is never one")
+@fault(ReaderTests, "test_a_missing_file_is_never_taken_for_an_empty_one", "S6: a missing file never counts as one")
 class MissingListsAreEmpty(GoodReader):
     def expand(self, file):
         if Path(file.path).exists():
@@ -211,7 +211,7 @@ class LeavesDataFilesOut(GoodReader):
         return iter(())
 
 
-@fault(ReaderTests, "test_it_leaves_out_files_that_are_known_to_be_dead", "Files that are known to be dead")
+@fault(ReaderTests, "test_it_leaves_out_files_that_are_known_to_be_dead", "Files that are known to be unreferenced")
 class KeepsEverything(GoodReader):
     def files(self, version):
         return super().files(replace(version, snapshot_id=None))
@@ -245,19 +245,19 @@ class TidiesTheLocation(GoodReader):
         return (replace(file, location=f"file://{file.location}/") for file in super().files(version))
 
 
-@fault(ReaderTests, SHARED, "S13: places that a content writes to beside its base location come as files that are")
+@fault(ReaderTests, SHARED, "S13: other places that a content writes to come as shared files, with the path of a")
 class LeavesOtherPlacesOut(GoodReader):
     def files(self, version):
         return (file for file in super().files(version) if not file.shared)
 
 
-@fault(ReaderTests, SHARED, "S13: places that a content writes to beside its base location come as files that are")
+@fault(ReaderTests, SHARED, "S13: other places that a content writes to come as shared files, with the path of a")
 class TakesOtherPlacesForBaseLocations(GoodReader):
     def files(self, version):
         return (replace(file, shared=False) for file in super().files(version))
 
 
-@fault(ReaderTests, SHARED, "S13: places that a content writes to beside its base location come as files that are")
+@fault(ReaderTests, SHARED, "S13: other places that a content writes to come as shared files, with the path of a")
 class NamesFilesThatAreNotNeeded(GoodReader):
     def files(self, version):
         for file in super().files(version):
@@ -289,7 +289,7 @@ class RemembersWhatItGave(GoodReader):
         self.given.update(found)
 
 
-@fault(ReaderTests, "test_asking_broken_metadata_for_its_places_is_no_error", "S6: named_places is asked of metadata")
+@fault(ReaderTests, "test_asking_broken_metadata_for_its_places_is_no_error", "S6: named_places is also called for")
 class PlacesThatRaise(GoodReader):
     def named_places(self, version):
         return [self.read(version.metadata_location)["location"]]
@@ -409,31 +409,31 @@ NEEDED = "test_s25_metadata_is_never_without_what_its_version_needs"
 NOT_OF_UNREADABLE = "test_nothing_is_written_of_metadata_that_cannot_be_read"
 
 
-@fault(ReaderTests, SAYS_THE_SAME, "SupportsSnapshotRemoval: new metadata lists all snapshots but those")
+@fault(ReaderTests, SAYS_THE_SAME, "SupportsSnapshotRemoval: new metadata lists all snapshots except the removed ones")
 class LeavesNothingOut(Writes):
     def write_without(self, version, snapshot_ids, *, folder, now):
         return super().write_without(version, (), folder=folder, now=now)
 
 
-@fault(ReaderTests, SAYS_THE_SAME, "SupportsSnapshotRemoval: new metadata lists all snapshots but those")
+@fault(ReaderTests, SAYS_THE_SAME, "SupportsSnapshotRemoval: new metadata lists all snapshots except the removed ones")
 class ForgetsWhatItDoesNotKnow(Writes):
     def write(self, path, found):
         return super().write(path, {**found, "writes_to": []})
 
 
-@fault(ReaderTests, NOT_OVER, "SupportsSnapshotRemoval: each new metadata file has a name of its own")
+@fault(ReaderTests, NOT_OVER, "SupportsSnapshotRemoval: each new metadata file has a new name, whatever was written")
 class WritesOver(Writes):
     def write(self, path, found):
         return super().write(path.rpartition("/")[0] + "/next", found)
 
 
-@fault(ReaderTests, NEEDED, "S25: SupportsSnapshotRemoval: raise SafetyError where a version needs")
+@fault(ReaderTests, NEEDED, "S25: SupportsSnapshotRemoval: raise SafetyError if a version needs a snapshot that is to")
 class WritesWithoutTheCurrent(Writes):
     def write_without(self, version, snapshot_ids, *, folder, now):
         return super().write_without(replace(version, snapshot_id=None), snapshot_ids, folder=folder, now=now)
 
 
-@fault(ReaderTests, NOT_OF_UNREADABLE, "S6: SupportsSnapshotRemoval: missing and unreadable metadata are errors")
+@fault(ReaderTests, NOT_OF_UNREADABLE, "S6: SupportsSnapshotRemoval: missing and unreadable metadata raise the same")
 class WritesOfNothing(Writes):
     def read(self, path):
         try:
@@ -446,19 +446,19 @@ OF_THE_VERSION = "test_the_metadata_of_a_table_is_that_of_the_version"
 CANNOT_BE_READ = "test_metadata_of_a_table_that_cannot_be_read_is_an_error"
 
 
-@fault(ReaderTests, OF_THE_VERSION, "SupportsTableMetadata: what is said of a table is from its metadata")
+@fault(ReaderTests, OF_THE_VERSION, "SupportsTableMetadata: the answer describes the table by its metadata, with the")
 class TablesOfNoReference(Tables):
     def table_metadata(self, version, *, reference):
         return super().table_metadata(version, reference="main")
 
 
-@fault(ReaderTests, OF_THE_VERSION, "SupportsTableMetadata: what is said of a table is from its metadata")
+@fault(ReaderTests, OF_THE_VERSION, "SupportsTableMetadata: the answer describes the table by its metadata, with the")
 class TablesAtAnotherSnapshot(Tables):
     def table_metadata(self, version, *, reference):
         return super().table_metadata(replace(version, snapshot_id=1), reference=reference)
 
 
-@fault(ReaderTests, CANNOT_BE_READ, "S6: SupportsTableMetadata: missing and unreadable metadata are errors")
+@fault(ReaderTests, CANNOT_BE_READ, "S6: SupportsTableMetadata: missing and unreadable metadata raise the same errors")
 class UnreadableIsNoTable(Tables):
     def table_metadata(self, version, *, reference):
         try:
@@ -467,7 +467,7 @@ class UnreadableIsNoTable(Tables):
             return None
 
 
-@fault(ReaderTests, CANNOT_BE_READ, "S6: SupportsTableMetadata: missing and unreadable metadata are errors")
+@fault(ReaderTests, CANNOT_BE_READ, "S6: SupportsTableMetadata: missing and unreadable metadata raise the same errors")
 class MissingIsAnUnreadableTable(Tables):
     def table_metadata(self, version, *, reference):
         try:

@@ -278,12 +278,12 @@ REFERENCES = "test_every_reference_comes_once_with_its_kind"
 CONTENTS = "test_contents_at_every_commit_are_what_the_operations_put_there"
 
 
-@fault(RepositoryTests, DOWN, "S6: a repository that is down is never one without references")
+@fault(RepositoryTests, DOWN, "S6: a repository that is down never counts as one without references")
 class DownIsEmpty(Swallowing):
     swallowed = ServiceUnavailableError
 
 
-@fault(RepositoryTests, DOWN, "S6: a repository that is down is never one without references")
+@fault(RepositoryTests, DOWN, "S6: a repository that is down never counts as one without references")
 class DownIsABareError(GoodRepository):
     def references(self):
         try:
@@ -292,14 +292,14 @@ class DownIsABareError(GoodRepository):
             raise OSError(str(error)) from error
 
 
-@fault(RepositoryTests, MISSING, "S6: a repository that does not exist is never one without references")
+@fault(RepositoryTests, MISSING, "S6: a repository that does not exist never counts as one without references")
 class MissingIsEmpty(GoodRepository):
     def references(self):
         if (self._folder / "references").is_dir():
             yield from super().references()
 
 
-@fault(RepositoryTests, MISSING, "S6: a repository that does not exist is never one without references")
+@fault(RepositoryTests, MISSING, "S6: a repository that does not exist never counts as one without references")
 class MissingIsMade(GoodRepository):
     def references(self):
         found = (self._folder / "references").is_dir()
@@ -309,12 +309,12 @@ class MissingIsMade(GoodRepository):
         yield from super().references()
 
 
-@fault(RepositoryTests, NONSENSE, "S6: an answer that is invalid is never an empty one")
+@fault(RepositoryTests, NONSENSE, "S6: an invalid answer never counts as an empty one")
 class NonsenseIsEmpty(Swallowing):
     swallowed = RepositoryError
 
 
-@fault(RepositoryTests, NONSENSE, "S6: an answer that is invalid is never an empty one")
+@fault(RepositoryTests, NONSENSE, "S6: an invalid answer never counts as an empty one")
 class LinesOfErrors(GoodRepository):
     def references(self):
         try:
@@ -323,7 +323,7 @@ class LinesOfErrors(GoodRepository):
             raise RepositoryError(f"{error}\nand so on") from error
 
 
-@fault(RepositoryTests, NONSENSE, "S6: an answer that is invalid is never an empty one")
+@fault(RepositoryTests, NONSENSE, "S6: an invalid answer never counts as an empty one")
 class ErrorsThatShowSecrets(GoodRepository):
     def references(self):
         try:
@@ -335,7 +335,7 @@ class ErrorsThatShowSecrets(GoodRepository):
 @fault(
     RepositoryTests,
     "test_s06_an_answer_that_breaks_off_is_an_error_and_not_the_end",
-    "S6: references, a log or contents that break off are never whole",
+    "S6: references, a log or contents that break off are never complete",
 )
 class BreakingOffIsTheEnd(GoodRepository):
     def commit_log(self, reference):
@@ -349,7 +349,7 @@ class BreakingOffIsTheEnd(GoodRepository):
 @fault(
     RepositoryTests,
     "test_s06_a_table_that_cannot_be_read_is_never_one_without_states",
-    "S6: a table whose metadata is missing or unreadable is never one without states",
+    "S6: a table whose metadata is missing or unreadable never counts as one without states",
 )
 class UnreadableTablesHaveNoStates(GoodRepository):
     def commit_log(self, reference):
@@ -363,7 +363,7 @@ class UnreadableTablesHaveNoStates(GoodRepository):
 @fault(
     RepositoryTests,
     "test_s06_a_table_that_cannot_be_read_is_never_one_without_states",
-    "S6: a table whose metadata is missing or unreadable is never one without states",
+    "S6: a table whose metadata is missing or unreadable never counts as one without states",
 )
 class UnreadableTablesAreLeftOut(GoodRepository):
     def references(self):
@@ -447,7 +447,7 @@ class LogsAreLists(GoodRepository):
         return list(super().commit_log(reference))
 
 
-@fault(RepositoryTests, "test_a_commit_that_does_not_exist_is_an_error", "S6: a commit that does not exist is never")
+@fault(RepositoryTests, "test_a_commit_that_does_not_exist_is_an_error", "S6: a commit that does not exist never")
 class MissingCommitsAreEmpty(Swallowing):
     swallowed = ReferenceNotFoundError
 
@@ -484,7 +484,7 @@ class OneKeyIsLeftOut(GoodRepository):
 @fault(
     RepositoryTests,
     "test_its_identity_is_always_the_same_and_holds_no_secret",
-    "S15 and S28: the identity tells the repository",
+    "S15 and S28: the identity is unique to the repository",
 )
 class IdentityOfTheObject(GoodRepository):
     def identity(self):
@@ -494,7 +494,7 @@ class IdentityOfTheObject(GoodRepository):
 @fault(
     RepositoryTests,
     "test_its_identity_is_always_the_same_and_holds_no_secret",
-    "S15 and S28: the identity tells the repository",
+    "S15 and S28: the identity is unique to the repository",
 )
 class IdentityWithASecret(GoodRepository):
     def identity(self):
@@ -549,14 +549,14 @@ class IgnoresUnknownOptions(GoodRepository):
         return cls(cls.Options.from_mapping({name: value for name, value in values.items() if name == "folder"}))
 
 
-@fault(RepositoryTests, "test_what_is_taken_out_is_not_listed_any_more", "SupportsSnapshotExpiry: a commit takes out")
+@fault(RepositoryTests, "test_what_is_taken_out_is_not_listed_any_more", "SupportsSnapshotExpiry: a commit removes")
 class ExpiresMore(GoodExpiry):
     def remove_snapshots(self, table, removal):
         older = frozenset(range(1, max(removal.snapshot_ids) + 2))
         super().remove_snapshots(table, replace(removal, snapshot_ids=older))
 
 
-@fault(RepositoryTests, "test_nothing_is_taken_out_of_a_table_that_moved_on", "SupportsSnapshotExpiry: where a branch")
+@fault(RepositoryTests, "test_nothing_is_taken_out_of_a_table_that_moved_on", "SupportsSnapshotExpiry: if a branch or")
 class ExpiresWhatMoved(GoodExpiry):
     def remove_snapshots(self, table, removal):
         super().remove_snapshots(self.now[table.reference], removal)
@@ -565,13 +565,13 @@ class ExpiresWhatMoved(GoodExpiry):
 CHANGES_METADATA = "test_a_commit_changes_the_metadata_file_and_nothing_else"
 
 
-@fault(RepositoryTests, CHANGES_METADATA, "SupportsMetadataCommits: a commit gives the tables that it names other")
+@fault(RepositoryTests, CHANGES_METADATA, "SupportsMetadataCommits: a commit gives the named tables new metadata")
 class CommitsAnotherSnapshot(GoodCommits):
     def changed(self, version, path):
         return replace(super().changed(version, path), snapshot_id=-1)
 
 
-@fault(RepositoryTests, CHANGES_METADATA, "SupportsMetadataCommits: a commit gives the tables that it names other")
+@fault(RepositoryTests, CHANGES_METADATA, "SupportsMetadataCommits: a commit gives the named tables new metadata")
 class CommitsToAllReferences(GoodCommits):
     def commit_metadata(self, branch, changes, *, message):
         super().commit_metadata(branch, changes, message=message)
@@ -581,7 +581,7 @@ class CommitsToAllReferences(GoodCommits):
 @fault(
     RepositoryTests,
     "test_a_table_that_has_changed_since_is_a_conflict",
-    "SupportsMetadataCommits: where a table has changed since",
+    "SupportsMetadataCommits: if a table has changed since it was read, raise CommitConflictError and commit nothing",
 )
 class CommitsOverOthers(GoodCommits):
     def commit_metadata(self, branch, changes, *, message):
@@ -597,14 +597,14 @@ class CommitsToTags(GoodCommits):
 @fault(
     RepositoryTests,
     "test_a_tag_is_made_at_an_earlier_commit_and_nothing_else_changes",
-    "SupportsTags: a tag is made at any commit of a branch",
+    "SupportsTags: a tag can be created at any commit of a branch, and nothing else changes",
 )
 class TagsTheHead(GoodTags):
     def make_tag(self, name, at):
         return super().make_tag(name, next(each for each in self.references() if each.name == at.name))
 
 
-@fault(RepositoryTests, "test_a_name_that_is_taken_is_left_to_whoever_has_it", "SupportsTags: a name that a branch")
+@fault(RepositoryTests, "test_a_name_that_is_taken_is_left_to_whoever_has_it", "SupportsTags: the name of an existing")
 class MovesTags(GoodTags):
     def make_tag(self, name, at):
         self.tags.pop(name, None)
@@ -614,7 +614,7 @@ class MovesTags(GoodTags):
 @fault(
     RepositoryTests,
     "test_a_tag_that_is_elsewhere_a_branch_or_gone_is_not_deleted",
-    "SupportsTags: only a tag that is at the commit that is named goes",
+    "SupportsTags: a tag is deleted only if it is at the given commit",
 )
 class DeletesByName(GoodTags):
     def delete_tag(self, tag):
@@ -630,7 +630,7 @@ class TagsNothing(GoodTags):
 @fault(
     RepositoryTests,
     "test_tags_of_a_table_are_made_and_deleted_and_nothing_else_changes",
-    "SupportsTableTags: one commit makes some tags and deletes others",
+    "SupportsTableTags: one commit creates some tags and deletes others, and changes nothing else",
 )
 class ForgetsToDelete(GoodTableTags):
     def change_tags(self, table, *, made, deleted):
@@ -640,7 +640,7 @@ class ForgetsToDelete(GoodTableTags):
 @fault(
     RepositoryTests,
     "test_tags_of_a_table_that_is_not_as_it_was_read_are_a_conflict",
-    "SupportsTableTags: where the table, or a name, is not as it was read",
+    "SupportsTableTags: if the table or a tag has changed since it was read, raise CommitConflictError",
 )
 class TagsWhatMoved(GoodTableTags):
     def check(self, table, now, made, deleted):
@@ -651,7 +651,7 @@ class TagsWhatMoved(GoodTableTags):
 @fault(
     RepositoryTests,
     "test_what_was_committed_to_a_copy_of_a_branch_is_merged_back",
-    "SupportsWorkBranches: a branch is made of another one, merged back, and deleted",
+    "SupportsWorkBranches: a branch is created from another one, merged back, and deleted, each only on its condition",
 )
 class DropsBranchesByName(GoodWorkBranches):
     def drop_branch(self, branch):
@@ -661,7 +661,7 @@ class DropsBranchesByName(GoodWorkBranches):
 @fault(
     RepositoryTests,
     "test_a_content_that_changed_on_both_branches_is_not_merged",
-    "SupportsWorkBranches: where both branches changed a content",
+    "SupportsWorkBranches: if both branches changed a content, raise CommitConflictError and merge nothing",
 )
 class MergesOverOthers(GoodWorkBranches):
     def check(self, now, into, changed):

@@ -28,7 +28,7 @@ LEASE = "test_a_held_lease_is_refused_to_others_and_names_its_holder"
 UNUSABLE = "test_a_store_that_cannot_be_used_is_an_error_and_not_empty"
 
 
-@fault(StoreTests, UNUSABLE, "S15: a store that cannot be used is never an empty one")
+@fault(StoreTests, UNUSABLE, "S15: an unusable store never counts as an empty one")
 class UnusableIsEmpty(LedgerStore):
     def live_sets(self):
         try:
@@ -37,7 +37,7 @@ class UnusableIsEmpty(LedgerStore):
             return
 
 
-@fault(StoreTests, UNUSABLE, "S15: a store that cannot be used is never an empty one")
+@fault(StoreTests, UNUSABLE, "S15: an unusable store never counts as an empty one")
 class ErrorsOfTheDriver(LedgerStore):
     def live_sets(self):
         try:
@@ -104,7 +104,7 @@ class StartsOver(LedgerStore):
             super().start_identify(live_set_id, **more)
 
 
-@fault(StoreTests, "test_failures_are_kept_whole_and_cannot_be_left_but_by_resuming", "S17: a failure is kept whole")
+@fault(StoreTests, "test_failures_are_kept_whole_and_cannot_be_left_but_by_resuming", "S17: the text of a failure is")
 class CutsFailures(LedgerStore):
     def finish_expire(self, live_set_id, *, at, failure=None):
         super().finish_expire(live_set_id, at=at, failure=failure and failure[:255])
@@ -143,7 +143,7 @@ class OldestFirst(LedgerStore):
 
 
 @fault(
-    StoreTests, "test_a_deleted_live_set_is_gone_with_its_rows_and_no_other_is", "A deleted live set is gone with all"
+    StoreTests, "test_a_deleted_live_set_is_gone_with_its_rows_and_no_other_is", "Deleting a live set deletes all of"
 )
 class LeavesRows(LedgerStore):
     def delete(self, live_set_id):
@@ -196,14 +196,14 @@ class CountsAll(LedgerStore):
         return len(kept)
 
 
-@fault(StoreTests, "test_live_sets_do_not_see_each_other", "Live sets do not see the rows of each other")
+@fault(StoreTests, "test_live_sets_do_not_see_each_other", "Live sets do not see each other's rows")
 class OneSetOfVersions(LedgerStore):
     def content_versions(self, live_set_id, content_ids=None):
         for live_set in super().live_sets():
             yield from super().content_versions(live_set.id, content_ids)
 
 
-@fault(StoreTests, "test_a_stream_of_many_versions_goes_in_and_comes_out", "S6: streams of any length go in and come")
+@fault(StoreTests, "test_a_stream_of_many_versions_goes_in_and_comes_out", "S6: streams of any length are stored and")
 class OnePage(LedgerStore):
     def content_versions(self, live_set_id, content_ids=None):
         for number, found in enumerate(super().content_versions(live_set_id, content_ids)):
@@ -211,13 +211,13 @@ class OnePage(LedgerStore):
                 yield found
 
 
-@fault(StoreTests, "test_versions_of_some_contents_are_all_of_theirs_and_no_others", "S6: of some contents, all")
+@fault(StoreTests, "test_versions_of_some_contents_are_all_of_theirs_and_no_others", "S6: for some contents, all of")
 class FirstOfThem(LedgerStore):
     def content_versions(self, live_set_id, content_ids=None):
         return super().content_versions(live_set_id, content_ids and list(content_ids)[:1])
 
 
-@fault(StoreTests, "test_the_register_of_some_contents_is_all_of_theirs_and_no_others", "S6: of some contents, all")
+@fault(StoreTests, "test_the_register_of_some_contents_is_all_of_theirs_and_no_others", "S6: for some contents, all of")
 class AllInTheRegister(LedgerStore):
     def seen_contents(self, repository, content_ids=None):
         return super().seen_contents(repository, content_ids or None)
@@ -226,7 +226,7 @@ class AllInTheRegister(LedgerStore):
 NAMED_ONCE = "test_every_repository_with_live_sets_or_contents_is_named_once"
 
 
-@fault(StoreTests, NAMED_ONCE, "S20: a repository is named as long as a live set or an entry of the register stands")
+@fault(StoreTests, NAMED_ONCE, "S20: a repository is named as long as its identity has a live set or an entry")
 class RepositoriesOfLiveSets(LedgerStore):
     def repositories(self):
         return iter({live_set.repository for live_set in self.live_sets()})
@@ -252,7 +252,7 @@ class MovesTheFirstTime(LedgerStore):
 @fault(
     StoreTests,
     "test_records_that_move_join_those_that_are_there",
-    "move_records joins: of a content that both have",
+    "move_records merges: a content that both have keeps the earliest first_seen and the latest last_seen",
 )
 class OverwritesWhatIsThere(LedgerStore):
     def move_records(self, source, target):
@@ -282,7 +282,7 @@ class DoesNotNameTheHolder(LedgerStore):
 @fault(
     StoreTests,
     "test_a_lease_that_is_given_back_is_free_at_once",
-    "A lease that its owner gives back is free at once",
+    "A lease that its owner releases is free at once",
 )
 class AnybodyGivesItBack(LedgerStore):
     def release_lease(self, repository, owner):
@@ -293,7 +293,7 @@ class AnybodyGivesItBack(LedgerStore):
 @fault(
     StoreTests,
     "test_a_lease_that_is_renewed_keeps_its_beginning_and_ends_later",
-    "A lease that is renewed keeps its beginning",
+    "A renewed lease keeps its start time and ends later",
 )
 class RenewsFromNow(LedgerStore):
     def acquire_lease(self, repository, owner, **more):
@@ -304,7 +304,7 @@ class RenewsFromNow(LedgerStore):
 @fault(
     StoreTests,
     "test_deferred_deletions_that_are_done_are_forgotten_and_counted",
-    "S15: deferred deletions that are done are forgotten",
+    "S15: finished deferred deletions are forgotten, and those that existed are counted",
 )
 class NeverForgets(LedgerStore):
     def remove_file_deletions(self, live_set_id, deletions):
@@ -329,7 +329,7 @@ class FirstStepStays(LedgerStore):
                 rows.add("step", str(live_set_id), step.unit, step.part, step)
 
 
-@fault(StoreTests, "test_many_steps_are_recorded_at_once", "S15: every step of a long stream is recorded")
+@fault(StoreTests, "test_many_steps_are_recorded_at_once", "S15: when record_steps returns, every step of a long")
 class FirstBatchOfSteps(LedgerStore):
     def record_steps(self, live_set_id, steps):
         super().record_steps(live_set_id, list(steps)[:1000])
@@ -341,7 +341,7 @@ class ForgetsBaseLocations(LedgerStore):
         return super().add_base_locations(live_set_id, list(locations)[:0])
 
 
-@fault(StoreTests, "test_the_shared_clock_is_aware_utc_or_not_known", "S8: the clock of the store is aware")
+@fault(StoreTests, "test_the_shared_clock_is_aware_utc_or_not_known", "S8: the clock of the store gives an aware time")
 class NaiveClock(LedgerStore):
     def shared_time(self):
         return datetime.now()
@@ -358,9 +358,9 @@ class Schemas(LedgerStore):
 
 
 for _name, _test, _says in (
-    ("AnyStrategy", "test_an_unknown_schema_strategy_is_refused", "S27: a strategy that is not known is refused"),
+    ("AnyStrategy", "test_an_unknown_schema_strategy_is_refused", "S27: an unknown strategy is refused with a"),
     ("CreatesTwice", "test_tables_that_exist_are_refused_or_left", "SupportsSqlSchema: CREATE refuses tables"),
-    ("NoScript", "test_the_schema_is_shown_as_a_script", "SupportsSqlSchema: the script is the statements"),
+    ("NoScript", "test_the_schema_is_shown_as_a_script", "SupportsSqlSchema: the script contains the statements that"),
 ):
     fault(StoreTests, _test, _says)(type(_name, (Schemas,), {"__module__": __name__}))
 
@@ -386,7 +386,7 @@ class FirstTagStays(LedgerStore):
 @fault(
     StoreTests,
     "test_records_of_tags_that_are_forgotten_are_gone_and_no_others",
-    "SupportsTagRecords: records that are forgotten are gone",
+    "SupportsTagRecords: forgetting records removes them, and no others",
 )
 class ForgetsOfAnyHolder(LedgerStore):
     def forget_tags(self, repository, keys):

@@ -41,7 +41,7 @@ class TestGood(TablesTests):
     pass
 
 
-@fault(TablesTests, "test_a_table_that_is_not_there_has_no_state", "A table that is not there has no state")
+@fault(TablesTests, "test_a_table_that_is_not_there_has_no_state", "A table that does not exist has no state, whether")
 class MissesTables(GoodTables):
     class Tables(MemoryTables):
         def state(self, name):
@@ -49,14 +49,14 @@ class MissesTables(GoodTables):
             return super().state(name)
 
 
-@fault(TablesTests, "test_a_new_table_is_as_it_was_asked_for", "A new table has the columns")
+@fault(TablesTests, "test_a_new_table_is_as_it_was_asked_for", "A new table has the requested columns, in order and")
 class ForgetsProperties(GoodTables):
     class Tables(MemoryTables):
         def create(self, name, schema, *, properties, bucket_by=None):
             super().create(name, schema, properties={}, bucket_by=bucket_by)
 
 
-@fault(TablesTests, "test_making_a_table_twice_leaves_it_alone", "A table that is there by now stays as it is")
+@fault(TablesTests, "test_making_a_table_twice_leaves_it_alone", "A table that already exists stays as it is, with its")
 class MakesTablesAnew(GoodTables):
     class Tables(MemoryTables):
         def create(self, name, schema, *, properties, bucket_by=None):
@@ -64,7 +64,7 @@ class MakesTablesAnew(GoodTables):
             super().create(name, schema, properties=properties, bucket_by=bucket_by)
 
 
-@fault(TablesTests, "test_rows_come_back_as_they_went_in", "Rows come back as they went in")
+@fault(TablesTests, "test_rows_come_back_as_they_went_in", "Rows come back as they were written: text of any kind")
 class CutsTimesToMilliseconds(GoodTables):
     class Tables(MemoryTables):
         def read(self, name, columns):
@@ -93,7 +93,7 @@ class AppendsBatchByBatch(GoodTables):
                 super().append(name, [batch])
 
 
-@fault(TablesTests, "test_a_number_is_claimed_once", "A number that someone claimed since the given state is refused")
+@fault(TablesTests, "test_a_number_is_claimed_once", "A number that was claimed since the given state is refused")
 class ClaimsAlways(GoodTables):
     class Tables(MemoryTables):
         def claim(self, name, row, column, *, since):
@@ -101,7 +101,7 @@ class ClaimsAlways(GoodTables):
             return True
 
 
-@fault(TablesTests, "test_of_several_at_once_one_gets_a_number", "Of several that claim one number at the same time")
+@fault(TablesTests, "test_of_several_at_once_one_gets_a_number", "If several callers claim one number at the same")
 class ClaimsWithoutACondition(GoodTables):
     class Tables(MemoryTables):
         def claim(self, name, row, column, *, since):
@@ -111,14 +111,14 @@ class ClaimsWithoutACondition(GoodTables):
             return not taken
 
 
-@fault(TablesTests, "test_rows_are_removed_by_their_key", "The rows of all given keys go, and no others")
+@fault(TablesTests, "test_rows_are_removed_by_their_key", "The rows of all given keys are deleted, and no others")
 class RemovesTheFirstKeysOnly(GoodTables):
     class Tables(MemoryTables):
         def remove(self, name, keys):
             super().remove(name, [batch.slice(0, 1_000) for batch in keys])
 
 
-@fault(TablesTests, "test_columns_are_added", "New columns are null in rows that are there")
+@fault(TablesTests, "test_columns_are_added", "New columns are null in existing rows, and existing columns stay as")
 class AddsNoColumns(GoodTables):
     class Tables(MemoryTables):
         def add_columns(self, name, fields):
@@ -133,7 +133,7 @@ class DropsOnce(GoodTables):
             super().drop(name)
 
 
-@fault(TablesTests, "test_what_is_refused_is_said_in_one_line", "What the catalog refuses is a TableError of one line")
+@fault(TablesTests, "test_what_is_refused_is_said_in_one_line", "If the catalog refuses, raise a TableError, in one")
 class RaisesWhatItLikes(GoodTables):
     class Tables(MemoryTables):
         def _existing(self, name):

@@ -151,7 +151,7 @@ def test_a_path_that_metadata_names_with_another_authority_is_an_error_or_stays(
         ({"older_than": "soon"}, "`older_than` 'soon' is neither a duration"),
         ({"table": "db.none"}, "the repository has no table 'db.none'"),
         ({"prefix_mismatch_mode": "DELETE"}, "DELETE is refused"),
-        ({"equal_schemes": {"a": "b", "b": "a"}}, "form a circle"),
+        ({"equal_schemes": {"a": "b", "b": "a"}}, "form a cycle"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(lake: ExpiryLake, arguments: Mapping[str, object], said: str) -> None:

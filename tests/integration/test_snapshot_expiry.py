@@ -50,6 +50,14 @@ def tag_before_the_commit(lake: ExpiryLake, name: str) -> int:
 
 
 # ---- what goes, and what stays ------------------------------------------------------------------------
+def test_what_goes_is_reported_by_table(lake: ExpiryLake) -> None:
+    lake.table()
+    lake.table("db.u")
+    report = lake.expire(include=["db.t"], by_table=True)
+    (row,) = report.collection.tables or []
+    assert (("db.t",), report.collection.outcomes[Outcome.DELETED]) == (row.tables, row.outcomes[Outcome.DELETED])
+
+
 def test_what_only_expired_snapshots_need_goes_and_the_rest_stays(lake: ExpiryLake) -> None:
     table, other = lake.table(), lake.table("db.u")
     orphan = Path(table.location().removeprefix("file://"), "data", "orphan.parquet")
@@ -177,7 +185,7 @@ def test_files_at_a_place_beside_the_location_go_where_it_is_allowed(lake: Expir
     assert shared == lake.files("shared")
     second = lake.expire(allow=[f"file://{lake.warehouse}"])
 
-    assert any("lie outside the swept locations" in each for each in first.collection.warnings)
+    assert any("outside the swept locations" in each for each in first.collection.warnings)
     assert lake.needed() & lake.files("shared") <= lake.files("shared") < shared
     assert {"db.t": Committed.EXPIRED} == outcomes(second)
 

@@ -20,11 +20,11 @@ def dist(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def add(folder: Path, name: str, version: str, requires: str = "") -> None:
+def add(folder: Path, name: str, version: str, more: str = "", license_file: str = "License-File: LICENSE\n") -> None:
     stem = f"{name.replace('-', '_')}-{version}"
     (folder / f"{stem}.tar.gz").write_bytes(b"")
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
-        archive.writestr(f"{stem}.dist-info/METADATA", f"Name: {name}\nVersion: {version}\n{requires}\n")
+        archive.writestr(f"{stem}.dist-info/METADATA", f"Name: {name}\nVersion: {version}\n{license_file}{more}\n")
 
 
 def test_archives_that_agree_are_released(dist: Path) -> None:
@@ -39,6 +39,11 @@ def test_two_versions_are_no_release(dist: Path) -> None:
 def test_a_plugin_that_takes_an_older_core_is_named(dist: Path) -> None:
     add(dist, "nessie-gc-jdbc", "1.2.3", "Requires-Dist: nessie-gc-core~=1.1\n")
     assert list(problems(dist)) == ["nessie_gc_jdbc-1.2.3-py3-none-any.whl does not require nessie-gc-core~=1.2.3"]
+
+
+def test_a_wheel_without_its_license_is_named(dist: Path) -> None:
+    add(dist, "nessie-gc-jdbc", "1.2.3", "Requires-Dist: nessie-gc-core~=1.2.3\n", license_file="")
+    assert list(problems(dist)) == ["nessie_gc_jdbc-1.2.3-py3-none-any.whl has no LICENSE"]
 
 
 def test_a_wheel_without_its_source_is_named(dist: Path) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CHUNK_ROWS = 8192
-"""The most rows that are dealt to a worker at once."""
+"""The maximum number of rows that a worker gets at once."""
 INSERT_ROWS = 100_000
 """Rows are put into a table in portions of about this many."""
 _SQL_TYPES = {
@@ -138,7 +138,7 @@ class LocalEngine(Engine):
         return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
 
     def _execute(self, statement: str) -> None:
-        """Each statement has its own connection, for there may be several threads."""
+        """Each statement has its own connection, because several threads may run statements."""
         with self.cursor() as cursor:
             cursor.execute(statement)
 

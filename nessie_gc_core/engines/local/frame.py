@@ -22,7 +22,7 @@ class LocalFrame:
     """
 
     def __init__(self, relation: duckdb.DuckDBPyRelation, *, owner: object = None) -> None:
-        """Takes the rows, and who has the engine and closes it when nobody knows of it any more."""
+        """Takes the rows, and the owner of the engine, which closes it when nothing refers to the owner any more."""
         self._relation = relation
         self._owner = owner
 

@@ -86,7 +86,7 @@ class SparkMaintenance(Maintenance):
         return self._loses_row_ids
 
     def names(self) -> Iterator[TableName]:
-        """Namespace by namespace, each of them once; what lies in no namespace comes first."""
+        """Namespace by namespace, each once; tables without a namespace come first."""
         seen, waiting = set[TableName](), list[TableName]([()])
         with Refusals(f"list the catalog {self._shown!r}"):
             while waiting:
@@ -131,7 +131,7 @@ class SparkMaintenance(Maintenance):
         summary: Mapping[str, str],
         placed: Mapping[str, int] | None = None,
     ) -> CurrentTable | None:
-        """One transaction, in which the target size stands in the table's properties for as long as Iceberg writes."""
+        """One transaction, which sets the target size in the table's properties only while Iceberg writes."""
         with Refusals(f"rewrite manifests of {self._named(table.name)}"):
             loaded = self._load_as(table)
             transaction = loaded.newTransaction()
@@ -200,7 +200,7 @@ class SparkMaintenance(Maintenance):
         raise failure from raised
 
     def _check_complete(self, name: TableName, missing: int, wanted: int, result: Any) -> None:
-        """With partial progress Iceberg goes on after what failed, and says why in Spark's log only."""
+        """With partial progress Iceberg continues after a failure, and says why only in Spark's log."""
         if missing <= 0:
             return
         said = f"{missing:,} of {wanted:,} data files of {self._named(name)} were not rewritten"

@@ -26,7 +26,7 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
-"""Properties of an own session, below whatever the user gives."""
+"""Properties of a session that Nessie GC starts; the user's own override them."""
 LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NEEDED = ("pandas", "pyarrow", "nessie_gc_core.engines.spark.task", "nessie_gc_core.plugins")
-"""What a worker imports before any function of ours runs."""
+"""What a worker imports before it runs any of our functions."""
 CORE = "nessie_gc_core"
 
 _OTHER_VERSION = re.compile(r"\[PYTHON_VERSION_MISMATCH\]\D*(\d+\.\d+)")

@@ -1,4 +1,4 @@
-"""The service that deletes unreferenced assets of which enough runs agree, as far as nothing needs them now."""
+"""The service that deletes unreferenced assets on which enough runs agree, if nothing needs them now."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nessie_gc_core.services.assets.directories import remove_directories
 from nessie_gc_core.services.assets.identify import check_repository, existing_table, open_cache
 from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters, own_name
 from nessie_gc_core.services.assets.report import PurgeReport
-from nessie_gc_core.services.assets.settings import parameters_of
+from nessie_gc_core.services.assets.settings import Settings, parameters_of
 from nessie_gc_core.services.assets.table import AssetTable
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
@@ -42,7 +42,8 @@ class DeleteUnreferencedService(Service[Run]):
     """Delete the unreferenced assets that enough runs have seen, including the latest run.
 
     The references are read and every file is checked again, with the policies of the latest run: files that are needed
-    by now stay. The row of a deleted file is removed from the table.
+    by now stay, and so do files of tables that the latest run left out. The row of a deleted file is removed from the
+    table.
     """
 
     name: ClassVar[str] = "delete-unreferenced"
@@ -108,7 +109,7 @@ class _Purging:
         return latest.semi_join(enough(seen, parameters.seen_count), ["asset"])
 
     def _delete(self, approved: Dataset) -> None:
-        """Judges everything again, and deletes what is agreed upon and still dead; directories come last."""
+        """Judges everything again, and deletes what is agreed upon and still unreferenced; directories come last."""
         run, rules, given = self._run, self._run.choice.rules(), self._parameters
         directories = approved.where("assetType", [AssetType.TABLE.value])
         approved = approved.where("assetType", [AssetType.TABLE.value], negate=True)
@@ -150,5 +151,12 @@ class _Purging:
                     f"`{name}` differs from the latest run ({latest.get(name)}): the value given here decides what "
                     "is unreferenced"
                 )
-        names = {field.name for field in fields(DeletionParameters)} - set(said) - set(latest)
-        return parameters_of(latest, said, **{name: getattr(self._parameters, name) for name in names})
+        names = {field.name for field in fields(DeletionParameters)} - set(said) - set(latest) - {"include", "exclude"}
+        own = {name: getattr(self._parameters, name) for name in names}
+        return parameters_of(latest, said, **own, **self._patterns(latest))
+
+    def _patterns(self, latest: Settings) -> dict[str, Sequence[str]]:
+        """The tables to delete from: those that the latest run included, limited to those chosen for this run."""
+        given = self._parameters
+        include = given.include or latest.get("include") or ()
+        return {"include": include, "exclude": (*(latest.get("exclude") or ()), *given.exclude)}

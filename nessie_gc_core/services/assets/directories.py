@@ -25,9 +25,9 @@ STAYS = "it is no longer empty, or it may not be removed"
 
 
 def empty_directories(run: Run, swept: Swept) -> list[Dropped]:
-    """Dropped tables of which nothing but an empty directory is left, and where nothing else lives.
+    """Dropped tables that left only an empty directory, where nothing else is stored.
 
-    Only of places that were listed to their end; one for each table, so there are few of them.
+    Only in places that were listed to their end; one for each table, so there are few of them.
     """
     rules = run.choice.rules()
     roots = frozenset(swept.scope.plan.roots)

@@ -45,7 +45,7 @@ def named_assets(
         sighting: what all rows have in common.
         history: says why nothing needs them.
         tables: what :func:`table_locations` gave.
-        left_out: raw locations whose files are no assets.
+        left_out: raw locations whose files are not assets.
     """
     outcomes = swept.outcomes if swept.outcomes is not None else run.engine.empty(OUTCOMES)
     rules = run.choice.rules()
@@ -90,7 +90,7 @@ def _remembered(run: Run, live_set: LiveSet) -> Iterator[ContentVersion]:
 
 
 def table_locations(run: Run, swept: Swept) -> Iterator[tuple[str, str]]:
-    """The raw base locations with the names of their tables, as far as the live set knows them."""
+    """Raw base locations with the names of their tables; a name that is not known is empty."""
     yield from ((each.location, each.name) for each in swept.located.dropped if each.name)
     names: dict[str, str] = {}
     for version in run.store.content_versions(swept.live_set.id):

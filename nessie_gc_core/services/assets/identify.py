@@ -45,7 +45,7 @@ class Identified:
     assets: Dataset
     """:data:`ASSETS`, computed once; their ``runid`` is 0."""
     run: AssetRun
-    """The run, as it will stand in the table; its number is 0."""
+    """The run, as the table will record it, but with the number 0."""
     lost: Dataset
     """:data:`LOST_FILES`, computed once; nothing where no table was asked for."""
     cache: ExpansionCache | None = None
@@ -57,7 +57,7 @@ class IdentifyService(Service[Run]):
     """Find unreferenced files, and write them to an Iceberg table; deletes no files.
 
     Each run adds a row for every unreferenced asset that it sees. 'delete-unreferenced' deletes those that enough runs
-    have seen.
+    have seen, the latest included. A run that leaves out a table adds no rows for it.
     """
 
     name: ClassVar[str] = "identify-unreferenced"
@@ -137,12 +137,12 @@ class IdentifyService(Service[Run]):
     def update(self, table: AssetTable, identified: Identified, assets: Dataset | None = None) -> AssetRun:
         """Adds what was found to the table, which is made where it is missing; returns the run with its number.
 
-        A run that is there already is not added again.
+        A run that is already there is not added again.
 
         Args:
             table: the table.
             identified: what was found.
-            assets: what of it is added; all by default.
+            assets: the part to add; all by default.
         """
         earlier = self._complete(table, identified.run.run)
         if earlier is not None:
@@ -225,7 +225,7 @@ def existing_table(run: Run, parameters: DeleteUnreferencedParameters | AssetPag
     """The table of assets, which is there.
 
     Raises:
-        ConfigurationError: there is none of this name, or the name is invalid.
+        ConfigurationError: there is no table of this name, or the name is invalid.
         TableError: it is something else.
     """
     table = open_table(run, parameters, make_branch=False)

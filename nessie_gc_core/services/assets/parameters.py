@@ -15,10 +15,13 @@ from nessie_gc_core.services.finding_parameters import (
     GUARD,
     Membership,
     PlaceParameters,
+    by_table_option,
     dropped_after_option,
     dropped_under_option,
+    exclude_option,
     expected_file_count_option,
     fpp_option,
+    include_option,
     max_file_modification_option,
     membership_option,
     min_age_option,
@@ -141,6 +144,8 @@ class FindParameters(PlaceParameters):
     min_age: timedelta = min_age_option()
     no_age_floor: bool = no_age_floor_option()
     max_file_modification: datetime | None = max_file_modification_option()
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
 
     @property
     def finding(self) -> GcParameters:
@@ -171,6 +176,7 @@ class IdentifyParameters(FindParameters):
         help="Id of the run (default: a new one). A run that is already complete is not repeated.",
     )
     dry_run: bool = option(False, section=_ASSETS, help="Find the assets, but write nothing.")
+    by_table: bool = by_table_option()
     history: bool = option(
         False,
         section=_ASSETS,
@@ -315,7 +321,7 @@ class AssetPageParameters(ConnectorOptions):
         None,
         section=_ASSETS,
         metavar="FILE.html",
-        help="Write the page to this file; an existing file is replaced.",
+        help="Write the page to this file, replacing an existing one; on the command line, '-' is standard output.",
     )
     plots: str | None = option(
         None, section=_ASSETS, metavar="FOLDER", help="Write the plots of the page to this folder, as PNG files."

@@ -20,6 +20,8 @@ KEPT = (
     "max_file_modification",
     "dropped_after",
     "dropped_under",
+    "include",
+    "exclude",
     "allow",
     "min_depth",
     "strict_unknown",

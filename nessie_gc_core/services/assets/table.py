@@ -93,12 +93,12 @@ class AssetTable:
             _make(self._tables, name, kind, schema, bucket_by)
 
     def locations(self, more: Sequence[TableName] = ()) -> list[str]:
-        """The raw locations of both tables, and of more of the same catalog, as far as they are there."""
+        """The raw locations of both tables, and of more of the same catalog; tables that do not exist are left out."""
         states = (self._tables.state(name) for name in (self._name, self._runs, *more))
         return [state.location for state in states if state is not None]
 
     def ours(self, names: Iterable[str]) -> Iterator[str]:
-        """The dotted names of those tables of this program that lie in the namespace of this one."""
+        """The dotted names of those tables of this program that are in the namespace of this one."""
         namespace = [*self._name[:-1]]
         for dotted in sorted(set(names)):
             *above, name = dotted.split(".")
@@ -137,7 +137,7 @@ class AssetTable:
         return int(greatest or 0)
 
     def complete(self, run: AssetRun) -> None:
-        """Says that all rows of a run are there."""
+        """Records that a run is complete."""
         row = tuple(run.row(RunStatus.COMPLETE).values())
         self._tables.append(self._runs, self._engine.dataset(to_batches([row], ASSET_RUNS), ASSET_RUNS))
 

@@ -18,12 +18,12 @@ from nessie_gc_core.services.autotag.states import State
 from nessie_gc_core.services.preconditions import TOLERANCE
 
 FRESH = timedelta(hours=1)
-"""What ended so short a time ago was not collected by others: they never see a state as dead before they looked."""
+"""A state that ended so recently was not collected by others: they collect only what they have seen unreferenced."""
 _SWEPT = (LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.EXPIRY_FAILED)
 
 
 def sweeps_of(store: LiveSetStore, identity: str) -> list[LiveSet]:
-    """The live sets of a repository of which a sweep has begun."""
+    """The live sets of a repository that a sweep has begun to use."""
     return [each for each in store.live_sets() if each.repository == identity and each.status in _SWEPT]
 
 

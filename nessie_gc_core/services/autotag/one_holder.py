@@ -46,9 +46,9 @@ class Tagged:
     results: dict[tuple[str, str], TagResult] = field(default_factory=dict)
     """By branch and name, the last word on each."""
     kept: int = 0
-    """How many of ours stay."""
+    """How many of our tags stay."""
     others: int = 0
-    """How many of ours are of other policies."""
+    """How many of our tags belong to other policies."""
 
     @property
     def tags(self) -> list[TagResult]:
@@ -165,7 +165,7 @@ class HolderTagging:
     def _new(
         self, holder: Holder, plan: TagPlan, states: Mapping[str, State | None], tagged: Tagged
     ) -> Iterator[TagRecord]:
-        """Records of the tags that are to be made, and of those for which there is no state for ever."""
+        """Records of the tags to make, and of those that will never have a state."""
         sweeps, checked = self._sweeps(holder), dict[str, "tuple[TagOutcome, str] | None"]()
         with OpenConnectors(self.run.choice) as connectors:
             for each in plan.make:
@@ -234,7 +234,7 @@ class HolderTagging:
 
 
 def failed(reason: str, *, branch: str, table: str | None, outcome: TagOutcome = TagOutcome.REFUSED) -> TagResult:
-    """What is said of a whole branch or table of which nothing can be done."""
+    """The result for a whole branch or table that cannot be tagged."""
     return TagResult(outcome=outcome, name="", table=table, branch=branch, reason=reason)
 
 

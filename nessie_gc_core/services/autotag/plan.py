@@ -35,11 +35,11 @@ class TagPlan:
     make: tuple[WantedTag, ...] = ()
     """Tags to make, the oldest first."""
     delete: tuple[TagRecord, ...] = ()
-    """Tags of ours that no policy keeps any more."""
+    """Our tags that no policy keeps any more."""
     record: tuple[TagRecord, ...] = ()
     """Records that change, though their tags do not: more or fewer periods ask for them, or someone deleted them."""
     forget: tuple[TagRecord, ...] = ()
-    """Records of what is gone, was never made, or is not a tag of ours any more."""
+    """Records of tags that are gone, were never made, or are no longer ours."""
     foreign: tuple[WantedTag, ...] = ()
     """Names that someone else gave to something."""
     changed: tuple[TagRecord, ...] = ()
@@ -49,21 +49,21 @@ class TagPlan:
     doubtful: tuple[TagRecord, ...] = ()
     """Tags that may be ours or not; they stay."""
     kept: int = 0
-    """How many tags of ours stay."""
+    """How many of our tags stay."""
     others: int = 0
-    """How many tags of ours are of other branches, prefixes or periods; they stay as well."""
+    """How many of our tags belong to other branches, prefixes or periods; they stay as well."""
 
 
 def plan_tags(wanted: Mapping[str, WantedTag], known: Known, *, places: Places, at: datetime) -> TagPlan:
     """Decides.
 
     A tag is made for the latest roll-over of each period, and for each roll-over since the oldest one for which the
-    period has a record: those that were missed while nothing ran. A name that someone else uses is left to them. Only a
-    tag that is known to be ours, that is where it was made, and that no period asks for any more, is deleted. Periods
-    that these policies do not name go on asking for it: other runs have policies of their own.
+    period has a record: those that were missed while nothing ran. A name that someone else uses is left to them. A tag
+    is deleted only if it is known to be ours, is still where it was made, and is not kept by any period. Periods that
+    these policies do not name still keep their tags, because other runs have policies of their own.
 
     Raises:
-        ConfigurationError: a policy gives a name that a tag of ours has for another instant.
+        ConfigurationError: a policy gives a name that one of our tags has for another instant.
     """
     here = {name: each for name, each in known.records.items() if (each.branch, each.prefix) in places}
     _check_instants(wanted, here)
@@ -145,7 +145,7 @@ def _check_instants(wanted: Mapping[str, WantedTag], here: Mapping[str, TagRecor
         if record is not None and (record.instant, record.state_at) != (each.instant, each.state_at):
             raise ConfigurationError(
                 f"the tag {name!r} shows the state at {record.state_at.isoformat()}, and would show the state at "
-                f"{each.state_at.isoformat()}: give a policy with another time zone or delay another prefix"
+                f"{each.state_at.isoformat()}: a policy with another time zone or delay needs another prefix"
             )
 
 

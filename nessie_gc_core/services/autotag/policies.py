@@ -30,7 +30,7 @@ class TagPolicy:
     period: Period
     """How often."""
     keep: int
-    """How many roll-overs keep their tag; 0: the tags that there are go."""
+    """How many roll-overs keep their tag; 0: existing tags are deleted."""
     prefix: str = DEFAULT_PREFIX
     """How the names begin."""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
@@ -46,9 +46,9 @@ class TagPolicy:
 
         Args:
             text: the policy.
-            prefix: how names begin where it says nothing else.
-            zone: the name of a time zone, likewise.
-            delay: how long after the roll-over the state is taken, likewise.
+            prefix: how names begin if the policy does not say.
+            zone: the time zone, if the policy does not say.
+            delay: how long after the roll-over the state is tagged, if the policy does not say.
 
         Raises:
             ConfigurationError: it is invalid; the message names what.
@@ -68,7 +68,7 @@ class TagPolicy:
         )
 
     def window(self, at: datetime) -> Iterator[RollOver]:
-        """The roll-overs whose tags are kept at an instant, the latest first; those whose delay runs are not there."""
+        """The roll-overs whose delay has passed and whose tags are kept at an instant, latest first."""
         return islice(self.period.roll_overs(at - self.delay, self.zone), self.keep)
 
 
@@ -89,7 +89,7 @@ class WantedTag:
     periods: tuple[str, ...]
     """The periods that keep it."""
     is_latest: tuple[str, ...]
-    """Those of them of which it is the latest."""
+    """The periods among them whose latest tag it is."""
 
 
 def parse_policies(texts: Sequence[str], *, prefix: str, zone: str, delay: timedelta) -> tuple[TagPolicy, ...]:
@@ -118,12 +118,12 @@ def policies_by_branch(
 
     Args:
         policies: all of them.
-        branches: the names of the branches that are there.
+        branches: the names of the existing branches.
         chosen: the branch of policies that name none.
         default: the branch that plays no part in names.
 
     Raises:
-        ConfigurationError: two of them fight over a name.
+        ConfigurationError: two of them need the same name.
     """
     found: dict[str, list[TagPolicy]] = {}
     owners: dict[str, tuple[str, TagPolicy]] = {}

@@ -49,7 +49,7 @@ class Recording:
         self._records.forget_tags(self.identity, [record.key for record in records])
 
     def warn_of_former(self, report: GcReport) -> None:
-        """Warns of records that stand under an identity that the repository had: their tags are never deleted."""
+        """Warns of records under a former identity of the repository: their tags are never deleted."""
         repository = self._repository
         if not isinstance(repository, SupportsFormerIdentities):
             return

@@ -23,7 +23,7 @@ class TagOutcome(StrEnum):
     MADE = "made"
     """It was made; in a dry run it would be."""
     DELETED = "deleted"
-    """It was deleted, for no policy keeps it; in a dry run it would be."""
+    """It was deleted because no policy keeps it; in a dry run it would be."""
     NO_STATE = "no state"
     """There is nothing to tag: the branch had no state at that time, or files of that state may be gone."""
     LEFT_ALONE = "left alone"
@@ -31,13 +31,13 @@ class TagOutcome(StrEnum):
     VANISHED = "vanished"
     """A policy keeps it, and someone deleted it; it is not created again."""
     IN_DOUBT = "in doubt"
-    """It is there, and nobody knows for certain that it is ours; it stays."""
+    """It exists but may not be ours; it stays."""
     CONFLICT = "conflict"
     """Others committed each time; nothing was changed."""
     REFUSED = "refused"
     """The repository refused it, or could not be read; nothing was changed."""
     UNKNOWN = "unknown"
-    """Nobody can tell whether it was made or deleted; the next run looks (S19)."""
+    """It is unknown whether it was created or deleted; the next run looks (S19)."""
 
 
 FAILED = (TagOutcome.CONFLICT, TagOutcome.REFUSED, TagOutcome.UNKNOWN)
@@ -102,11 +102,11 @@ class AutotagReport(ShownAsText):
     tags: Sequence[TagResult]
     """What was done, and what was not and should have been."""
     kept: int
-    """How many tags of ours stay as they are."""
+    """How many of our tags stay as they are."""
     tables: int
     """How many tables were looked at; 0 where the tags are the repository's own."""
     others: int = 0
-    """How many tags of ours are of other branches, prefixes or periods than the policies; they stay."""
+    """How many of our tags belong to branches, prefixes or periods other than those of the policies; they stay."""
     warnings: Sequence[str] = ()
     """What is probably not as it was meant."""
     seconds: float = 0.0

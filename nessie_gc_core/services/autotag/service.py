@@ -164,7 +164,7 @@ class AutotagService(Service[Run]):
 
     # ---- tables ---------------------------------------------------------------------------------------
     def _tables(self, repository: SupportsTableTags, run: Run) -> Iterator[tuple[str, list[TableMetadata] | str]]:
-        """The names of the tables that are meant, with their metadata, or with why that cannot be read."""
+        """The names of the selected tables, with their metadata, or with the reason why it cannot be read."""
         patterns = self.parameters.patterns
         for reference in run.repository.references():
             if not patterns.matches(reference.name):
@@ -177,7 +177,7 @@ class AutotagService(Service[Run]):
     def _table(
         self, tagging: HolderTagging, name: str, tables: Sequence[TableMetadata], records: Records, ids: set[str]
     ) -> Tagged:
-        """The outcome of the tags of one table; what goes wrong stops no other (S18)."""
+        """The outcome of the tags of one table; an error does not stop the others (S18)."""
         tagged = Tagged()
         repository = tagging.run.repository
         assert isinstance(repository, SupportsTableTags)

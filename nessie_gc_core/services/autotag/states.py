@@ -34,10 +34,10 @@ def states_of(entries: Iterable[LogEntry]) -> Iterator[State]:
 
 
 def states_in(table: TableMetadata, branch: str) -> Iterator[State]:
-    """The states of a branch of a table, newest first, as far as its metadata lists them.
+    """The states of a branch that a table's metadata still lists, newest first.
 
-    ``main`` has its own log, which knows of roll-backs; of other branches the snapshots and their parents tell. The
-    first snapshot that is not listed any more ends it: nobody knows what was there before.
+    ``main`` has its own log, which records roll-backs; for other branches, the snapshots and their parents are used.
+    The first snapshot that is no longer listed ends the stream, because the states before it are unknown.
     """
     ref = table.refs.get(branch)
     if ref is None:

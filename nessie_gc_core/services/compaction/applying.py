@@ -72,7 +72,7 @@ class Compactor:
     commit_retries: int
 
     def compacted(self, planned: PlannedTable) -> CompactedTable:
-        """Rewrites files of one table, as far as it was planned and is still due."""
+        """Rewrites those files of one table that were planned and are still due."""
         if planned.report.outcome is not Compacted.REWRITTEN or planned.current is None:
             return planned.report
         work, wanted, tries_left = _Work(planned), planned, self.commit_retries
@@ -109,7 +109,7 @@ class Compactor:
             state = done.after
 
     def _again(self, planned: PlannedTable, left: Set[Partition]) -> PlannedTable:
-        """The same partitions of the table as it is now, and never more than was planned."""
+        """The planned partitions of the table as it is now, and no others."""
         assert planned.current is not None  # something was planned of it
         found = self.look.looked(planned.current.name)
         if found.current is None:
@@ -123,7 +123,7 @@ class Compactor:
         return found if found.plans else replace(found, report=replace(found.report, reason=_TAKEN))
 
     def _ended(self, work: _Work, outcome: Compacted, reason: str | None) -> CompactedTable:
-        """What is said of a table, with what was committed before something went wrong."""
+        """The report on a table, with what was committed before the error."""
         planned, done = work.planned, work.done
         committed = any(each.snapshot_ids for each in done)
         if committed and outcome in (Compacted.CONFLICT, Compacted.REFUSED, Compacted.GONE, Compacted.UNREADABLE):

@@ -1,7 +1,7 @@
-"""What the rules of compaction say of a table by its summary alone, before any manifest is opened.
+"""What the rules of compaction say about a table by its summary alone, before any manifest is opened.
 
-A summary counts the files of the table as a whole, and the rules look at each partition. What is said to be due of a
-table without partitions is due.
+A summary counts the files of the table as a whole, and the rules look at each partition. What they report as due
+for a table without partitions is due.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def nothing_due(counts: FileCounts, rules: CompactionRules, *, specs: int = 1) -
 
 
 def least_small_files(counts: FileCounts, rules: CompactionRules) -> int | None:
-    """How many data files are small at the least: if more were large, all would have more bytes than they have.
+    """A lower bound for the number of small data files: with fewer, the large ones would exceed the total bytes.
 
     ``None``: not known.
     """
@@ -30,7 +30,7 @@ def least_small_files(counts: FileCounts, rules: CompactionRules) -> int | None:
 
 
 def small_files_due(counts: FileCounts, rules: CompactionRules) -> bool:
-    """Whether the table as a whole has too many small files, by the least number of them."""
+    """Whether the table as a whole has too many small files, by that lower bound."""
     small, files = least_small_files(counts, rules), counts.data_files
     if small is None or files is None or small < 2:
         return False

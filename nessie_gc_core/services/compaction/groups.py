@@ -43,7 +43,7 @@ def moved(tallies: Mapping[Partition, Tally], specs: Specs, default_spec: int | 
     """What is rewritten to move all small files of earlier specs: partitions, and how many files each becomes at least.
 
     Partitions of the current spec that a filter takes in with them are among these. How many files of the current spec
-    those of earlier ones become nobody knows before; it is taken for one in each partition that there is.
+    those of earlier ones become is not known before; one in each existing partition is assumed.
     """
     if default_spec is None:
         return {}

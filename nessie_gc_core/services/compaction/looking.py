@@ -48,7 +48,7 @@ class PlannedTable:
 
     @property
     def sets(self) -> list[PartitionSet]:
-        """The partitions that are rewritten, together as far as the same is done to them."""
+        """The partitions that are rewritten, grouped by whether their delete files are rewritten too."""
         return [found for found in (self._set(with_deletes=each) for each in (False, True)) if found.partitions]
 
     def _set(self, *, with_deletes: bool) -> PartitionSet:

@@ -26,7 +26,7 @@ class Compacted(StrEnum):
     NOT_WORTH_IT = "not worth it"
     """No partition is due, or each that is has a reason to be left as it is."""
     LEFT_ALONE = "left alone"
-    """Someone else maintains it, or it is no Iceberg table."""
+    """Someone else maintains it, or it is not an Iceberg table."""
     CONFLICT = "conflict"
     """Others changed it each time; nothing was committed."""
     UNKNOWN = "unknown"
@@ -141,7 +141,7 @@ class CompactedTable:
 
     @property
     def is_failed(self) -> bool:
-        """Whether it could not be read, or a commit failed, or nobody knows of it."""
+        """Whether it could not be read, or a commit failed or has an unknown outcome."""
         return self.outcome in _FAILED
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _change(what: str, removed: int, added: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionReport(ShownAsText):
-    """Which files were rewritten, or would be, and of which tables none."""
+    """Which files were rewritten, or would be, and which tables have none."""
 
     catalog: str
     """The catalog of the Spark session."""
@@ -210,10 +210,10 @@ class CompactionReport(ShownAsText):
         return found if found is not None and found.outcome in _UNMERGED else None
 
     def raise_for_status(self) -> None:
-        """Does nothing where everything that should be done is done.
+        """Does nothing if everything due was done.
 
         Raises:
-            IncompleteError: a table could not be read, a commit failed, or nobody knows of it.
+            IncompleteError: a table could not be read, or a commit failed or has an unknown outcome.
         """
         raise_for_first(table for table in self.tables if table.is_failed)
         raise_for_first([] if self._failed_merge is None else [self._failed_merge])

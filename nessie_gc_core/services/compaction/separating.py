@@ -1,4 +1,4 @@
-"""Which partitions Iceberg can tell apart by a filter, and how people call them.
+"""Which partitions Iceberg can tell apart by a filter, and their names for people.
 
 A filter says of each field of a partition's spec which value it has. Of files of another spec it leaves out those whose
 partition differs in a field that both specs have, and no others.
@@ -70,7 +70,7 @@ def bundles(chosen: Iterable[Partition], specs: Specs) -> dict[Partition, frozen
 
 
 def _merge(found: dict[Partition, set[Partition]], one: Partition, other: Partition) -> None:
-    """Creates one set of those of two partitions; the smaller one goes into the larger."""
+    """Merges the sets of two partitions, the smaller into the larger."""
     less, more = sorted((found[one], found[other]), key=len)
     if less is not more:
         more |= less
@@ -108,7 +108,7 @@ def _key(field: PartitionField) -> tuple[int | None, str]:
 
 
 def dropped_source(partition: Partition, specs: Specs, columns: Set[int]) -> str | None:
-    """The name of a field of a partition whose column is no longer there; ``None``: there is none, or nobody knows.
+    """The name of a field of a partition whose column is no longer there; ``None``: there is none, or it is not known.
 
     Args:
         partition: the partition.

@@ -73,7 +73,7 @@ class CompactService(Service[Run]):
         )
 
     def apply(self, run: Run, planned: PlannedCompaction) -> CompactionReport:
-        """Compacts what was planned, as far as it is still due; never more.
+        """Compacts only what was planned and is still due.
 
         Raises:
             ConfigurationError: the branch to work on is there already, or the repository has none.
@@ -134,7 +134,7 @@ class CompactService(Service[Run]):
 
 
 def _planned_tables(planned: PlannedCompaction) -> Iterator[CurrentTable]:
-    """The tables of which something is rewritten."""
+    """The tables with files to rewrite."""
     for table in planned.tables:
         if table.current is not None and table.report.outcome is Compacted.REWRITTEN:
             yield table.current

@@ -45,9 +45,9 @@ class PlannedVersion:
     snapshots: int
     """How many snapshots it lists."""
     snapshot_ids: frozenset[int]
-    """Those that are left out; empty where nothing may go."""
+    """Those that are left out; empty if none may be removed."""
     left_alone: str | None = None
-    """Why nothing may go, where that is worth saying."""
+    """Why nothing may be removed, if that is worth reporting."""
 
 
 class BranchPlan:
@@ -63,12 +63,12 @@ class BranchPlan:
     def of(
         self, branch: Reference, connectors: OpenConnectors, earlier: Mapping[str, PlannedVersion] | None = None
     ) -> dict[str, PlannedVersion]:
-        """The plans by content id, of tables of which something may go or that are left alone for a reason.
+        """The plans by content id, of tables with snapshots to remove or that are left alone for a reason.
 
         Args:
             branch: the branch at the commit that counts.
             connectors: opens readers.
-            earlier: where given, these tables alone, and nothing that was not to go before.
+            earlier: if given, only these tables, and only what this earlier plan removes.
 
         Raises:
             NessieGcError: the repository or the live-set store cannot be read.

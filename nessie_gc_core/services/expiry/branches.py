@@ -1,9 +1,8 @@
 """Snapshot expiry in a repository with its own history: its branches get metadata that lists fewer snapshots.
 
-There is one commit for each branch, whatever the number of its tables, since commits count in cut-off policies. What
-its tables listed before is still there in older commits, and so are all files: a sweep takes them when no live commit
-needs them any more. So a commit of which nobody knows whether it was made costs nothing, and what was written for one
-that was refused is garbage for a sweep (S19).
+There is one commit for each branch, whatever the number of its tables, because commits count in cut-off policies. Older
+commits still list all snapshots, and all files stay: a sweep deletes them once no live commit needs them any more. So a
+commit with an unknown outcome costs nothing, and what was written for a refused commit is left for a sweep (S19).
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class _Attempts:
     """The tables of one branch, while a commit is tried."""
 
     planned: dict[str, PlannedVersion]
-    """What may go, by content id."""
+    """What may be removed, by content id."""
     results: dict[str, ExpiredTable] = field(default_factory=dict)
     """The outcome of a table, by content id."""
     written: dict[str, tuple[PlannedVersion, str]] = field(default_factory=dict)
@@ -140,7 +139,7 @@ class BranchExpiry:
         )
 
     def _check_policies(self, branches: Iterable[Reference]) -> None:
-        """Refuses policies that count commits: each commit that is made would give up the oldest that is live.
+        """Refuses policies that count commits: each new commit would push the oldest live one out of the policy.
 
         Raises:
             ConfigurationError: a branch that is named has one.
@@ -224,7 +223,7 @@ class BranchExpiry:
         return next(found, None)
 
     def _write(self, attempts: _Attempts, connectors: OpenConnectors) -> None:
-        """Writes the metadata files that are not written yet; a table of which that fails is left alone."""
+        """Writes the metadata files that are not written yet; a table whose file cannot be written is left alone."""
 
         def write(planned: PlannedVersion) -> str | NessieGcError:
             try:

@@ -51,11 +51,11 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Takes out of each table what was planned and may still go."""
+    """Removes from each table what was planned and may still be removed."""
 
     repository: SupportsSnapshotExpiry
     decide: Decide
-    """Says what may go of a table as it is by then."""
+    """Decides what may be removed from a table as it is by then."""
     retries: int
     """How often a commit is repeated."""
     wait: Callable[[float], None] = time.sleep
@@ -87,7 +87,7 @@ class Committer:
         return CommitResult(outcome=Committed.EXPIRED, reason=left_out or None, removal=done)
 
     def _commit(self, planned: PlannedTable, part: Removal) -> Removal:
-        """Commits what of a part may still go; returns what was removed."""
+        """Commits those removals of a part that are still allowed; returns what was removed."""
         for attempt in range(self.retries + 1):
             table = self._now(planned)
             removal = _without_held(self.decide(table).within(part), table)

@@ -66,7 +66,7 @@ class ExpectedRepository(RepositoryConnector):
 
     @property
     def planned(self) -> Sequence[PlannedTable]:
-        """The tables from which something is to be removed, as far as the references were listed."""
+        """The tables with something to remove, of those references that were listed so far."""
         return [self._planned[name] for name in sorted(self._planned)]
 
     def identity(self) -> str:

@@ -1,4 +1,4 @@
-"""The files of expired snapshots: which of the files that a sweep finds dead are meant, and what remembers them."""
+"""The files of expired snapshots: which of a sweep's unreferenced files belong to them, and how they are remembered."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from nessie_gc_core.model.batches import Row, to_batches, to_micros, version_row
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM, UNKNOWN_TIME, VERSION_FILES
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ContentVersion
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import GONE, Verdict
 from nessie_gc_core.services.expiry.expected import PlannedTable
 from nessie_gc_core.services.file_deletions import file_deletions, forget_deletions, record_deletions
@@ -50,15 +51,15 @@ def expired_files(planned: Sequence[PlannedTable], needed: Needed, run: SweepRun
 
 
 def _warn_of_outside(expired: Expansion, needed: Needed, run: SweepRun) -> None:
-    """Says how many files only expired snapshots name that lie in no location of a table, where nothing is swept."""
+    """Warns of files that only expired snapshots name and that are outside all swept locations."""
     named = expired.files.where("kind", [PROBLEM], negate=True).distinct(["path"])
     swept = expired.files.where("unit", needed.scope.plan.roots)
     outside = named.anti_join(swept, ["path"]).anti_join(needed.expansion.files, ["path"])
     if count := outside.count():
         example = outside.head(1).to_pylist()[0]["path"]
         run.report.warn(
-            f"{count:,} files that only expired snapshots reference lie outside the swept locations, and stay: "
-            f"{example}"
+            f"kept {plural(count, 'file')}, referenced only by expired snapshots but outside the swept locations, "
+            f"for example {example}"
         )
 
 
@@ -122,11 +123,11 @@ class Unfinished:
 
     @cached_property
     def locations(self) -> frozenset[str]:
-        """The raw locations in which they lie."""
+        """The raw locations around them."""
         return frozenset(file.location for id_ in self._live_sets for file in self._run.store.file_deletions(id_))
 
     def keys(self, index: UnitIndex) -> Dataset:
-        """Those of them that lie in the units of this run (:data:`FILE_KEYS`)."""
+        """Those of them that are in the units of this run (:data:`FILE_KEYS`)."""
         engine, found = self._run.engine, self._found
         for id_ in self._live_sets:
             found[id_] = engine.dataset(to_batches(self._rows(id_, index), PLANNED_FILES), PLANNED_FILES)

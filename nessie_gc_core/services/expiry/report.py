@@ -20,7 +20,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredTable:
-    """The outcome of one table of which something was to expire, or that was left alone."""
+    """The outcome of one table that had something to expire, or that was left alone."""
 
     table: str
     """Its dotted name."""
@@ -76,7 +76,7 @@ class ExpiryReport(ShownAsText):
     dry_run: bool
     """Whether nothing was committed and nothing deleted."""
     tables: Sequence[ExpiredTable]
-    """The tables of which something was to expire, and those that were left alone for a reason."""
+    """The tables that had something to expire, and those that were left alone for a reason."""
     looked_at: int
     """How many tables were meant and could be read."""
     files_by_kind: Mapping[str, Tally]

@@ -24,13 +24,13 @@ class ExpiryRules:
         self._seen: set[int] = set()
 
     def is_meant(self, name: str) -> bool:
-        """Whether a table is meant; its name is remembered."""
+        """Whether a table is selected; its name is remembered."""
         with self._lock:
             self._names.add(name)
         return self._patterns.matches(name)
 
     def of(self, table: TableMetadata) -> Retention:
-        """What holds for a table that is meant; which of the snapshots that were asked for it has is remembered."""
+        """The rules for a selected table; remembers which of the requested snapshots it has."""
         if self._asked:
             with self._lock:
                 self._seen |= self._asked & {snapshot.snapshot_id for snapshot in table.snapshots}

@@ -1,9 +1,9 @@
 """The service that expires snapshots: plans, looks for what only they need, commits, and deletes.
 
 The plan is judged before anything is committed, by the mark and the sweep that every collection is made of: the mark
-sees the catalog as it will be (:mod:`nessie_gc_core.services.expiry.expected`). The files that are to go are recorded,
-the commits are made, and the re-check of the sweep then walks the tables as they are. Whatever a commit did not take
-out is live there, so a commit that failed, or of which nobody knows, costs no file (S19).
+sees the catalog as it will be (:mod:`nessie_gc_core.services.expiry.expected`). The files to delete are recorded,
+the commits are made, and the re-check of the sweep then walks the tables as they are. Whatever a commit did not remove
+is live there, so a commit that failed, or whose outcome is unknown, costs no file (S19).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _expirable(run: Run) -> SupportsSnapshotExpiry:
 
 
 class _Decision:
-    """Says what may go of a table, at one time."""
+    """Decides what may be removed from a table at one time."""
 
     def __init__(
         self, parameters: ExpireSnapshotsParameters, repository: SupportsSnapshotExpiry, rules: ExpiryRules
@@ -111,9 +111,9 @@ class _Decision:
         self._rules = rules
         self._lock = threading.Lock()
         self.left_alone: dict[str, str] = {}
-        """Tables that are meant and of which nothing may go, with the reason."""
+        """Selected tables that must stay as they are, with the reason."""
         self.looked_at: set[str] = set()
-        """The tables that are meant."""
+        """The selected tables."""
 
     def __call__(self, table: TableMetadata) -> Removal:
         name = table.content_key
@@ -186,7 +186,7 @@ class _Expiry(Purpose):
 
     # ---- what the sweep asks --------------------------------------------------------------------------
     def restrict(self, located: Located) -> None:
-        """Leaves the locations of the tables from which something goes, and those where earlier runs were stopped."""
+        """Keeps only the locations of tables with something to remove, and those where earlier runs were stopped."""
         assert self._unfinished is not None
         mine = (place for each in self._expected.planned for place in _raw_places(each.table))
         locations = {*mine, *self._unfinished.locations}
@@ -217,7 +217,7 @@ class _Expiry(Purpose):
                 self._leave_alone(each, reason or "its location is not swept: see the unknown and unread locations")
 
     def before_deletion(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
-        """Records what is to go, and commits; what a table names goes only where its commit was made (S19, S20)."""
+        """Records what to delete, and commits; files of a table are deleted only if its commit was made (S19, S20)."""
         assert self._unfinished is not None
         plan, planned = needed.scope.plan, self._expected.planned
         with run.report.phase("commit"):
@@ -232,7 +232,7 @@ class _Expiry(Purpose):
             return spare(verdicts, kept, _NOT_COMMITTED).checkpoint()
 
     def _leave_alone_over_caps(self, verdicts: Dataset, run: SweepRun) -> None:
-        """Commits nothing to tables at whose places more would go than the caps allow."""
+        """Commits nothing to tables whose locations would lose more files than the caps allow."""
         doomed = {unit: files for (unit, verdict), (files, _) in judged(verdicts).items() if verdict == DEAD}
         over = run.parameters.caps.exceeded(doomed, run.report.files_in)
         if not over:
@@ -248,7 +248,7 @@ class _Expiry(Purpose):
         return [each for each in self._expected.planned if results[each.table.content_key].outcome in outcomes]
 
     def left_open(self) -> str | None:
-        """Commits of which nobody knows, and files that could not be deleted: a later run looks after them."""
+        """Commits with unknown outcomes, or files that could not be deleted: a later run deals with them."""
         if unknown := self._with(Committed.UNKNOWN):
             return str(self._results[unknown[0].table.content_key].reason)
         failed = self._run.report.outcomes[Outcome.FAILED].files

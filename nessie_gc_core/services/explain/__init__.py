@@ -1,1 +1,1 @@
-"""Why single files stay or go."""
+"""Why single files are kept or deleted."""

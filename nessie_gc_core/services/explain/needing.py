@@ -110,7 +110,7 @@ class References:
 
 
 def identity_of(row: Mapping[str, object]) -> Identity:
-    """What tells a version from others."""
+    """What identifies a version."""
     return tuple(row[name] for name in _IDENTITY)
 
 

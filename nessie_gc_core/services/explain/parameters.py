@@ -6,9 +6,16 @@ from collections.abc import Sequence
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.model.limits import DeletionCaps
 from nessie_gc_core.model.options import option, options
 from nessie_gc_core.services.assets.parameters import FindParameters
-from nessie_gc_core.services.finding_parameters import Membership, exclude_option, include_option
+from nessie_gc_core.services.finding_parameters import (
+    Membership,
+    file_list_option,
+    max_delete_percent_option,
+    max_deletes_option,
+    max_deletes_per_location_option,
+)
 from nessie_gc_core.services.parameters import GcParameters, part_of
 
 MAX_FILES = 1_000
@@ -19,13 +26,25 @@ class ExplainParameters(FindParameters):
     """Which files are explained, and what a run would be told."""
 
     file: Sequence[str] = option((), metavar="FILE", positional=True, help="The whole path of a file, with its scheme.")
-    include: Sequence[str] = include_option()
-    exclude: Sequence[str] = exclude_option()
+    file_list: Sequence[str] = file_list_option()
+    max_deletes: int | None = max_deletes_option()
+    max_deletes_per_location: int | None = max_deletes_per_location_option()
+    max_delete_percent: float | None = max_delete_percent_option()
 
     @property
     def finding(self) -> GcParameters:
-        """The collection whose verdicts are explained; it deletes nothing."""
-        return part_of(self, GcParameters, dry_run=True, membership=Membership.EXACT)
+        """The collection whose verdicts are explained; it deletes nothing, so that no cap applies to it."""
+        uncapped = {"max_deletes": None, "max_deletes_per_location": None, "max_delete_percent": None}
+        return part_of(self, GcParameters, dry_run=True, membership=Membership.EXACT, **uncapped)
+
+    @property
+    def caps(self) -> DeletionCaps:
+        """Limits on how much the explained run may delete."""
+        return DeletionCaps(
+            max_files=self.max_deletes,
+            max_files_per_unit=self.max_deletes_per_location,
+            max_percent_per_unit=self.max_delete_percent,
+        )
 
     def check(self, choice: ConnectorChoice) -> None:
         """Rejects invalid parameters before anything is opened.

@@ -29,15 +29,17 @@ class Standing(StrEnum):
     LEFT_OUT = "left_out"
     """``include`` and ``exclude`` leave its table out."""
     OUTSIDE = "outside"
-    """It lies in no location of a table or view, where nothing is listed and nothing deleted."""
+    """It is outside all locations of tables and views, where nothing is listed or deleted."""
     NOT_STORED = "not_stored"
     """Nothing needs it, and it is not there."""
+    NOT_LISTED = "not_listed"
+    """Nothing needs it, and the file list (``file_list``) does not have it, so that a run does not see it."""
     TOO_YOUNG = "too_young"
     """Nothing needs it, and it is not old enough."""
     SPARED = "spared"
     """Nothing needs it, and a veto, a cap or another guard keeps it."""
     UNREFERENCED = "unreferenced"
-    """Nothing needs it, and a run deletes it; limits on the number of deletions (``max_deletes``) are not looked at."""
+    """Nothing needs it, and a run deletes it."""
 
 
 _MEANINGS = {
@@ -48,9 +50,10 @@ _MEANINGS = {
     Standing.LEFT_OUT: "left out",
     Standing.OUTSIDE: "outside: it is not in a location of a table or view, so it is never deleted",
     Standing.NOT_STORED: "does not exist, and nothing needs it",
+    Standing.NOT_LISTED: "not in the file list, and nothing needs it, so it is not deleted",
     Standing.TOO_YOUNG: "too young: nothing needs it",
     Standing.SPARED: "spared: nothing needs it",
-    Standing.UNREFERENCED: "unreferenced: nothing needs it, and a run deletes it unless a deletion limit is reached",
+    Standing.UNREFERENCED: "unreferenced: nothing needs it, and a run deletes it",
 }
 
 
@@ -99,7 +102,7 @@ class NeedingVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedFile:
-    """One file, and why it stays or goes."""
+    """One file, and why it is kept or deleted."""
 
     path: str
     """As it was given."""
@@ -108,7 +111,7 @@ class ExplainedFile:
     reason: str | None = None
     """Why, where its standing leaves that open."""
     location: str | None = None
-    """The canonical location in which it lies and which is listed as a whole; ``None``: none is."""
+    """The canonical location that holds it and is listed as a whole; ``None``: there is none."""
     size: int | None = None
     """Bytes, where it was listed."""
     modified: datetime | None = None
@@ -149,26 +152,34 @@ class ExplainedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainReport(ShownAsText):
-    """Why some files stay or go."""
+    """Why some files are kept or deleted."""
 
     files: Sequence[ExplainedFile]
     """In the order in which they were asked for."""
     reading: GcReport
     """What was read, what is unknown, and how long it took."""
+    notes: Sequence[str] = ()
+    """What limits the answer: another run that works on the repository, or a limit on deletions."""
 
     @property
     def exit_code(self) -> int:
-        """0: whatever stands of a file is said."""
-        return 0
+        """1 where one of the files cannot be explained because something could not be read, else 0.
+
+        Such a file is frozen, or it is in no known location while the location of some table is unknown.
+        """
+        standings = {file.standing for file in self.files}
+        incomplete = Standing.OUTSIDE in standings and (self.reading.unknown or self.reading.unreadable)
+        return 1 if Standing.FROZEN in standings or incomplete else 0
 
     def to_dict(self) -> dict[str, Any]:
         """The report as one JSON object."""
         return {
             "files": [file.to_dict() for file in self.files],
+            "notes": list(self.notes),
             "reading": self.reading.to_dict(),
             "exit_code": self.exit_code,
         }
 
     def __str__(self) -> str:
         """A page for a terminal."""
-        return "\n".join(map(str, self.files))
+        return "\n".join([*map(str, self.files), *(f"note: {note}" for note in self.notes)])

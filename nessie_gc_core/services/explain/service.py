@@ -1,10 +1,9 @@
-"""The service that says why single files stay or go."""
+"""The service that says why single files are kept or deleted."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -12,21 +11,25 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.listing import sidecar_owner
 from nessie_gc_core.algorithms.unit_index import UnitIndex, UnitKey
 from nessie_gc_core.algorithms.units import SweepPlan
-from nessie_gc_core.connectors import Service
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import Service, SupportsLookUp
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import from_micros, to_batches, to_rows
+from nessie_gc_core.model.limits import DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, FILE_KEYS, PROBLEM
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.aside import AsideStore
+from nessie_gc_core.services.deletion import DEAD
 from nessie_gc_core.services.explain.needing import Needing, References, identity_of, needing
 from nessie_gc_core.services.explain.parameters import ExplainParameters
 from nessie_gc_core.services.explain.report import ExplainedFile, ExplainReport, Standing
 from nessie_gc_core.services.gc import GcService
-from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.needed import Located, Needed
 from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep import Directions, Purpose, Swept
 
 _BY_OUTCOME = {
@@ -34,16 +37,20 @@ _BY_OUTCOME = {
     Outcome.TOO_YOUNG: Standing.TOO_YOUNG,
     Outcome.SPARED: Standing.SPARED,
 }
+_NOT_IN_LIST = "the file list does not have it; it may be newer than the list"
 MAX_SPELLINGS = 1_000
 """Raw paths by which metadata may name one file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainService(Service[Run]):
-    """Explain why files stay or go: which references and versions need each, or why a run would keep or delete it.
+    """Explain why files are kept or deleted: which references and versions need each, or what a run would do with it.
 
-    The lake is marked, read and judged as by 'gc' with the same options, except for its limits on the number of
-    deletions. Nothing is deleted or stored. Like any run, it is refused while another one works on the repository.
+    The lake is read and judged as by 'gc' with the same options. Nothing is deleted or stored, so another run may work
+    on the repository at the same time; a note then says that the answer may already be out of date. Only the locations
+    of the files are listed: a note says if --max-deletes may stop a run for what it finds elsewhere.
+
+    The exit code is 0 if every file is explained, and 1 if something unreadable leaves the answer for a file open.
     """
 
     name: ClassVar[str] = "explain"
@@ -60,18 +67,17 @@ class ExplainService(Service[Run]):
             NessieGcError: something that is needed could not be read.
         """
         self.parameters.check(run.choice)
-        try:
-            looking = _Looking(self.parameters.file)
-            swept = GcService(self.parameters.finding, Directions(remember=False, purpose=looking)).swept(run)
-            return ExplainReport(files=_Explaining(looking, swept, self.parameters).files(), reading=run.report)
-        finally:
-            if run.report.live_set_id:  # it was marked for this look only
-                delete_together(run.store, uuid.UUID(run.report.live_set_id))
+        with AsideStore(run.store) as store:
+            looking = _Looking(self.parameters.file, self.parameters.caps)
+            gc = GcService(self.parameters.finding, Directions(remember=False, purpose=looking))
+            files = _Explaining(looking, gc.swept(run.aside(store)), self.parameters).files()
+            notes = [*store.notes, *_note_of_cap(files, self.parameters.max_deletes)]
+            return ExplainReport(files=files, reading=run.report, notes=notes)
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A file that is asked for, and where it lies."""
+    """A requested file, and its place."""
 
     path: str
     place: str
@@ -83,15 +89,18 @@ class _Asked:
 class _Looking(Purpose):
     """Keeps a sweep to the places of some files, and what it found on the way."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], caps: DeletionCaps) -> None:
         self._paths = paths
+        self._caps = caps
+        self.capped: Mapping[str, str] = {}
+        """Units in which a run would delete nothing because of a cap, with the reason."""
         self.asked: list[_Asked] = []
         self.located: Located
         self.needed: Needed
         self.run: SweepRun
 
     def restrict(self, located: Located) -> None:
-        """Leaves the units in which the files lie."""
+        """Keeps only the units that hold the files."""
         index, rules = UnitIndex.of(located.plan), located.plan.rules
         for path in self._paths:
             keys = frozenset(index.places(path).all)
@@ -103,7 +112,19 @@ class _Looking(Purpose):
     def chosen(self, verdicts: Dataset, needed: Needed, run: SweepRun) -> Dataset:
         """The verdicts of the files."""
         self.needed, self.run = needed, run
+        if self._caps != DeletionCaps():
+            verdicts = verdicts.checkpoint()
+            self.capped = self._over_caps(verdicts)
         return verdicts.semi_join(self.keys(), list(FILE_KEYS.names)).checkpoint()
+
+    def _over_caps(self, verdicts: Dataset) -> Mapping[str, str]:
+        """The units over a cap; of the cap of the whole run only what these units alone show."""
+        doomed = {unit: files for (unit, verdict), (files, _) in judged(verdicts).items() if verdict == DEAD}
+        most, found = self._caps.max_files, sum(doomed.values())
+        if most is not None and found > most:
+            said = f"a run would delete at least {found:,} files, more than `max_deletes` {most:,}, so it deletes none"
+            return dict.fromkeys(doomed, said)
+        return replace(self._caps, max_files=None).exceeded(doomed, self.run.report.files_in)
 
     def keys(self) -> Dataset:
         """All units and keys of the files (:data:`FILE_KEYS`)."""
@@ -115,6 +136,8 @@ class _Looking(Purpose):
 class _Stored:
     """What was listed at one unit and key."""
 
+    location: str
+    path: str
     size: int
     modified: int
 
@@ -131,8 +154,12 @@ class _Explaining:
 
     def __post_init__(self) -> None:
         mine = self.swept.stored.semi_join(self.looking.keys(), list(FILE_KEYS.names))
-        rows = (row for batch in mine.batches() for row in to_rows(batch, "unit", "key", "size", "modified"))
-        self._stored = {(str(row[0]), str(row[1])): _Stored(_int(row[2]), _int(row[3])) for row in rows}
+        columns = ("unit", "key", "location", "path", "size", "modified")
+        rows = (row for batch in mine.batches() for row in to_rows(batch, *columns))
+        self._stored = {
+            (str(unit), str(key)): _Stored(str(location), str(path), _int(size), _int(modified))
+            for unit, key, location, path, size, modified in rows
+        }
         self._outcomes = dict(self._judged())
 
     def files(self) -> list[ExplainedFile]:
@@ -183,21 +210,44 @@ class _Explaining:
     def _standing(
         self, file: _Asked, unit: str | None, stored: _Stored | None, *, is_live: bool
     ) -> tuple[Standing, str | None]:
+        if is_live and unit is not None and stored is None:
+            return (Standing.LIVE, _NOT_IN_LIST) if self.parameters.file_list else (Standing.LOST, None)
         if is_live:
-            return (Standing.LOST if unit is not None and stored is None else Standing.LIVE), None
+            return Standing.LIVE, None
         if unit is None:
             return _taken_out(self.looking.needed.scope.plan, file.path)
         outcome, reason = next(
             (self._outcomes[key] for key in sorted(file.keys) if key in self._outcomes), (None, None)
         )
         if outcome is None and stored is not None:
-            return Standing.LIVE, "live metadata may mean it by another path"
+            if self.parameters.file_list and self._is_gone(stored):
+                return Standing.NOT_STORED, "the file list has it, but it no longer exists"
+            return Standing.LIVE, "live metadata may name it by another path"
         if outcome is None:
-            return Standing.NOT_STORED, None
+            return (Standing.NOT_LISTED if self.parameters.file_list else Standing.NOT_STORED), None
+        if outcome is Outcome.WOULD_DELETE and unit in self.looking.capped:
+            return Standing.SPARED, self.looking.capped[unit]
         standing = _BY_OUTCOME[outcome]
         if standing is Standing.TOO_YOUNG and reason is None:
             reason = f"files younger than `min_age` ({self.parameters.min_age}) stay"
         return standing, reason
+
+    def _is_gone(self, stored: _Stored) -> bool:
+        """Whether a file of the file list no longer exists; such a file has no verdict."""
+        with (
+            OpenConnectors(self.looking.run.choice) as connectors,
+            connectors.lister_alone(stored.location) as lister,
+        ):
+            return isinstance(lister, SupportsLookUp) and not any(lister.look_up(stored.location, [stored.path]))
+
+
+def _note_of_cap(files: Sequence[ExplainedFile], max_deletes: int | None) -> Iterator[str]:
+    """Says that what a run finds elsewhere may stop it."""
+    if max_deletes is not None and any(file.standing is Standing.UNREFERENCED for file in files):
+        yield (
+            f"a run may delete fewer files: `max_deletes` is {max_deletes:,}, and the files that it would delete in "
+            "other locations are not known"
+        )
 
 
 def _taken_out(plan: SweepPlan, path: str) -> tuple[Standing, str | None]:

@@ -70,7 +70,7 @@ def examined(
 
 
 def unread_finding(types: tuple[str, ...]) -> Finding:
-    """What is found about a content that nobody collects."""
+    """The findings on a content that nobody collects."""
     return Finding(
         name=FindingName.UNREAD,
         value=", ".join(types),

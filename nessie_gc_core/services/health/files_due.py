@@ -1,7 +1,7 @@
 """What is due of the files and manifests of one table, by the rules of ``compact`` and ``rewrite-manifests``.
 
-Where the manifests were read, it is what these services would rewrite. Else the rules are asked about the table as a
-whole, as far as its summary counts files.
+If the manifests were read, it is what these services would rewrite. Otherwise the rules are applied to the table as a
+whole, with the file counts of its summary.
 """
 
 from __future__ import annotations
@@ -144,5 +144,5 @@ def _within(plans: Sequence[PartitionPlan], read: ManifestsRead) -> str:
 
 
 def exactly(name: str) -> str:
-    """A pattern that matches this name and no other."""
+    """A pattern that matches only this name."""
     return re.sub(r"[^\w-]", lambda found: f"\\{found[0]}" if found[0] in "^\\[]" else f"[{found[0]}]", name)

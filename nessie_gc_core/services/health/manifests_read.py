@@ -28,7 +28,7 @@ class ManifestsRead:
     overlap: float | None = None
     """How many of them a query for one partition opens on average; ``None``: not known, or unpartitioned."""
     groups: Sequence[ManifestGroup] = field(default=(), repr=False)
-    """Those of which some would be rewritten."""
+    """Those with something to rewrite."""
     files: TableFiles | None = None
     """The files that they name; ``None``: so few that they were not opened."""
     due: Sequence[PartitionPlan] = field(default=(), repr=False)

@@ -114,7 +114,7 @@ class TableHealth:
     data_files: int | None = None
     """Data files of the current snapshot."""
     small_files: int | None = None
-    """How many of them are small; at the least, where manifests were not read."""
+    """How many of them are small; a lower bound if the manifests were not read."""
     partitioned: bool | None = None
     """Whether any of its partition specs has fields."""
     partitions: int | None = None

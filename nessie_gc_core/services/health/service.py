@@ -47,7 +47,7 @@ class HealthService(Service[Run]):
     parameters: HealthParameters
 
     def run(self, run: Run) -> HealthReport:
-        """Looks. A table that cannot be read is in the report, and stops no other (S18).
+        """Examines. A table that cannot be read is in the report, and does not stop the others (S18).
 
         Raises:
             ConfigurationError: a parameter is invalid, or no plugin reads metadata of tables.

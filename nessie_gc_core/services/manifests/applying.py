@@ -32,7 +32,7 @@ class ManifestRewriter:
     """The name of the service, for the summaries of snapshots."""
 
     def rewritten(self, planned: PlannedTable) -> ReorganizedTable:
-        """Rewrites manifests of one table, as far as they were planned and are still there."""
+        """Rewrites those manifests of one table that were planned and still exist."""
         wanted, tries_left = planned, self.look.parameters.commit_retries
         while True:
             if wanted.report.outcome is not Reorganized.REWRITTEN or wanted.current is None:
@@ -60,7 +60,7 @@ class ManifestRewriter:
         )
 
     def _again(self, planned: PlannedTable) -> PlannedTable:
-        """The same manifests of the table as it is now, and never more than was planned."""
+        """The planned manifests that the table still has, and no others."""
         assert planned.current is not None  # something was planned of it
         found = self.look.looked(planned.current.name)
         if found.current is None:

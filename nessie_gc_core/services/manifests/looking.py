@@ -30,14 +30,14 @@ _NEW_IDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTable:
-    """A table, and what would be rewritten of it."""
+    """A table, and its manifests that would be rewritten."""
 
     report: ReorganizedTable
-    """What is said of it."""
+    """What the report says about it."""
     current: CurrentTable | None = None
     """The state that was looked at."""
     groups: Sequence[ManifestGroup] = field(default=(), repr=False)
-    """What would be rewritten of each partition spec and content, those of which nothing is left out."""
+    """What would be rewritten of each partition spec and content; groups with nothing to rewrite may be left out."""
 
     @property
     def paths(self) -> dict[int, frozenset[str]]:
@@ -53,7 +53,7 @@ class PlannedTable:
 def planned_tables(
     run: Run, maintenance: Maintenance, parameters: RewriteManifestsParameters
 ) -> Iterator[PlannedTable]:
-    """Looks at every table that is meant. One that cannot be read stops no other (S18).
+    """Looks at every selected table. One that cannot be read does not stop the others (S18).
 
     Raises:
         ConfigurationError: no plugin reads manifest lists.
@@ -66,7 +66,7 @@ def planned_tables(
 
 
 def _slim(table: PlannedTable) -> PlannedTable:
-    """The same without manifests that stay: of very many tables they fill the memory."""
+    """The same without manifests that stay: those of very many tables would fill the memory."""
     return replace(table, groups=[replace(group, manifests=group.chosen) for group in table.groups if group.chosen])
 
 

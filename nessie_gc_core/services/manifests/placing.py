@@ -22,11 +22,11 @@ def can_be_placed(groups: Sequence[ManifestGroup]) -> bool:
 def placed(groups: Sequence[ManifestGroup], entries: Callable[[Manifest], Iterable[FileEntry]]) -> dict[str, int]:
     """Raw paths of data files, each with the number of its new manifest.
 
-    The files of one partition get one number, and a number is used until what has it fills a manifest of the target
-    size, as far as entries of one manifest are alike.
+    The files of one partition get one number, and a number is used until its files fill a manifest of the target size,
+    on the assumption that all entries of a manifest have the same size.
 
     Args:
-        groups: what is planned of a table; delete manifests among them are passed over.
+        groups: what is planned for a table; delete manifests are skipped.
         entries: reads those of a manifest.
     """
     found: dict[str, int] = {}

@@ -46,7 +46,7 @@ class ManifestGroup:
     large: int = 0
     """How many are too large."""
     crowded: int = 0
-    """How many lie where a query for one partition opens more manifests than the partition priority allows."""
+    """How many are where a query for one partition opens more manifests than the partition priority allows."""
     overlap: float | None = None
     """How many a query for one partition opens on average; ``None``: there are no partitions, or no known ranges."""
     reason: str | None = None
@@ -147,7 +147,7 @@ class ManifestPlanner:
         return proposed if reason is None else replace(proposed, chosen=(), reason=reason)
 
     def _chosen(self, manifests: Sequence[Manifest], found: Problems, budget: float) -> list[int]:
-        """The numbers of the manifests that are to be rewritten, as far as the budget goes."""
+        """The numbers of the manifests to rewrite within the budget."""
         wrong = found.small | found.large | found.crowded
         if not wrong:
             return []
@@ -253,10 +253,10 @@ def _writer(manifest: Manifest, *, is_small: bool) -> object:
 
 
 def _is_left_by_one_rewrite(group: ManifestGroup) -> bool:
-    """Whether one rewrite wrote all of them, which would come out the same once more, small ones among them.
+    """Whether one rewrite wrote all of them, so that another one would write the same again, small ones included.
 
-    Iceberg deals files over as many writers as there should be manifests. Each begins another one at 1.2 times the
-    target, and leaves a last one of any size.
+    Iceberg distributes files over as many writers as there should be manifests. Each writer begins a new manifest at
+    1.2 times the target size, and leaves a last one of any size.
     """
     writers = {each.snapshot_id if each.added_files == 0 else None for each in group.manifests}
     most = ideal_count(group.manifests, group.target_bytes) + int(group.bytes / (_FULL * group.target_bytes))

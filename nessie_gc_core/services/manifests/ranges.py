@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nessie_gc_core.model.manifests import Manifest, PartitionRange, PartitionValue
 
 _POINTS = 64
-"""At so many places of a table's partitions at most is counted how many manifests a query opens."""
+"""The maximum number of places at which it is counted how many manifests a query opens."""
 _LOWEST, _VALUE, _HIGHEST = 0, 1, 2
 _Key = tuple[int] | tuple[int, PartitionValue]
 Point = tuple[_Key, ...]
@@ -37,7 +37,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How the ranges of some manifests lie over each other."""
+    """How the ranges of some manifests overlap."""
 
     depth: float
     """How many manifests a query for one partition opens on average."""
@@ -53,8 +53,8 @@ def measured(
     Args:
         boxes: the ranges, at least one.
         allowed: more manifests than this are too many at one place; ``None``: no number is.
-        writers: what those have in common that one rewrite put into order; they count as one towards ``allowed``,
-            for they would be written the same way again. ``None``: it is small.
+        writers: for each range, what it shares with the others that one rewrite sorted; they count as one towards
+            ``allowed``, because they would be written the same way again. ``None``: a small manifest.
         merged: how many all small ones together become; they count as no more than that.
     """
     ends = sorted({box.lower for box in boxes})

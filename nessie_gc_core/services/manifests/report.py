@@ -22,7 +22,7 @@ class Reorganized(StrEnum):
     NOT_WORTH_IT = "not worth it"
     """Its manifests are as they should be, or too little would be gained."""
     LEFT_ALONE = "left alone"
-    """Someone else maintains it, it is no Iceberg table, or its rows would not stay the same."""
+    """Someone else maintains it, it is not an Iceberg table, or its rows would not stay the same."""
     CONFLICT = "conflict"
     """Others changed it each time; nothing was committed."""
     UNKNOWN = "unknown"
@@ -129,7 +129,7 @@ class ReorganizedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestsReport(ShownAsText):
-    """Which manifests were rewritten, or would be, and of which tables none."""
+    """Which manifests were rewritten, or would be, and which tables have none."""
 
     catalog: str
     """The catalog of the Spark session."""
@@ -151,10 +151,10 @@ class ManifestsReport(ShownAsText):
         return 1 if any(table.outcome in _FAILED for table in self.tables) else 0
 
     def raise_for_status(self) -> None:
-        """Does nothing where everything that should be done is done.
+        """Does nothing if everything due was done.
 
         Raises:
-            IncompleteError: a table could not be read, a commit failed, or nobody knows of it.
+            IncompleteError: a table could not be read, or a commit failed or has an unknown outcome.
         """
         raise_for_first(table for table in self.tables if table.outcome in _FAILED)
 

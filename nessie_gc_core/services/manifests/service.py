@@ -60,7 +60,7 @@ class RewriteManifestsService(Service[Run]):
         return PlannedManifests(report=self._report(reports, run.elapsed() - started, dry_run=True), tables=tables)
 
     def apply(self, run: Run, planned: PlannedManifests) -> ManifestsReport:
-        """Rewrites what was planned, as far as it is still there; never more."""
+        """Rewrites only what was planned and still exists."""
         maintenance, started = self._maintenance(run), run.elapsed()
         tables: list[ReorganizedTable] = []
         with OpenConnectors(run.choice) as connectors:

@@ -16,7 +16,7 @@ from nessie_gc_core.services.parameters import DeletionParameters, GcParameters,
 ORPHANS = "Orphan files"
 DEFAULT_AGE = "P3D"
 FLOOR = timedelta(hours=24)
-"""What Iceberg's procedure refuses to go below."""
+"""The minimum that Iceberg's procedure accepts."""
 
 
 class PrefixMismatchMode(StrEnum):
@@ -27,7 +27,7 @@ class PrefixMismatchMode(StrEnum):
     IGNORE = "IGNORE"
     """It stays."""
     DELETE = "DELETE"
-    """Refused: what cannot be told apart stays (S3)."""
+    """Refused: files that cannot be told apart stay (S3)."""
 
 
 @options
@@ -78,7 +78,7 @@ class RemoveOrphanFilesParameters(DeletionParameters):
         return part_of(self, GcParameters, min_age=age, no_age_floor=True, **more)
 
     def aliases(self, choice: ConnectorChoice) -> ConnectorChoice:
-        """The connectors with the schemes and authorities that are said to be equal."""
+        """The connectors with the schemes and authorities that are declared equal."""
         return choice.with_aliases(schemes=self.equal_schemes, authorities=self.equal_authorities)
 
     def _instant(self, now: datetime) -> datetime:

@@ -33,7 +33,7 @@ def nessie_jar() -> Path:
     """The runner jar: the one that ``NESSIE_GC_NESSIE_JAR`` names, else the cached one, else fetched into the cache.
 
     Raises:
-        ConfigurationError: it cannot be had; the message says what was tried.
+        ConfigurationError: it is not available; the message says what was tried.
     """
     named = os.environ.get(NESSIE_JAR_VARIABLE)
     if named:
@@ -80,7 +80,7 @@ def _fetch(target: Path, sources: Mapping[str, Callable[[Path], Path | None]], s
                 return
             tried.append(f"{name}: another file (SHA-256 {digest[:12]}…)")
     raise ConfigurationError(
-        f"Nessie's server {_COORDINATES} cannot be had ({'; '.join(tried)}); "
+        f"cannot get Nessie's server {_COORDINATES} ({'; '.join(tried)}); "
         f"download the jar and set {NESSIE_JAR_VARIABLE} to it"
     )
 

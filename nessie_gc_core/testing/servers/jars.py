@@ -18,7 +18,7 @@ def class_path(program: str) -> str:
     """The jars of a program, as Java takes them; ``program`` is the name of a ``.jars`` file beside this module.
 
     Raises:
-        ConfigurationError: one of them cannot be had; the message names it.
+        ConfigurationError: one of them is not available; the message names it.
     """
     listed = importlib.resources.files(__package__).joinpath(f"{program}.jars").read_text(encoding="utf-8")
     folder = Path(platformdirs.user_cache_dir("nessie-gc")) / "jars" / program
@@ -47,7 +47,7 @@ def cached_jars(jars: Mapping[Artifact, str], folder: Path, sources: Mapping[str
             missing = _fetch(missing, folder, fetch) if missing else missing
     if missing:
         names = ", ".join(f"{jar.group}:{jar.name}:{jar.version}" for jar in missing)
-        raise ConfigurationError(f"jars cannot be had from {', '.join(sources)}: {names}; install Maven or pyspark")
+        raise ConfigurationError(f"cannot get jars from {', '.join(sources)}: {names}; install Maven or pyspark")
     return folder
 
 

@@ -42,7 +42,7 @@ class MotoServer(OneProcessServer):
 
     def _command(self, folder: Path, port: int) -> list[str]:
         if importlib.util.find_spec("moto") is None or importlib.util.find_spec("flask") is None:
-            raise ConfigurationError("there is no AWS for the tests: pip install 'moto[server]'")
+            raise ConfigurationError("no AWS server for the tests is installed: pip install 'moto[server]'")
         start = "import sys; from moto.server import main; main(sys.argv[1:])"
         return [sys.executable, "-c", start, "-H", LOOPBACK, "-p", str(port)]
 

@@ -73,11 +73,11 @@ class NessieServer(Startable):
         """Starts it and returns when it answers.
 
         Raises:
-            ConfigurationError: there is no fitting Java, or the jar cannot be had.
+            ConfigurationError: there is no suitable Java, or the jar is not available.
             ServerStartError: it did not start.
         """
         if self._process is not None:
-            raise ServerStartError(f"Nessie's server runs already on port {self._port}; stop it first")
+            raise ServerStartError(f"Nessie's server is already running on port {self._port}; stop it first")
         java, jar = find_java(JavaRole.NESSIE), nessie_jar()
         try:
             self._start(java.executable, jar)

@@ -40,7 +40,7 @@ class OneProcessServer(Startable):
             ServerStartError: it did not start.
         """
         if self._process is not None:
-            raise ServerStartError(f"{self.title} runs already on port {self._port}; stop it first")
+            raise ServerStartError(f"{self.title} is already running on port {self._port}; stop it first")
         self._folder = Path(tempfile.mkdtemp(prefix="nessie-gc-"))
         try:
             self._start(self._folder)

@@ -86,7 +86,7 @@ class PostgresServer(Startable):
     def create_database(self, name: str) -> str:
         """Creates an empty database; gives its name."""
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no plain name of a database")
+            raise ValueError(f"{name!r} is not a plain database name")
         arguments = ["-h", LOOPBACK, "-p", str(self.port), "-U", self.user, "-d", "postgres", "-c"]
         self._run("psql", *arguments, f"CREATE DATABASE {name}", environment={"PGPASSWORD": self.password})
         return name
@@ -99,7 +99,7 @@ class PostgresServer(Startable):
             ServerStartError: it did not start.
         """
         if self._process is not None:
-            raise ServerStartError(f"PostgreSQL runs already on port {self._port}; stop it first")
+            raise ServerStartError(f"PostgreSQL is already running on port {self._port}; stop it first")
         programs = postgres_programs()
         self._folder = Path(tempfile.mkdtemp(prefix="nessie-gc-postgres-"))
         try:
@@ -160,7 +160,7 @@ class PostgresServer(Startable):
         return self._run("pg_isready", "-q", "-h", LOOPBACK, "-p", str(self._port), check=False) == 0
 
     def _reachable(self, programs: Path) -> Path:
-        """The programs where an unprivileged user can run them: the same, or a copy (of some 40 MB)."""
+        """The programs where an unprivileged user can run them: the same, or a copy (of about 40 MB)."""
         account, folder = _account(), self._folder
         if account is None or folder is None or _everyone_reaches(programs):
             return programs

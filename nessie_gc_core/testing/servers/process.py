@@ -93,7 +93,7 @@ class ServerProcess(Startable):
             ServerStartError: it ended or did not become ready in time; it is stopped then.
         """
         if self.is_running:
-            raise ServerStartError(f"{self.name} runs already with process id {self.pid}; stop it first")
+            raise ServerStartError(f"{self.name} is already running with process id {self.pid}; stop it first")
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(

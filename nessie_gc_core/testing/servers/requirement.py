@@ -14,7 +14,7 @@ S = TypeVar("S", bound=Startable)
 
 
 def servers_are_required() -> bool:
-    """Whether a server that cannot be had fails the tests: in CI, or with ``NESSIE_GC_REQUIRE_SERVERS=1``."""
+    """Whether an unavailable server fails the tests: in CI, or with ``NESSIE_GC_REQUIRE_SERVERS=1``."""
     return any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in _SETTINGS)
 
 

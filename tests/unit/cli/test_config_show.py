@@ -105,8 +105,25 @@ SECRETS = {
     "database": ("--jdbc-url", f"postgresql://me:{SECRET}@db/x"),
     "Spark property": ("--spark-conf", f"spark.hadoop.fs.s3a.secret.key={SECRET}"),
     "signed URL": ("-I", f"s3.endpoint=http://s3.example.com/?X-Amz-Signature={SECRET}"),
+    "Spark catalog": ("--spark-conf", f"spark.sql.catalog.lake.credential={SECRET}"),
+    "warehouse": ("-I", f"warehouse=s3://me:{SECRET}@lake/wh"),
     "connector option": ("--connector-option", f"file-lister:memory:lake={SECRET}"),
 }
+
+
+def test_well_known_properties_are_shown(run: Run, home: Path) -> None:
+    (home / "nessie-gc.toml").write_text(
+        '[repository]\nname = "iceberg-catalog"\ncatalog_name = "prod"\n[repository.properties]\n'
+        f'type = "rest"\nwarehouse = "s3://lake/wh"\ntoken = "{SECRET}"\n'
+    )
+    found = shown(run, "--spark-conf", "spark.sql.shuffle.partitions=8", "-I", "s3.endpoint=http://localhost:9000")
+    values = {name: each["value"] for name, each in found.items()}
+    assert ("8", "http://localhost:9000") == (
+        values["spark-conf.spark.sql.shuffle.partitions"],
+        values["iceberg.s3.endpoint"],
+    )
+    assert ("rest", "s3://lake/wh") == (values["repository.properties.type"], values["repository.properties.warehouse"])
+    assert (None, True) == (values["repository.properties.token"], found["repository.properties.token"]["hidden"])
 
 
 @pytest.mark.parametrize("name", SECRETS)

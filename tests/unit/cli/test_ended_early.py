@@ -122,7 +122,7 @@ def test_what_was_deleted_by_then_is_counted(run: Run, lake: MemoryLake, monkeyp
     body = json.loads(result.stdout)
     deleted = body["done"]["deleted"]["files"]
     assert (1, True) == (body["done"]["failed"]["files"], deleted > 0)
-    assert f"{deleted} deleted, 1 failed in the steps that were finished" in body["error"]
+    assert f"{deleted} deleted, 1 failed in the finished steps" in body["error"]
 
 
 def test_a_gc_in_memory_can_only_be_run_again(run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:

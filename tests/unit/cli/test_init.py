@@ -14,7 +14,8 @@ from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.file import ConfigFile
 
 SECRET = "hunter2-never-to-be-seen"
-KNOWN = {option.key for option in commands_of(cli)["gc"].params if isinstance(option, GcOption)}
+COMMANDS = [commands_of(cli)[name] for name in ("gc", "prune")]
+KNOWN = {option.key for command in COMMANDS for option in command.params if isinstance(option, GcOption)}
 
 
 def uncommented(text: str) -> str:

@@ -257,8 +257,8 @@ def test_old_live_sets_are_removed_and_the_others_say_why_they_stay(run: Run, la
     lines = run("prune", "--older-than", "PT0S", "--discard-deferred").stdout.splitlines()
     assert "removed 2 live sets; no file was touched" == lines[0]
     assert [f"  {old}  IDENTIFY_SUCCESS", f"  {swept}  EXPIRY_SUCCESS"] == [lines[1][:56], lines[2][:54]]
-    assert "1 stays for another reason than the age or the status:" == lines[3]
-    assert f"  {newest}  EXPIRY_SUCCESS: it is the newest of memory:default that was marked to its end" == lines[4]
+    assert "1 stays for reasons other than age and status:" == lines[3]
+    assert f"  {newest}  EXPIRY_SUCCESS: it is the newest of memory:default that was completely marked" == lines[4]
     assert before == lake.paths()
     assert [newest] == [found["id"] for found in json.loads(run("list", "--json").stdout)["live_sets"]]
 
@@ -281,15 +281,37 @@ def test_pruning_is_told_as_json_too(run: Run, lake: MemoryLake) -> None:
 
 def test_young_live_sets_are_counted_only(run: Run, lake: MemoryLake) -> None:
     mark(run)
-    expected = ["removed 0 live sets; no file was touched", "1 stays because of the age or the status"]
+    expected = ["removed 0 live sets; no file was touched", "1 stays because of age or status"]
     assert expected == run("prune", "--older-than", "P1D").stdout.splitlines()
 
 
-def test_s27_the_age_stands_on_the_command_line(run: Run, home: Path) -> None:
-    assert "give --older-than on the command line" in one_line(run("prune"))
+def test_s27_an_age_of_snapshots_is_not_that_of_live_sets(run: Run, home: Path) -> None:
+    assert "--older-than is missing" in one_line(run("prune"))
     (home / "nessie-gc.toml").write_text('older-than = "PT0S"\n')
-    assert "elsewhere it is a setting of 'expire-snapshots'" in one_line(run("prune"))
+    assert "its key 'older-than' is not for live sets" in one_line(run("prune"))
+    assert "--older-than is missing" in one_line(run("prune", env={"NESSIE_GC_OLDER_THAN": "PT0S"}))
     assert "'soon' is not a duration" in one_line(run("prune", "--older-than", "soon"))
+
+
+def test_the_age_may_stand_in_the_configuration(run: Run, lake: MemoryLake, home: Path) -> None:
+    mark(run), mark(run)
+    young = "removed 0 live sets; no file was touched"
+    (home / "nessie-gc.toml").write_text('prune-older-than = "P1D"\nolder-than = "PT0S"\n')
+    assert young == run("prune").stdout.splitlines()[0]
+    assert "would remove 1 live set;" in run("prune", "--older-than", "PT0S", "--dry-run").stdout
+    assert "would remove 1 live set;" in run("prune", "--prune-older-than", "PT0S", "--dry-run").stdout
+    variable = {"NESSIE_GC_PRUNE_OLDER_THAN": "PT0S"}
+    assert "would remove 1 live set;" in run("prune", "--dry-run", env=variable).stdout
+    (home / "nessie-gc.toml").write_text('prune-older-than = "soon"\n')
+    assert "'soon' is not a duration" in one_line(run("prune"))
+
+
+def test_the_configuration_shows_the_age_of_live_sets(run: Run, home: Path) -> None:
+    (home / "nessie-gc.toml").write_text('prune-older-than = "P1D"\n')
+    shown = run("config", "show").stdout
+    (line,) = (line.split() for line in shown.splitlines() if "prune-older-than" in line)
+    assert ["prune-older-than", "P1D"] == line[:2]
+    assert '# prune-older-than = "P90D"' in run("init", "-").stdout
 
 
 def test_a_branch_that_moves_is_walked_again(run: Run, lake: MemoryLake, swept: str) -> None:

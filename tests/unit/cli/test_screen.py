@@ -54,6 +54,24 @@ def test_a_report_says_what_was_read_and_what_became_of_it(
     ] == [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
+def test_locations_that_are_left_out_are_counted_and_named_on_request(
+    report: GcReport, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.left_out = {f"s3://b/{number:02}/": f"db.t{number:02} is left out" for number in range(25)}
+    counted = "left out: 25 locations, by --include and --exclude"
+
+    def said(**given: bool) -> list[str]:
+        show_report("gc", report, as_json=False, zone=UTC, **given)
+        lines = capsys.readouterr().out.splitlines()
+        return [line.rstrip() for line in lines[lines.index(counted) + 1 : -1]]
+
+    assert [] == said()
+    named = [f"  db.t{number:02} is left out (s3://b/{number:02}/)" for number in range(20)]
+    assert [*named, "  and 5 more"] == said(verbose=True)
+    report.tables = []
+    assert [*named, "  and 5 more"] == said()
+
+
 def test_a_report_says_what_was_left_alone_with_reasons(report: GcReport, capsys: pytest.CaptureFixture[str]) -> None:
     report.unknown = {f"s3://b/{number}/": f"cannot read {number}" for number in range(25)}
     report.unreadable = {"s3://b/1/metadata/1.avro": "it is truncated"}

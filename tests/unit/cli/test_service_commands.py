@@ -79,7 +79,7 @@ class Plugin:
 def program() -> Iterator[Program]:
     """The program of an installation that has one service more."""
     installed().register(Plugin(), name="counting")
-    yield Program([])
+    yield Program({})
     installed().unregister("counting")
 
 
@@ -108,6 +108,16 @@ def test_without_json_its_report_is_printed_line_by_line(program: Program, lake:
     assert ["references: 1", "names: ['main']", "exit code: 0"] == printed.splitlines()
 
 
+def test_the_program_lists_the_services_and_then_its_own_commands_each_with_its_whole_first_sentence(
+    program: Program,
+) -> None:
+    long = GcCommand("own", lambda call: 0, (), help=f"Do{' a lot' * 40}. And more.")
+    _, printed = invoke(Program({"Own": [long]}), "--help")
+    services, own = printed.partition("Services:")[2].split("Own:")
+    assert "Count the references of a repository." in services
+    assert f"own Do{' a lot' * 40}." == " ".join(own.split())
+
+
 def test_its_help_is_its_docstring_and_it_has_no_option_that_it_does_not_use(program: Program) -> None:
     _, printed = invoke(program, "count-references", "--help")
     assert "Count the references of a repository." in printed
@@ -116,7 +126,7 @@ def test_its_help_is_its_docstring_and_it_has_no_option_that_it_does_not_use(pro
     assert "--engine" not in printed
     assert "--iceberg" not in printed
     assert "-n, --at-least INTEGER RANGE" in printed
-    assert "(PT1S)" in printed
+    assert "[default: PT1S]" in printed
 
 
 def test_a_service_that_works_on_something_of_its_own_has_no_option_about_repository_store_or_files() -> None:
@@ -130,7 +140,7 @@ def test_a_command_whose_plugin_is_missing_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("nessie_gc_core.cli.main.installed", PluginRegistry)
-    assert 2 == Program([]).main(["internal-gc"], standalone_mode=False)
+    assert 2 == Program({}).main(["internal-gc"], standalone_mode=False)
     assert "pip install nessie-gc-internal" in capsys.readouterr().err
 
 
@@ -151,7 +161,7 @@ def test_it_runs_where_no_store_could_be_opened(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("NESSIE_GC_INMEMORY", "true")
     installed().register(Brings(), name="alone")
     try:
-        code, _ = invoke(Program([]), "alone")
+        code, _ = invoke(Program({}), "alone")
     finally:
         installed().unregister("alone")
     assert 0 == code
@@ -196,7 +206,7 @@ def test_two_services_of_one_name_are_an_error_that_names_both_plugins() -> None
 def test_a_service_that_is_claimed_twice_stops_nobody_else(program: Program, lake: MemoryLake) -> None:
     installed().register(Plugin(), name="counting too")
     try:
-        again = Program([])
+        again = Program({})
         assert (2, "") == invoke(again, "count", "--repository", "memory")
         assert 0 == invoke(again, "mark", "--help")[0]
     finally:
@@ -207,7 +217,7 @@ def test_a_service_with_the_name_of_a_command_is_said_to_be_hidden(
     program: Program, caplog: pytest.LogCaptureFixture
 ) -> None:
     own = GcCommand("count-references", lambda call: 0, (), help="The program's own.")
-    assert "The program's own." in invoke(Program([own]), "count-references", "--help")[1]
+    assert "The program's own." in invoke(Program({"Own": [own]}), "count-references", "--help")[1]
     assert ["the service 'count-references' has the same name as a command, which hides it; run it from Python"] == [
         record.getMessage() for record in caplog.records
     ]

@@ -102,7 +102,7 @@ def test_one_that_cannot_be_read_is_named_and_the_exit_code_says_it(
         (
             ("gc",),
             {"NESSIE_GC_REPOSITORY_LAKE": "x"},
-            "put the label of the one that is meant into it: NESSIE_GC_REPOSITORIES_LABEL_LAKE",
+            "put the label of the right one into it: NESSIE_GC_REPOSITORIES_LABEL_LAKE",
         ),
         (("gc",), {"NESSIE_GC_REPOSITORIES_OTHER_LAKE": "x"}, "unknown environment variable"),
         (

@@ -24,7 +24,7 @@ def test_s03_chains_of_aliases_end_at_one_place() -> None:
     "choice", [{"scheme_aliases": {"a": "b", "b": "a"}}, {"authority_aliases": {"a": "b", "b": "a"}}]
 )
 def test_aliases_in_a_circle_are_refused(choice: dict[str, dict[str, str]]) -> None:
-    with pytest.raises(ConfigurationError, match="form a circle"):
+    with pytest.raises(ConfigurationError, match="form a cycle"):
         ConnectorChoice(**choice).rules()  # type: ignore[arg-type]  # one of two fields
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, delete, put
 
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
+from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.tally import Tally
@@ -83,3 +86,41 @@ def test_a_dropped_table_is_named_as_one(lake: MemoryLake, services: LakeService
 def test_nothing_is_said_of_tables_unless_it_is_asked_for(lake: MemoryLake, services: LakeServices) -> None:
     table(lake, "db.t", 1)
     assert services.collect().to_dict()["tables"] is None
+
+
+# ---- other services that delete -------------------------------------------------------------------------
+def test_deferred_deletions_are_reported_by_table(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.a", 10, 20)
+    table(lake, "db.b", 500)
+    table(lake, "db.clean")
+    lake.advance(AGE)
+    deferring = services.collect(sweep=SweepParameters(defer_deletes=True))
+    report = services.delete_deferred(UUID(deferring.live_set_id), SweepParameters(by_table=True, exclude=["db[.]b"]))
+    found = {row.tables: (row.listed, row.outcomes, row.left_alone) for row in report.tables or ()}
+    assert {
+        ("db.a",): (Tally(2, 30), {Outcome.DELETED: Tally(2, 30)}, None),
+        ("db.b",): (Tally(1, 500), {Outcome.SPARED: Tally(1, 500)}, "db.b is left out"),
+    } == found
+
+
+def test_deferred_deletions_of_a_table_that_nobody_knows_have_a_row(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.stays")
+    table(lake, "db.goes")
+    swept(lake, services)
+    lake.advance(AGE)
+    lake.commit("main", delete("db.goes"))
+    lake.advance(timedelta(days=30))
+    parameters = SweepParameters(defer_deletes=True, dropped_after=timedelta(days=7))
+    deferring = services.collect("1", sweep=parameters)
+    report = services.delete_deferred(UUID(deferring.live_set_id), SweepParameters(by_table=True))
+    rows = {row.location: row for row in report.tables or ()}
+    assert ((), report.unreferenced) == (rows["memory://wh/db/goes/"].tables, rows["memory://wh/db/goes/"].unreferenced)
+
+
+def test_orphan_files_are_reported_by_table(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake, "db.a", 10)
+    table(lake, "db.b", 20)
+    lake.advance(timedelta(days=9))
+    report = RemoveOrphanFilesService(RemoveOrphanFilesParameters(table="db.a", by_table=True)).run(services.run())
+    (row,) = report.tables or []
+    assert (("db.a",), {Outcome.DELETED: Tally(1, 10)}) == (row.tables, row.outcomes)

@@ -1,4 +1,4 @@
-"""Why single files stay or go: who needs a live one, and what keeps or takes another."""
+"""Why single files are kept or deleted: who needs a live one, and what keeps or takes another."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.hookspecs import hookimpl
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.explain.parameters import ExplainParameters
 from nessie_gc_core.services.explain.report import ExplainedFile, Standing
 from nessie_gc_core.services.explain.service import ExplainService
+from nessie_gc_core.services.parameters import SweepParameters
 
 AGE = timedelta(days=3)
 HOME = "memory://wh/db/t"
@@ -152,6 +154,137 @@ def test_what_lies_nowhere_or_is_not_there_says_so(lake: MemoryLake, services: L
     assert (Standing.NOT_STORED, None) == standing(services, f"{HOME}/data/never.parquet")
 
 
+# ---- limits on deletions --------------------------------------------------------------------------------
+def test_a_limit_that_its_own_location_reaches_spares_a_file(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody, _, _ = (lake.put(f"{HOME}/data/{name}.parquet") for name in ("nobody", "b", "c"))
+    lake.advance(AGE)
+    for given in ({"max_deletes": 2}, {"max_deletes_per_location": 2}, {"max_delete_percent": 10}):
+        found, reason = standing(services, nobody, **given)
+        assert (Standing.SPARED, True) == (found, next(iter(given)) in str(reason)), given
+
+
+def test_a_limit_that_is_not_reached_spares_nothing(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+    parameters = ExplainParameters(file=[nobody], max_deletes_per_location=5, max_delete_percent=90)
+    report = ExplainService(parameters).run(services.run())
+    assert (Standing.UNREFERENCED, ()) == (report.files[0].standing, tuple(report.notes))
+
+
+def test_a_limit_of_the_whole_run_that_may_be_reached_elsewhere_is_noted(
+    lake: MemoryLake, services: LakeServices
+) -> None:
+    table(lake)
+    table(lake, "db.other", location="memory://wh/db/other")
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    for number in range(9):
+        lake.put(f"memory://wh/db/other/data/{number}.parquet")
+    lake.advance(AGE)
+    report = ExplainService(ExplainParameters(file=[nobody], max_deletes=5)).run(services.run())
+    assert Standing.UNREFERENCED is report.files[0].standing
+    (note,) = report.notes
+    assert note.startswith("a run may delete fewer files: `max_deletes` is 5")
+
+
+def test_explanation_and_run_agree_on_limits(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.put(f"{HOME}/data/b.parquet")
+    lake.advance(AGE)
+    said, done = list[bool](), list[bool]()
+    for most in range(6):
+        said.append(explained(services, nobody, max_deletes=most).standing is Standing.SPARED)
+        report = services.collect(sweep=SweepParameters(max_deletes=most, dry_run=True))
+        done.append(not report.outcomes[Outcome.WOULD_DELETE].files)
+    assert said == done
+    assert {True, False} == set(said)
+
+
+# ---- file lists -----------------------------------------------------------------------------------------
+def file_list(folder: Path, lake: MemoryLake, *paths: str) -> str:
+    file = folder / "files.csv"
+    rows = (f"{path},{lake.time.isoformat()}" for path in paths)
+    file.write_text("\n".join(["file_path,last_modified", *rows, ""]))
+    return str(file)
+
+
+def test_a_file_list_takes_the_place_of_a_listing(lake: MemoryLake, services: LakeServices, tmp_path: Path) -> None:
+    table(lake)
+    live, nobody, unlisted, gone = (f"{HOME}/data/{name}.parquet" for name in ("a", "nobody", "unlisted", "gone"))
+    for path in (nobody, unlisted, gone):
+        lake.put(path)
+    names = file_list(tmp_path, lake, *(path for path in lake.paths() if path not in (live, unlisted)))
+    lake.objects.delete(gone)
+    lake.advance(AGE)
+    parameters = ExplainParameters(file=[live, nobody, unlisted, gone], file_list=[names])
+    found = ExplainService(parameters).run(services.run()).files
+    expected = [Standing.LIVE, Standing.UNREFERENCED, Standing.NOT_LISTED, Standing.NOT_STORED]
+    assert expected == [file.standing for file in found]
+    assert "the file list does not have it; it may be newer than the list" == found[0].reason
+    assert "the file list has it, but it no longer exists" == found[3].reason
+
+
+# ---- beside another run ---------------------------------------------------------------------------------
+def test_an_explanation_works_beside_another_run_and_says_so(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    identity = services.repository.identity()
+    services.store.acquire_lease(identity, "other", host="elsewhere", process=7, duration=timedelta(minutes=2))
+    before = services.store.lease(identity)
+    report = ExplainService(ExplainParameters(file=[f"{HOME}/data/a.parquet"])).run(services.run())
+    assert Standing.LIVE is report.files[0].standing
+    (note,) = report.notes
+    assert f"another run works on {identity} (elsewhere, process 7" in note
+    assert f"note: {note}" in str(report)
+    assert before == services.store.lease(identity)
+
+
+def test_another_run_may_begin_and_end_during_an_explanation(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+    seen: list[str] = []
+
+    def work(phase: str, done: int, total: int | None) -> None:
+        if phase not in seen:
+            seen.append(phase)
+            services.collect()
+
+    report = ExplainService(ExplainParameters(file=[nobody])).run(services.run(progress=work))
+    assert {"mark", "expand", "list"} <= set(seen)
+    assert report.files[0].standing in (Standing.UNREFERENCED, Standing.NOT_STORED)
+    assert nobody not in lake.paths()
+
+
+def test_no_other_run_sees_what_an_explanation_marks(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    kept = services.mark()
+    seen: set[tuple[object, ...]] = set()
+
+    def look(phase: str, done: int, total: int | None) -> None:
+        seen.add(tuple(live_set.id for live_set in services.store.live_sets()))
+        seen.add((kept,) if services.store.lease(services.repository.identity()) is None else ("leased",))
+
+    ExplainService(ExplainParameters(file=[f"{HOME}/data/a.parquet"])).run(services.run(progress=look))
+    assert {(kept,)} == seen
+
+
+# ---- exit codes -----------------------------------------------------------------------------------------
+def test_the_exit_code_says_whether_every_file_is_explained(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    table(lake, "db.other", location="memory://wh/db/other")
+    nobody, outside = lake.put(f"{HOME}/data/nobody.parquet"), lake.put("memory://wh/elsewhere/a.parquet")
+    elsewhere = lake.put("memory://wh/db/other/data/nobody.parquet")
+
+    def exit_code(*paths: str) -> int:
+        return ExplainService(ExplainParameters(file=paths)).run(services.run()).exit_code
+
+    assert 0 == exit_code(nobody, outside, elsewhere, f"{HOME}/data/a.parquet")
+    lake.objects.delete(next(path for path in lake.paths() if path.startswith(HOME) and "manifest" in path))
+    assert [1, 1, 0] == [exit_code(nobody), exit_code(outside), exit_code(elsewhere)]
+
+
 # ---- as a whole -----------------------------------------------------------------------------------------
 def test_several_files_are_explained_in_their_order(lake: MemoryLake, services: LakeServices) -> None:
     table(lake)
@@ -225,7 +358,7 @@ def test_links_on_a_disk_are_followed(lake: MemoryLake, tmp_path: Path) -> None:
 
 def test_what_failed_is_told_and_not_what_the_failure_left(lake: MemoryLake, services: LakeServices) -> None:
     table(lake)
-    services.store.start_identify = full  # type: ignore[method-assign]
+    services.store.lease = full  # type: ignore[method-assign]
     with pytest.raises(NessieGcError, match="the disk is full"):
         explained(services, f"{HOME}/data/a.parquet")
 

@@ -50,7 +50,7 @@ def test_first_characters_of_several_are_refused_with_the_candidates(store: Memo
     with pytest.raises(ConfigurationError) as caught:
         find_live_set(store, "abcd")
     names = ", ".join(str(id_) for id_ in IDS[:5])
-    assert f"the ids of 7 live sets begin with 'abcd': {names} and 2 more; give more of it" == str(caught.value)
+    assert f"the ids of 7 live sets begin with 'abcd': {names} and 2 more; give more of the id" == str(caught.value)
 
 
 def test_python_takes_the_first_characters_everywhere(store: MemoryLiveSetStore) -> None:

@@ -92,9 +92,9 @@ def test_the_newest_of_each_repository_stay_whatever_their_age() -> None:
     marked, swept, older = history.marked(40), history.swept(50), history.swept(60)
     other = history.swept(90, repository="another")
     assert {older} == history.pruned()
-    assert "it is the newest of lake that was marked to its end" == history.reason(marked)
-    assert "it is the newest of lake that was swept to its end" == history.reason(swept)
-    assert "it is the newest of another that was marked to its end" == history.reason(other)
+    assert "it is the newest of lake that was completely marked" == history.reason(marked)
+    assert "it is the newest of lake that was completely swept" == history.reason(swept)
+    assert "it is the newest of another that was completely marked" == history.reason(other)
 
 
 def test_an_expiry_does_not_stand_for_the_newest() -> None:
@@ -153,7 +153,7 @@ def test_live_sets_that_were_marked_together_go_together(history: History) -> No
     first = history.swept(40)
     second = history.swept(40, repository="another", id_=marked_with(first, "another"))
     assert set() == history.pruned()
-    assert "it is the newest of another that was marked to its end (marked together with 1 more)" == history.reason(
+    assert "it is the newest of another that was completely marked (marked together with 1 more)" == history.reason(
         first
     )
     history.swept(1, repository="another")

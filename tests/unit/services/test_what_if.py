@@ -134,3 +134,25 @@ def test_many_rows_of_a_grouping_are_cut_off_and_counted(gc: Collector, lake: Me
     lake.now = None
     text = str(gc.what_if(default_cutoff="1"))
     assert text.count("    and 3 more") == 2
+
+
+def test_it_works_beside_another_run_and_says_so(lake: MemoryLake) -> None:
+    services = in_memory(lake)
+    identity = services.repository.identity()
+    services.store.acquire_lease(identity, "other", host="elsewhere", process=7, duration=timedelta(minutes=2))
+    run = services.run()
+    with services:
+        WhatIfService(FindParameters(default_cutoff="1", min_age=timedelta(hours=1))).run(run)
+    assert any("this answer may already be out of date" in warning for warning in run.report.warnings)
+    assert [] == list(services.store.live_sets())
+    holder = services.store.lease(identity)
+    assert holder is not None
+    assert "other" == holder.owner
+
+
+def test_tables_that_are_left_out_are_in_no_figure(lake: MemoryLake, gc: Collector) -> None:
+    everything = gc.what_if(default_cutoff="1")
+    assert ({"db.t"}, True) == ({name for name, _ in everything.freed_by_table}, bool(everything.ended))
+    nothing = gc.what_if(default_cutoff="1", exclude=["db[.]t"])
+    assert ([], [], 0, 0) == (nothing.ended, nothing.ended_by_table, nothing.freed.files, nothing.garbage.files)
+    assert ["memory://warehouse/db/t/"] == list(nothing.collection.left_out)

@@ -93,9 +93,9 @@ def test_an_ability_that_is_not_there_is_skipped_by_its_name() -> None:
 
 
 def test_a_fixture_that_is_not_defined_says_what_can_be_done() -> None:
-    expected = "the subclass has to define the fixture put_link, or let it return NotPossible('why') where there can be"
+    expected = "the subclass must define the fixture put_link, or let it return NotPossible('why') if the situation"
     assert str(not_defined("put_link", situation=True)).startswith(expected)
-    assert "the subclass has to define the fixture location" == str(not_defined("location"))
+    assert "the subclass must define the fixture location" == str(not_defined("location"))
 
 
 def test_every_ability_has_a_test_that_is_skipped_without_it() -> None:

@@ -88,7 +88,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestRun:
-    """What the latest complete run saw, as far as it is in the table: rows of deleted files leave it."""
+    """What the latest complete run saw, except rows that the table no longer has, such as those of deleted files."""
 
     run: AssetRun
     by_table: Grouping = Grouping()

@@ -138,7 +138,7 @@ def _settings(colours: Colours, name: str) -> Iterator[None]:
 
 # ---- what is drawn ------------------------------------------------------------------------------------
 def _bars(grouping: Grouping, naming: Naming, strong: str = "") -> Draw:
-    """Bytes and files of each group, side by side; one group may stand out."""
+    """Bytes and files of each group, side by side; one group may be highlighted."""
     rows = list(grouping.rows)
     if grouping.others:
         rows.append(Group(name=naming.other(grouping.others), files=grouping.other_files, bytes=grouping.other_bytes))

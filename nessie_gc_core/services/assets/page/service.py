@@ -95,7 +95,7 @@ class AssetPageService(Service[Run]):
     parameters: AssetPageParameters
 
     def run(self, run: Run) -> AssetPageReport:
-        """Counts, and writes the files that it is told to write.
+        """Counts, and writes the requested files.
 
         Raises:
             ConfigurationError: a parameter is invalid, there is no such table, or a library is missing.

@@ -54,11 +54,11 @@ class CatalogAddress:
         return self.properties.get("uri", "")
 
     def identity(self) -> str:
-        """The configured name, else what tells this catalog from any other, without credentials."""
+        """The configured name; otherwise a text that identifies this catalog, without credentials."""
         return self._configured or self.described()
 
     def described(self) -> str:
-        """What tells this catalog from any other by its address, in one spelling."""
+        """A text that identifies this catalog by its address, in one spelling."""
         return self._identity(comparable_uri(self.type, self.uri))
 
     def former_identities(self) -> list[str]:

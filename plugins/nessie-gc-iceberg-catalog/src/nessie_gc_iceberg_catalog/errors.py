@@ -78,7 +78,7 @@ class Redactor:
 
 
 def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
-    """The error as one of ours; the message says what failed and why."""
+    """The error as a :class:`NessieGcError`; the message says what failed and why."""
     names = {class_.__name__ for class_ in type(error).__mro__}
     reason = redact(str(error)) or type(error).__name__
     if names & _DENIED or _DENIED_TEXT.search(reason):

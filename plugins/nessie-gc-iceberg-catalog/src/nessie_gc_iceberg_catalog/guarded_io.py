@@ -16,7 +16,7 @@ from nessie_gc_core.model.locations import scheme_of
 from nessie_gc_iceberg_catalog.storage_access import storage_properties
 
 _INNER = "nessie-gc.py-io-impl"
-"""Where the FileIO that the configuration names is kept, while ours stands in its place."""
+"""The property that keeps the configured FileIO while ours replaces it."""
 
 _GUARDED, _WRITING = (f"nessie_gc_iceberg_catalog.guarded_io.{name}" for name in ("GuardedFileIO", "WritingFileIO"))
 
@@ -121,4 +121,4 @@ def _inner(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse(location: object) -> NoReturn:
-    raise ConfigurationError(f"the connector to catalogs reads only, and was asked to change {location}")
+    raise ConfigurationError(f"this connector only reads, but was asked to change {location}")

@@ -16,7 +16,7 @@ def reference_name(identifier: Sequence[str]) -> str:
 
 
 def identifier_of(name: str) -> tuple[str, ...] | None:
-    """The identifier of a reference name; ``None`` if the name is none of ours."""
+    """The identifier of a reference name; ``None`` if it is not one of our names."""
     parts: list[str] = []
     at = 0
     while True:
@@ -38,7 +38,7 @@ def commit_id(metadata_location: str, snapshot_id: int | None) -> str:
 
 
 def parse_commit_id(commit: str) -> tuple[str, int | None] | None:
-    """The metadata location and the snapshot id of a commit id; ``None`` if it is none of ours."""
+    """The metadata location and the snapshot id of a commit id; ``None`` if it is not one of our ids."""
     location, hash_sign, snapshot = commit.rpartition("#")
     if not hash_sign or not location:
         return None

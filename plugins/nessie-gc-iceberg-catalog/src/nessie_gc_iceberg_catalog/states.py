@@ -225,10 +225,10 @@ def whole_view_states(name: str, location: str) -> ContentStates:
 
 
 def unreadable_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
-    """A table of which nothing could be read.
+    """A table that could not be read at all.
 
-    Its location is frozen, even where a reader makes something of its metadata later: the snapshots that nobody
-    could list would be missing.
+    Its location is frozen, even if a reader understands its metadata later: the snapshots that could not be listed
+    would be missing.
     """
     frozen = ContentStates(
         name=name,

@@ -28,7 +28,7 @@ class TableCatalogOptions(ConnectorOptions):
     """What PyIceberg's own configuration does not say."""
 
     properties: Mapping[str, str] = secret_mapping(help="further PyIceberg catalog and FileIO properties, k=v")
-    retries: int = option(4, help="how often a commit is repeated that met another one")
+    retries: int = option(4, help="how often to repeat a commit after a conflict")
 
 
 class IcebergTableCatalog(TableCatalog):

@@ -60,7 +60,7 @@ def _manifests(snapshot: Snapshot, io: FileIO) -> Iterator[tuple[str, int]]:
 
 
 def _written_with(path: str, io: FileIO) -> tuple[int | None, int | None]:
-    """Schema and spec that stand in the head of a manifest."""
+    """Schema and spec in the header of a manifest."""
     from pyiceberg.avro.file import AvroFile
 
     with AvroFile[Any](io.new_input(path)) as file:

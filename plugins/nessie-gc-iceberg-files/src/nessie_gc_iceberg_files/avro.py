@@ -123,7 +123,7 @@ def check_container(data: bytes) -> Container:
     """Walks over the blocks without decoding them.
 
     Raises:
-        ValueError: the file does not end where a block ends, or is no Avro file.
+        ValueError: the file does not end where a block ends, or is not an Avro file.
     """
     if data[:4] != MAGIC:
         raise ValueError("it is not an Avro file")

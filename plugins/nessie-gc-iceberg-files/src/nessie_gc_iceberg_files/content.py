@@ -171,7 +171,7 @@ class IcebergContentToFiles(ContentToFiles):
         return replace(table, held=self._unremovable(metadata))
 
     def manifests(self, version: ContentVersion) -> Iterator[Manifest]:
-        """By the manifest list; of manifests that stand in the metadata itself nothing but their paths is known."""
+        """By the manifest list; if the metadata itself names the manifests, only their paths are known."""
         path = version.metadata_location
         if version.content_type == ICEBERG_VIEW:
             return

@@ -36,10 +36,10 @@ _SHORT = 3
 
 
 def check_fsspec(properties: Mapping[str, str]) -> None:
-    """Refuses properties that would be passed over (S27).
+    """Refuses properties that would be ignored (S27).
 
     Raises:
-        ConfigurationError: a client or a scheme is not known, or arguments are no JSON object.
+        ConfigurationError: a client or a scheme is not known, or arguments are not a JSON object.
     """
     for name in _CLIENTS:
         if (client := properties.get(name, _NATIVE)) not in (_NATIVE, _FSSPEC):
@@ -62,7 +62,7 @@ def is_through_fsspec(scheme: str, properties: Mapping[str, str]) -> bool:
 
 
 def is_read_by_pyiceberg(scheme: str, properties: Mapping[str, str]) -> bool:
-    """Whether files of a scheme are read through PyIceberg's own FileIO, as long as nothing is said for fsspec."""
+    """Whether files of a scheme are read through PyIceberg's own FileIO, unless fsspec is configured."""
     is_ours = scheme in FALLBACK_SCHEMES and (ARGUMENTS + scheme in properties or scheme not in _OF_PYICEBERG)
     return not is_ours
 
@@ -71,7 +71,7 @@ def arguments(scheme: str, properties: Mapping[str, str]) -> dict[str, Any]:
     """The arguments of the file system of a scheme.
 
     Raises:
-        ConfigurationError: they are no JSON object; the message does not show them.
+        ConfigurationError: they are not a JSON object; the message does not show them.
     """
     name = ARGUMENTS + scheme
     if name not in properties:

@@ -19,7 +19,7 @@ from nessie_gc_iceberg_files.fsspec_entries import Entry, Kind
 from nessie_gc_iceberg_files.fsspec_store import FsspecStore
 
 _CHANNELS = 4
-"""At once; servers allow some ten on one connection."""
+"""At once; servers allow about ten on one connection."""
 _TIMEOUT_SECONDS = 60.0
 _POLICIES = {"reject": RejectPolicy, "auto_add": AutoAddPolicy}
 

@@ -77,7 +77,7 @@ class FsspecStore(Store):
             raise OSError(self._reason(error)) from None
 
     def create(self, key: str, data: bytes) -> None:
-        """A new file, as far as a file system can tell that it is new."""
+        """Creates a file; fails if it exists, where the file system can tell."""
         try:
             path = self._paths.of(key)
             if self._kind(path) is not None:
@@ -192,7 +192,7 @@ class FsspecStore(Store):
         except Exception as error:  # noqa: BLE001 - file systems raise many kinds
             self._raise_listing_error(where, error)
         if found:
-            raise ListingError(f"cannot list {where}: the server treats {other!r} as the same name in other letters")
+            raise ListingError(f"cannot list {where}: to the server, {other!r} is the same name")
         return True
 
     def _missing(self, prefix: str, *, is_base: bool) -> None:

@@ -76,7 +76,7 @@ class IcebergFileLister(FileLister):
                 yield from _references(location, prefix, (found,))
 
     def look_up(self, location: str, paths: Sequence[str]) -> Iterator[FileReference]:
-        """By the folders that the files lie in; in one with thousands of names, file by file."""
+        """By listing the files' folders; in a folder with thousands of names, file by file."""
         store, prefix = self._base(location)
         yield from _references(location, prefix, store.look_up(prefix, paths))
 

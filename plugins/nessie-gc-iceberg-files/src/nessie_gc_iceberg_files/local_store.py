@@ -31,9 +31,9 @@ _FOLLOW_NOTHING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class LocalStore(Store):
     """Files of this machine. Keys are absolute paths.
 
-    Links: a directory that is a link is never entered, neither to list nor to delete, because what lies in it
-    belongs to another location. A link to a file is a file (deleting it removes the link). A directory that is mounted
-    from a place that is seen elsewhere is not listed either: its files are listed there.
+    Links: a directory that is a link is never entered, neither to list nor to delete, because its contents
+    belong to another location. A link to a file is a file (deleting it removes the link). A directory that is mounted
+    from a place that is visible elsewhere is not listed either: its files are listed there.
     """
 
     def __init__(self) -> None:

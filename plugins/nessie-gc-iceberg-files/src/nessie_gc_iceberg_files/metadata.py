@@ -104,7 +104,7 @@ class Metadata:
         return self.snapshots[snapshot_id]
 
     def manifests_of(self, snapshot_id: int) -> Sequence[ReachableFile]:
-        """The manifest list of a snapshot, or the manifests that stand in the metadata itself."""
+        """The manifest list of a snapshot, or the manifests that the metadata itself names."""
         return list(self._manifests(self.snapshot(snapshot_id)))
 
     @cached_property
@@ -155,7 +155,7 @@ class Metadata:
     def _text(self, holder: object, name: str) -> str:
         value = self._object(holder).get(name)
         if not isinstance(value, str) or not value:
-            raise self._nonsense(f"{name!r} is {value!r} where a text belongs")
+            raise self._nonsense(f"{name!r} is {value!r} instead of a string")
         return value
 
     def _nonsense(self, reason: str) -> UnreadableFileError:

@@ -35,7 +35,7 @@ _HABITS = (
 
 
 def kind_of_name(path: str) -> FileKind | None:
-    """What a file most likely is, by its name and the folder it lies in.
+    """What a file most likely is, by its name and its folder.
 
     As Iceberg's own library names them: ``LocationProviders``, ``OutputFileFactory``, ``SnapshotProducer`` and
     ``BaseDVFileWriter`` of Iceberg 1.11.
@@ -49,7 +49,7 @@ def kind_of_name(path: str) -> FileKind | None:
 
 
 def named_in_json(data: bytes) -> list[str] | None:
-    """Everything in the texts of a JSON file that may be an absolute path or location; ``None`` if it is no JSON.
+    """Everything in the texts of a JSON file that may be an absolute path or location; ``None`` if it is not JSON.
 
     Names of fields count too: newer formats may use paths for them.
     """

@@ -1,9 +1,9 @@
-"""Decodes a few fields of Avro records and steps over all others quickly.
+"""Decodes a few fields of Avro records and skips all others quickly.
 
-A manifest entry carries some hundred statistics, and we want four fields. The fields between two wanted ones are
-a run, and a run is one compiled regular expression. Every alternative in it begins with another byte, so a match
-is the only possible reading. Strings of 64 bytes and more, and arrays of a length that was not met before, do not
-match; such a run is stepped over field by field, and the length is learnt for the next one.
+A manifest entry carries about a hundred statistics, and we want four fields. The fields between two wanted ones are
+a run, and a run is one compiled regular expression. Every alternative in it begins with a different byte, so a match
+is the only possible reading. Strings of 64 bytes and more, and arrays of a new length, do not match; such a run is
+skipped field by field, and the length is remembered for the next one.
 
 Everything that is not understood raises :class:`NotProjectable`; the caller then decodes by other means.
 """

@@ -127,6 +127,6 @@ _used_in: set[int] = set()
 
 
 def _is_first_process() -> bool:
-    """Whether obstore works here: the threads of its runtime do not come along into a copy of a process."""
+    """Whether obstore works here: a forked process does not inherit the threads of its runtime."""
     _used_in.add(os.getpid())
     return len(_used_in) == 1

@@ -1,7 +1,7 @@
 """The objects of a page of ListObjectsV2, read from its XML at once.
 
-boto3 spends some 65 microseconds on each object of a page, most of it on shapes and dates that nobody asked for. What
-stands here takes about two, and leaves to boto3 every page that looks in any way unusual.
+boto3 spends about 65 microseconds on each object of a page, most of it on shapes and dates that nobody asked for. This
+module takes about two, and leaves every page that looks in any way unusual to boto3.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Store(ABC):
         """Deletes the files with the keys ``prefix + path``; one outcome for each, named by its path."""
 
     def look_up(self, prefix: str, paths: Sequence[str]) -> Iterator[StoredFile]:
-        """Those of the files ``prefix + path`` that are stored now, by the levels that they lie in.
+        """Those of the files ``prefix + path`` that are stored now, found by listing their levels.
 
         So whatever a listing leaves out is left out here.
         """
@@ -105,7 +105,7 @@ class Store(ABC):
                 yield found
 
     def refusals(self, prefix: str, paths: Sequence[str]) -> Mapping[str, str]:
-        """Paths without a known size that are no files to this store, such as directories, and why each stays."""
+        """Paths without a known size that are not files to this store, such as directories, and why each stays."""
         return {}
 
     def keeps_versions(self) -> bool | None:

@@ -13,13 +13,13 @@ class FileWriter(FileReader):
     """Reads files, and writes new ones the same way: through our own stores, or through a FileIO."""
 
     def create(self, path: str, data: bytes) -> None:
-        """Writes a file; none is written over, as far as the store can tell.
+        """Writes a new file; refuses to overwrite one, if the store can tell that it exists.
 
-        It is read again: a table whose metadata is named and not there is lost, and some file systems that cannot
-        write say nothing.
+        The file is read back: a table is lost if the metadata that it names does not exist, and some file systems
+        fail to write silently.
 
         Raises:
-            UnwritableFileError: it already exists, or cannot be written, or is not what was written.
+            UnwritableFileError: it already exists, cannot be written, or reads back differently.
             ConfigurationError: the scheme's library is not installed, or a property is wrong.
         """
         try:

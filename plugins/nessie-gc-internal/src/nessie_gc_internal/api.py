@@ -46,7 +46,7 @@ class InternalGc:
         """Finds out what would be purged, and changes nothing.
 
         Raises:
-            NessieGcError: the database cannot be used, or something live is missing or not understood.
+            NessieGcError: the database cannot be used, or something live is missing or cannot be understood.
         """
         found = clean(replace(self.parameters, dry_run=True), tell=self._progress)
         return InternalGcPlan(report=found.report, parameters=self.parameters, ids=found.found, progress=self._progress)
@@ -61,23 +61,23 @@ class InternalGcPlan:
     parameters: InternalGcParameters
     """Those that it was made with."""
     ids: Set[bytes] = field(repr=False)
-    """The ids of the records that would go."""
+    """The ids of the records that would be purged."""
     progress: Callable[[str, int, int | None], None] = field(default=_no_progress, repr=False)
     """Told the progress of :meth:`apply`."""
 
     @property
     def would_purge(self) -> RecordTally:
-        """How many records would go, and their bytes."""
+        """How many records would be purged, and their bytes."""
         return self.report.total("unreferenced")
 
     def apply(self) -> InternalGcReport:
-        """Purges what the plan showed, as far as nothing needs it by then. Never more.
+        """Purges only what the plan showed and still nothing needs.
 
         Everything is marked and judged again.
 
         Raises:
             ConfigurationError: the parameters say ``dry_run``.
-            NessieGcError: the database cannot be used, or something live is missing or not understood.
+            NessieGcError: the database cannot be used, or something live is missing or cannot be understood.
         """
         if self.parameters.dry_run:
             raise ConfigurationError("the parameters contain `dry_run`, so nothing is purged; remove it to purge")

@@ -73,5 +73,5 @@ def _elements(index: bytes) -> list[Element]:
             raise FormatError("an index has an element of an unknown form")
         elements = [first.groups(), *_NEXT.findall(index, first.end())]  # type: ignore[list-item]
     if count is not None and count != len(elements):
-        raise FormatError(f"an index says that it has {count} elements, and has {len(elements)}")
+        raise FormatError(f"an index claims {count} elements, but has {len(elements)}")
     return elements

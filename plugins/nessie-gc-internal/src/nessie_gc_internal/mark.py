@@ -1,7 +1,7 @@
 """Which records of a repository are live.
 
-The references are read in one statement, and everything that they reach is read after it. Nessie goes on meanwhile;
-what it does then is safe by the order in which it writes (the rule of Nessie's own ``cleanup-repository``,
+The references are read in one statement, and everything that they reach is read after it. Nessie keeps running;
+what it does meanwhile is safe because of the order in which it writes (the rule of Nessie's own ``cleanup-repository``,
 https://github.com/projectnessie/nessie/pull/9401 and
 https://github.com/projectnessie/nessie/tree/main/versioned/storage/cleanup):
 
@@ -16,15 +16,16 @@ https://github.com/projectnessie/nessie/tree/main/versioned/storage/cleanup):
   writes no old record again. So the references are read again within every deletion, and heads that were not seen are
   walked first (S9). That client's request itself can still lose the race, between its look at the commit and the move
   of the reference.
-- That look may be long ago: a server answers from its cache for records that are purged, without an end, and with
+- That look may be long ago: a server answers from its cache for purged records, without a time limit, and with
   ``reference-cache-ttl`` for references that another server deleted. It then makes a reference that points at nothing,
-  or merges what is no more. Nothing here can see that, so users are told never to name a commit that no reference
-  reaches after a purge, at least until all servers were restarted.
+  or merges what no longer exists. This program cannot see that, so users are told never to name a commit that no
+  reference reaches after a purge, at least until all servers have been restarted.
 
-So that no client still knows, in good faith, what goes: where references pointed within the grace period stays, those
-that were deleted in it included. The commits of ``int/refs`` note each deletion, with the time and the commit; they are
-all read, for they are live. And a record that is too young keeps what it names, as long as it is too young. Nessie's
-tool does neither: it would leave a branch that was deleted yesterday with its newest commits and without their parents.
+A client must not still know, in good faith, what is purged. So every commit stays to which a reference pointed within
+the grace period, including references that were deleted in it. The commits of ``int/refs`` record each deletion, with
+the time and the commit; they are all read, because they are live. And a record that is too young keeps what it names,
+as long as it is too young. Nessie's tool does neither: it would leave a branch that was deleted yesterday with its
+newest commits but without their parents.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ Roots = dict[bytes, "bytes | str"]
 
 
 class Mark:
-    """The ids of live records, all of them and no others, in memory: some 100 bytes each."""
+    """The ids of all live records, and no others, in memory: about 100 bytes each."""
 
     def __init__(self, store: ObjectStore, cutoff: int, kinds: Iterable[str], *, tell: Callable[[int], None]) -> None:
         """Takes the store.

@@ -130,7 +130,7 @@ class PostgresqlStore(ObjectStore):
             self._open.popitem()[1].close()
 
     def _stream(self, query: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query, some at a time, by a cursor of the server."""
+        """The rows of a query, in batches, by a server-side cursor."""
         with (
             self._using("scan") as connection,
             connection.cursor("nessie_gc_internal", binary=True) as cursor,

@@ -34,7 +34,7 @@ class PurgeSettings:
     rate: int | None = None
     """The most records in a second."""
     only: Set[bytes] | None = None
-    """Ids outside of which nothing is deleted; ``None``: there is no such limit."""
+    """The only ids that may be deleted; ``None``: any."""
 
 
 class Purge:

@@ -52,7 +52,7 @@ class KindTally:
     unstamped: RecordTally = field(default_factory=RecordTally)
     """Those that nothing reaches and whose age nobody knows; they stay, unless `purge_unstamped` says otherwise."""
     unknown: RecordTally = field(default_factory=RecordTally)
-    """Those that nothing reaches and of which nobody knows what they are for; they stay."""
+    """Those that nothing reaches but whose purpose is unknown; they stay."""
     not_planned: RecordTally = field(default_factory=RecordTally)
     """Those that nothing reaches, but that the plan which is applied does not have; they stay."""
     unreferenced: RecordTally = field(default_factory=RecordTally)
@@ -60,7 +60,7 @@ class KindTally:
     purged: RecordTally = field(default_factory=RecordTally)
     """Those of them that were deleted."""
     referenced_again: RecordTally = field(default_factory=RecordTally)
-    """Those of them that stay, for they were written or reached again while this ran."""
+    """Those of them that stay because they were written or reached again while this ran."""
     already_gone: RecordTally = field(default_factory=RecordTally)
     """Those of them that someone else had deleted."""
     uncertain: RecordTally = field(default_factory=RecordTally)

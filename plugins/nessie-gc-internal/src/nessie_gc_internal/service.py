@@ -73,8 +73,8 @@ def clean(parameters: InternalGcParameters, *, tell: Tell, only: Set[bytes] | No
 
     Args:
         parameters: which database, and what stays.
-        tell: told the progress.
-        only: ids outside of which nothing is deleted; ``None``: there is no such limit.
+        tell: called with the progress.
+        only: the only ids that may be deleted; ``None``: any.
     """
     parameters.check()
     connection, dry_run = parameters.connection(), parameters.dry_run

@@ -58,7 +58,7 @@ class Deleted:
     deleted: frozenset[bytes]
     """Ids of those that were."""
     changed: frozenset[bytes]
-    """Ids of those that stay, for they were written again."""
+    """Ids of those that stay because they were written again."""
 
 
 class Deletion(ABC):

@@ -83,7 +83,7 @@ def shown(parameters: Parameters) -> str:
 
 
 def redacted(message: str, parameters: Parameters) -> str:
-    """A message without passwords, as they are and as they stand in a URL, and without values of other parameters."""
+    """A message without passwords, plain or URL-encoded, and without values of other parameters."""
     passwords = [value for name, value in parameters.items() if "password" in name and value]
     forms = {form for each in passwords for form in (each, quote(each), quote(each, safe=""), quote_plus(each))}
     for form in sorted(forms, key=len, reverse=True):

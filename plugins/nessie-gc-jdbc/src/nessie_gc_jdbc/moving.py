@@ -15,7 +15,7 @@ _Values = dict[str, Any]
 
 
 def count_records(connection: Connection, repository: str) -> RepositoryRecords:
-    """How many records stand under an identity."""
+    """How many records an identity has."""
 
     def count(table: Table, key: Column[bytes]) -> int:
         query = select(func.count()).select_from(table).where(*_under(key, repository))

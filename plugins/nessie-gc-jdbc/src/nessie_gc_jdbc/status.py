@@ -164,7 +164,7 @@ def _live_set(row: Row[Any], known: tuple[ReferenceHead, ...]) -> LiveSet:
 
 
 def _not_found(live_set_id: UUID) -> LiveSetNotFoundError:
-    return LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows those there are")
+    return LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows the existing ones")
 
 
 def _wrong_status(live_set_id: UUID, found: LiveSetStatus, expected: Sequence[LiveSetStatus]) -> LiveSetStateError:

@@ -65,10 +65,10 @@ def shown(url: URL) -> str:
 
 
 def redacted(message: str, url: URL) -> str:
-    """A message without the password and without any parameter's value: one that is wrong is often a password as well.
+    """A message without the password and the parameters' values: even a mistaken value is often a password.
 
-    Passwords go wherever they stand, as they are and as they stand in a URL; other values only as whole words, for
-    they are short and stand in the middle of other ones.
+    Passwords are removed everywhere, plain or URL-encoded; other values only as whole words, because they are short and
+    occur inside other words.
     """
     pairs = [
         (name, text) for name, value in url.query.items() for text in ([value] if isinstance(value, str) else value)
@@ -82,7 +82,7 @@ def redacted(message: str, url: URL) -> str:
 
 
 def _forms(text: str) -> set[str]:
-    """A text as it is and as it stands in a URL; nothing of an empty one."""
+    """A text, plain and URL-encoded; nothing for an empty one."""
     return {text, quote(text), quote(text, safe=""), quote_plus(text)} - {""}
 
 
@@ -96,7 +96,7 @@ def _refuse_descriptions(url: URL) -> None:
     if described or any("(" in part and "=" in part for part in (url.username or "", url.database or "")):
         raise ConfigurationError(
             f"option 'url' of the store jdbc: a host cannot contain '(', ')' or '='; give {_EXAMPLES}, and user and "
-            "password as options of their own"
+            "password as separate options"
         )
 
 

@@ -31,7 +31,7 @@ class Faults:
     deleting: dict[str, str] = field(default_factory=dict)
     """Path to the reason why it cannot be deleted."""
     deleting_dies: dict[str, BaseException] = field(default_factory=dict)
-    """Path to what is raised in place of an outcome: the process dies there, as far as the caller can tell."""
+    """Paths to what is raised in place of an outcome: to the caller it looks as if the process died there."""
 
 
 class FetchCounts:

@@ -25,7 +25,7 @@ _RESUMABLE = (LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, 
 class MemoryStoreOptions(ConnectorOptions):
     """Which store."""
 
-    store: str = option("", help="name of a store that this process shares (default: a store of its own)")
+    store: str = option("", help="name of a store that this process shares (default: a new store)")
 
 
 class MemoryLiveSetStore(RegisterVerbs):
@@ -224,7 +224,7 @@ class MemoryLiveSetStore(RegisterVerbs):
         with self._data.lock:
             rows = self._data.live_sets.get(live_set_id)
             if rows is None:
-                raise LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows those there are")
+                raise LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows the existing ones")
             if expected and rows.live_set.status not in expected:
                 raise LiveSetStateError(_wrong_status(rows.live_set, expected))
             yield rows

@@ -22,7 +22,7 @@ class Authentication(ABC):
 
 
 class FixedAuthentication(Authentication):
-    """The same header for ever, or none."""
+    """Always the same header, or none."""
 
     def __init__(self, value: str | None) -> None:
         self._value = value
@@ -54,7 +54,7 @@ def basic_header(username: str, password: str) -> str:
 
 
 def anonymous(options: NessieOptions) -> Authentication:
-    """No credentials; giving some all the same is taken for a mistake."""
+    """No credentials; it is an error to give some all the same."""
     for name in ("token", "password", "oauth2_client_secret"):
         if getattr(options, name) is not None:
             raise ConfigurationError(

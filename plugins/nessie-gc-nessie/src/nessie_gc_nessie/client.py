@@ -51,7 +51,7 @@ class NessieClient:
         Raises:
             ReferenceNotFoundError: the server does not know the reference or commit.
             AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not serve,
-                is invalid, or is no Nessie server.
+                is invalid, or is not a Nessie server.
         """
         answer = json_of(self._answer(path, params or {}))
         if not isinstance(answer, dict):

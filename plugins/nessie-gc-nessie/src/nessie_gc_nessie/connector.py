@@ -36,7 +36,7 @@ class NessieConnector(RepositoryConnector):
 
     History and contents are read at the commit itself (``@hash``), so neither the name of a reference nor what
     arrives on it later plays a part. The account must be allowed to read every reference and content: Nessie
-    leaves out of a history, without a word, what an account may not see.
+    silently leaves out of a history what an account may not see.
     """
 
     name: ClassVar[str] = "nessie"

@@ -64,10 +64,10 @@ class NessieOptions(ConnectorOptions):
             raise ConfigurationError("option 'nessie_options' is not a mapping; write it as key=value pairs")
 
     def resolved(self) -> NessieOptions:
-        """These options with ``nessie_options`` turned into the options that they stand for.
+        """These options with ``nessie_options`` turned into the options that they mean.
 
         Raises:
-            ConfigurationError: a key or value is not supported, or says something else than the option of ours.
+            ConfigurationError: a key or value is not supported, or contradicts our own option.
         """
         found: dict[str, object] = {}
         for key, value in self.nessie_options.items():

@@ -299,6 +299,23 @@ def test_the_command_prints_a_few_lines(shown: AssetLake) -> None:
     assert "next deletion (seen in 10 or more runs): at most 0 files, 0 bytes" in result.stdout
 
 
+def test_the_command_writes_the_page_to_standard_output_alone(shown: AssetLake, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    more = ["--table", f"{shown.lake.name}.gc.assets", "--no-own-branch", "--output"]
+    assert 0 == CliRunner().invoke(cli, [*arguments(shown), *more, str(page)]).exit_code
+    result = CliRunner().invoke(cli, [*arguments(shown), *more, "-"])
+    assert (0, page.read_bytes()) == (result.exit_code, result.stdout_bytes)
+    assert "run 3: 3 files" in result.stderr
+    assert "written: standard output\n" in result.stderr
+
+
+def test_the_page_and_its_figures_cannot_both_come_to_standard_output(shown: AssetLake) -> None:
+    more = ["--table", f"{shown.lake.name}.gc.assets", "--no-own-branch", "--output", "-", "--json"]
+    result = CliRunner().invoke(cli, [*arguments(shown), *more])
+    assert 2 == result.exit_code
+    assert "--output - and --json both write to standard output" in result.stderr
+
+
 def test_python_shows_the_same(shown: AssetLake, tmp_path: Path) -> None:
     lake: MemoryLake = shown.lake
     with Collector(
