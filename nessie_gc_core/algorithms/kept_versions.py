@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import fields
 from threading import RLock
 
+from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.repository import ContentVersion
 
@@ -32,16 +33,27 @@ class KeptVersions(Closing):
         self._file.close()
 
     def add(self, version: ContentVersion) -> bool:
-        """Adds a version; returns whether it is new."""
+        """Adds a version; returns whether it is new.
+
+        Raises:
+            StoreError: the temporary folder is full.
+        """
         identity = hashlib.blake2b(repr(version.identity).encode(), digest_size=16).digest()
         row = pickle.dumps(tuple(getattr(version, name) for name in _NAMES))
         with self._lock:
             if identity in self._known:
                 return False
+            start = self._end
+            try:
+                self._file.seek(start)
+                self._end += self._file.write(row)
+                self._file.flush()
+            except OSError as error:
+                folder = tempfile.gettempdir()
+                reason = f"cannot keep content versions in {folder}: {error}; set TMPDIR to a folder with more space"
+                raise StoreError(reason) from error
             self._known.add(identity)
-            self._places.setdefault(version.content_id, array("Q")).append(self._end)
-            self._file.seek(self._end)
-            self._end += self._file.write(row)
+            self._places.setdefault(version.content_id, array("Q")).append(start)
         return True
 
     def of(self, content_ids: Collection[str] | None = None) -> Iterator[ContentVersion]:

@@ -21,38 +21,40 @@ _ICEBERG = frozenset(
         "gcs.project-id", "gcs.service.host", "gcs.default-bucket-location", "gcs.version-aware",
         "adls.account-name", "adls.account-host", "adls.blob-storage-authority", "adls.dfs-storage-authority",
         "adls.blob-storage-scheme", "adls.dfs-storage-scheme",
-        "hdfs.host", "hdfs.port", "hive.hive2-compatible", "rest.sigv4-enabled", "rest.signing-region",
+        "hdfs.host", "hdfs.port", "oss.endpoint", "hive.hive2-compatible", "rest.sigv4-enabled", "rest.signing-region",
         "rest.signing-name", "rest-metrics-reporting-enabled", "snapshot-loading-mode", "oauth2-server-uri", "scope",
     }
 )  # fmt: skip
 """By their whole names."""
-_ICEBERG_ENDS = (
-    ".endpoint", ".region", ".path-style-access", ".force-virtual-addressing", ".project-id", ".account-name",
-)  # fmt: skip
-"""By the ends of their names, for those of stores that are not among them."""
 _SPARK = frozenset(
     {
-        "spark.app.name", "spark.master", "spark.submit.deployMode", "spark.remote", "spark.jars.packages",
-        "spark.jars.repositories", "spark.jars", "spark.default.parallelism", "spark.local.dir", "spark.serializer",
-        "spark.cores.max", "spark.speculation", "spark.network.timeout", "spark.ui.port", "spark.eventLog.dir",
-        "spark.kubernetes.namespace", "spark.kubernetes.container.image", "spark.yarn.queue",
+        "spark.app.name", "spark.master", "spark.submit.deployMode", "spark.jars.packages",
+        "spark.default.parallelism", "spark.local.dir", "spark.serializer", "spark.cores.max", "spark.task.cpus",
+        "spark.speculation", "spark.network.timeout", "spark.ui.port", "spark.ui.enabled", "spark.eventLog.dir",
+        "spark.eventLog.enabled", "spark.kubernetes.namespace", "spark.kubernetes.container.image", "spark.yarn.queue",
+        "spark.driver.memory", "spark.driver.memoryOverhead", "spark.driver.cores", "spark.driver.maxResultSize",
+        "spark.driver.host", "spark.driver.port", "spark.driver.bindAddress",
+        "spark.executor.memory", "spark.executor.memoryOverhead", "spark.executor.cores", "spark.executor.instances",
+        "spark.memory.fraction", "spark.memory.offHeap.enabled", "spark.memory.offHeap.size",
+        "spark.dynamicAllocation.enabled", "spark.dynamicAllocation.minExecutors",
+        "spark.dynamicAllocation.maxExecutors", "spark.dynamicAllocation.initialExecutors",
+        "spark.shuffle.service.enabled", "spark.scheduler.mode",
+        "spark.sql.extensions", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone",
+        "spark.sql.adaptive.enabled", "spark.sql.defaultCatalog", "spark.sql.autoBroadcastJoinThreshold",
+        "spark.sql.warehouse.dir", "spark.sql.files.maxPartitionBytes", "spark.sql.execution.arrow.pyspark.enabled",
+        "spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.catalogImplementation",
         "spark.hadoop.fs.s3a.endpoint", "spark.hadoop.fs.s3a.endpoint.region", "spark.hadoop.fs.s3a.path.style.access",
         "spark.hadoop.fs.s3a.impl", "spark.hadoop.fs.defaultFS",
     }
 )  # fmt: skip
-_SPARK_STARTS = (
-    "spark.sql.", "spark.executor.", "spark.driver.", "spark.dynamicAllocation.", "spark.memory.", "spark.task.",
-    "spark.shuffle.", "spark.scheduler.", "spark.kryoserializer.", "spark.rdd.", "spark.broadcast.",
-)  # fmt: skip
-"""By the beginnings of their names, unless a word in the name makes them doubtful."""
-_SPARK_ENDS = (".memory", ".cores", ".instances", ".partitions", ".packages", ".enabled", ".master")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.[^.]+(?:\.(?P<property>.+))?")
 """A catalog of a Spark session; what follows its name is a property of Iceberg."""
-_DOUBTFUL_NAME = re.compile(
-    r"secret|passw|token|key|credential|auth|sign|sas|private|cert|option|header|env|user", re.IGNORECASE
+_DOUBTFUL_VALUE = re.compile(
+    r"[@?;=#%{}]|secret|passw|pwd|token|credential|key|bearer|"
+    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]*[0-9])(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{16,}",
+    re.IGNORECASE,
 )
-_DOUBTFUL_VALUE = re.compile(r"[@?;=#%]|secret|passw|token|credential", re.IGNORECASE)
-"""What a URL with a user, a password or a query has, and options in a value."""
+"""What a URL with a user, a password, a query or a token in its path has, and options in a value."""
 
 
 def is_plain_property(setting: str, name: str, value: str) -> bool:
@@ -61,20 +63,13 @@ def is_plain_property(setting: str, name: str, value: str) -> bool:
     Args:
         setting: what holds it: ``spark_conf`` for properties of Spark, else any setting with properties of Iceberg.
         name: the whole name of the property.
-        value: its value: never one with a user, a password or a query of a URL in it.
+        value: its value: never one that may have a secret in it.
     """
     if _DOUBTFUL_VALUE.search(value):
         return False
-    return _is_of_spark(name) if setting == "spark_conf" else _is_of_iceberg(name)
-
-
-def _is_of_iceberg(name: str) -> bool:
-    return name in _ICEBERG or (name.endswith(_ICEBERG_ENDS) and not _DOUBTFUL_NAME.search(name))
-
-
-def _is_of_spark(name: str) -> bool:
+    if setting != "spark_conf":
+        return name in _ICEBERG
     catalog = _CATALOG.fullmatch(name)
     if catalog is not None:
-        return catalog["property"] is None or _is_of_iceberg(catalog["property"])
-    known = name.startswith(_SPARK_STARTS) or name.endswith(_SPARK_ENDS)
-    return name in _SPARK or (known and not _DOUBTFUL_NAME.search(name))
+        return catalog["property"] is None or catalog["property"] in _ICEBERG
+    return name in _SPARK

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
 
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.clocks import times_now
-from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.live_set_ids import chosen_live_set, find_live_set
 from nessie_gc_core.services.members import members
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
@@ -19,7 +20,11 @@ from nessie_gc_core.services.watch import traffic_reported
 
 @contextmanager
 def work_on_live_set(
-    run: Run, parameters: SweepParameters | DeferredDeletionParameters, check_status: Callable[[SweepRun], None]
+    run: Run,
+    parameters: SweepParameters | DeferredDeletionParameters,
+    check_status: Callable[[SweepRun], None],
+    *,
+    alone: bool = True,
 ) -> Iterator[SweepRun]:
     """Returns the run at work on the live set that the parameters name and on those that were marked together with it.
 
@@ -29,6 +34,7 @@ def work_on_live_set(
         run: the run.
         parameters: what is observed.
         check_status: refuses live sets whose status does not fit; asked under the lease.
+        alone: whether the leases are taken. A run that changes neither files nor the store needs none.
 
     Raises:
         ConfigurationError: a parameter is invalid, or the engine's workers cannot run.
@@ -45,12 +51,18 @@ def work_on_live_set(
     run.engine.check()
     run.report.begin(map(_named, found), run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
-    leases = [member.live_set.repository for member in found]
-    with hold_lease(run.store, leases, parameters.lease, elapsed=run.elapsed) as lease, traffic_reported(run):
+    with _leases(run, found, parameters.lease, alone=alone) as lease, traffic_reported(run):
         sweep_run = run.of(found, lease, parameters)
         check_status(sweep_run)
         yield sweep_run
     run.report.finished = run.clock()
+
+
+def _leases(run: Run, found: Sequence[Member], duration: timedelta, *, alone: bool) -> AbstractContextManager[Lease]:
+    if not alone:
+        assert run.report.dry_run
+        return nullcontext(Lease.unneeded())
+    return hold_lease(run.store, [member.live_set.repository for member in found], duration, elapsed=run.elapsed)
 
 
 def _named(member: Member) -> MarkedRepository:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import threading
@@ -32,6 +33,13 @@ class Lease:
         self._then = then
         self._lost: str | None = None
         self._ends: float | None = None
+
+    @classmethod
+    def unneeded(cls) -> Lease:
+        """For a run that changes nothing: it is always held, and no store knows of it."""
+        lease = cls(elapsed_seconds)
+        lease.hold(math.inf)
+        return lease
 
     def hold(self, ends: float) -> None:
         """Says until when it is held, by the clock of elapsed seconds."""

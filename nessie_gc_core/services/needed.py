@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ from nessie_gc_core.model.work import Work
 from nessie_gc_core.services.dropped import dropped_contents
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.hints import warn_of_missing_metadata
-from nessie_gc_core.services.left_out import leave_out, names_in, names_of
+from nessie_gc_core.services.left_out import Names, leave_out, names_in, names_of
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
@@ -66,6 +66,8 @@ class Located:
     progress: _Progress
     dropped: Sequence[Dropped] = ()
     """Contents that are gone, whose locations are swept, too."""
+    names: Names = field(default_factory=dict)
+    """The names of live contents, if some tables are left out by their names."""
 
 
 def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool = True) -> Located:
@@ -89,6 +91,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         unread.find(versions, read_types)
     homes, shared = _homes(version_files)
     gone: Sequence[Dropped] = ()
+    names: Names = {}
     if dropped is not None:
         known = itertools.chain(_raw_locations(homes), _comparable(shared, run.choice.rules()))
         gone = dropped_contents(run, dropped, known, all_are_read=not unread)
@@ -97,7 +100,8 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     freeze_unread_repositories(plan, run, homes, shared)
     _keep_to_chosen(plan, run, (homes, shared), gone)
     if not run.parameters.tables.takes_all:
-        leave_out(plan, run, names_of(run, names_in(versions)), placed(homes, shared), gone)
+        names = names_of(run, names_in(versions))
+        leave_out(plan, run, names, placed(homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
     if remember:
         _remember(homes, shared, plan.rules, run)
@@ -109,6 +113,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         readers=readers,
         progress=progress,
         dropped=gone,
+        names=names,
     )
 
 

@@ -81,6 +81,8 @@ class Directions:
     """What an earlier run remembers of manifests."""
     remember: bool = True
     """Whether the live-set store remembers where contents are, for later runs."""
+    alone: bool = True
+    """Whether the lease of each repository is taken; a run that changes neither files nor the store needs none."""
     purpose: Purpose = field(default_factory=Purpose)
     """What the sweep is for, where that is not all garbage."""
 
@@ -113,7 +115,7 @@ class SweepService(Service[Run]):
 
     def swept(self, run: Run) -> Swept:
         """Sweeps, and returns what was found on the way."""
-        with work_on_live_set(run, self.parameters, self._check_status) as sweep_run:
+        with work_on_live_set(run, self.parameters, self._check_status, alone=self.directions.alone) as sweep_run:
             return self._sweep(sweep_run)
 
     def _check_status(self, run: SweepRun) -> None:

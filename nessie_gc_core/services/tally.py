@@ -43,7 +43,7 @@ class TableTally:
     """The files at one location: of one table or view, or of several where locations overlap."""
 
     tables: tuple[str, ...]
-    """Dotted names, sorted; tables that are gone are marked as dropped."""
+    """Dotted names, sorted; tables that are gone are marked as dropped. Empty for a place outside table locations."""
     location: str
     """The canonical root of what is swept together."""
     listed: Tally = field(default_factory=Tally)

@@ -11,11 +11,11 @@ import pyarrow as pa
 from rich.filesize import decimal
 
 from nessie_gc_core.algorithms.assets import Sighting
-from nessie_gc_core.algorithms.history import ENDED_STATES, ended_states
+from nessie_gc_core.algorithms.history import ENDED_STATES, HISTORY_VERSIONS, ended_states
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.assets import AssetReason
-from nessie_gc_core.model.batches import from_micros
+from nessie_gc_core.model.batches import from_micros, to_texts
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.model.text import plural
@@ -24,6 +24,7 @@ from nessie_gc_core.services.assets.finding import named_assets, table_locations
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.left_out import Names
 from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.report import MAX_NAMES, GcReport
 from nessie_gc_core.services.run import Run
@@ -187,14 +188,14 @@ class WhatIfService(Service[Run]):
             return report
 
     def _looked(self, run: Run) -> WhatIfReport:
-        swept = GcService(self.parameters.finding, Directions(remember=False)).swept(run)
+        swept = GcService(self.parameters.finding, Directions(remember=False, alone=False)).swept(run)
         history = walked(run, swept, self.parameters.identify_parallelism)
         live_set = swept.live_set
         sighting = Sighting(run=str(live_set.id), runid=0, at=live_set.references_listed or live_set.created)
         assets = named_assets(run, swept, sighting, history, tables=table_locations(run, swept)).checkpoint()
         freed = assets.where("reason", [AssetReason.EXPIRED_COMMIT.value])
-        ended = ended_states(history.versions, swept.located.versions)
-        ended = ended.flat_map(_OfTables(self.parameters.finding.tables)).checkpoint()
+        chosen = history.versions.flat_map(_OfTables(self.parameters.finding.tables, swept.located.names))
+        ended = ended_states(chosen, swept.located.versions).checkpoint()
         policies = [head.policy for head in live_set.heads]
         return WhatIfReport(
             policies={policy: policies.count(policy) for policy in sorted(set(policies))},
@@ -210,17 +211,22 @@ class WhatIfService(Service[Run]):
 
 
 class _OfTables:
-    """States that would end (:data:`ENDED_STATES`) to those of the tables that are meant."""
+    """Versions (:data:`HISTORY_VERSIONS`) to those of the selected tables, by all live names of each.
 
-    schema = ENDED_STATES
+    A table that no longer exists goes by the name that it had in the version.
+    """
 
-    def __init__(self, patterns: TablePatterns) -> None:
+    schema = HISTORY_VERSIONS
+
+    def __init__(self, patterns: TablePatterns, names: Names) -> None:
         self._patterns = patterns
+        self._names = names
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            names = batch.column("content_key").to_pylist()
-            yield batch.filter(pa.array([self._patterns.matches(name) for name in names], pa.bool_()))
+            rows = to_texts(batch, "content_id", "content_key")
+            meant = [self._patterns.matches_any(self._names.get(content_id, {name})) for content_id, name in rows]
+            yield batch.filter(pa.array(meant, pa.bool_()))
 
 
 def _counts(ended: Dataset, column: str) -> list[EndedStates]:

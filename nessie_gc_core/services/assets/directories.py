@@ -110,10 +110,12 @@ def remove_directories(
     """
     rows = approved.summary().to_pylist()
     now = {with_slash(dropped.location) for dropped in empty_directories(run, swept)} if rows else set()
+    left_out = {with_slash(place): reason for place, reason in swept.scope.plan.left_out.items()}
     handled = []
     with OpenConnectors(run.choice) as connectors:
         for row in rows:
-            became: tuple[Outcome, str | None] = (Outcome.SPARED, NOT_EMPTY if on_request else ON_REQUEST)
+            stays = left_out.get(row["path"], NOT_EMPTY) if on_request else ON_REQUEST
+            became: tuple[Outcome, str | None] = (Outcome.SPARED, stays)
             if on_request and row["path"] in now:
                 became = (Outcome.WOULD_DELETE, None) if dry_run else _removed(connectors, row["path"])
             handled.append(_handled(row, *became, purge))

@@ -56,6 +56,8 @@ _MEANINGS = {
     Standing.UNREFERENCED: "unreferenced: nothing needs it, and a run deletes it",
 }
 
+_NOT_SWEPT = {Standing.OUTSIDE, Standing.LEFT_OUT, Standing.REFUSED}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedingVersion:
@@ -163,13 +165,13 @@ class ExplainReport(ShownAsText):
 
     @property
     def exit_code(self) -> int:
-        """1 where one of the files cannot be explained because something could not be read, else 0.
+        """1 if the answer for one of the files is open because something could not be read, else 0.
 
-        Such a file is frozen, or it is in no known location while the location of some table is unknown.
+        Such a file is frozen, or in a place that is not swept, so that a table that cannot be read may still need it.
         """
         standings = {file.standing for file in self.files}
-        incomplete = Standing.OUTSIDE in standings and (self.reading.unknown or self.reading.unreadable)
-        return 1 if Standing.FROZEN in standings or incomplete else 0
+        is_open = standings & _NOT_SWEPT and (self.reading.unknown or self.reading.unreadable)
+        return 1 if Standing.FROZEN in standings or is_open else 0
 
     def to_dict(self) -> dict[str, Any]:
         """The report as one JSON object."""

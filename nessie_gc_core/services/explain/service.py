@@ -69,7 +69,7 @@ class ExplainService(Service[Run]):
         self.parameters.check(run.choice)
         with AsideStore(run.store) as store:
             looking = _Looking(self.parameters.file, self.parameters.caps)
-            gc = GcService(self.parameters.finding, Directions(remember=False, purpose=looking))
+            gc = GcService(self.parameters.finding, Directions(remember=False, alone=False, purpose=looking))
             files = _Explaining(looking, gc.swept(run.aside(store)), self.parameters).files()
             notes = [*store.notes, *_note_of_cap(files, self.parameters.max_deletes)]
             return ExplainReport(files=files, reading=run.report, notes=notes)

@@ -63,6 +63,13 @@ HIDDEN_NAMES = [
     ("spark_conf", "spark.ssl.keyStorePassword"),
     ("spark_conf", "spark.authenticate.secret"),
     ("spark_conf", "spark.made.up"),
+    ("spark_conf", "spark.driver.db.pwd"),
+    ("spark_conf", "spark.executor.ssl.passphrase"),
+    ("spark_conf", "spark.sql.app.bearer"),
+    ("spark_conf", "spark.kms.master"),
+    ("spark_conf", "spark.jars.repositories"),
+    ("spark_conf", "spark.remote"),
+    ("properties", "my.pwd.endpoint"),
 ]
 HIDDEN_VALUES = [
     "http://me:hunter2@host:9000",
@@ -72,6 +79,12 @@ HIDDEN_VALUES = [
     "-Dpassword=hunter2",
     "http://me%3Ahunter2%40host",
     "https://host/path#access_token",
+    "https://dl.example.com/aB3dE5gH7jK9mN1p/maven",
+    "https://example.com/t/dapi0123456789abcdef0123456789abcdef",
+    '{"AccountKey":"abc"}',
+    "Server:h,Uid:u,Pwd:x",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0",
 ]
 
 

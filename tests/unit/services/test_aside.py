@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from nessie_gc_memory import MemoryLiveSetStore
@@ -88,23 +90,47 @@ def test_nothing_of_the_real_store_changes(real: LiveSetStore) -> None:
             lambda: aside.add_tombstones("r", [], at=TIME),
             lambda: aside.register_contents("r", []),
             lambda: aside.move_records("r", "s"),
+            lambda: aside.acquire_lease("r", "me", host="here", process=1, duration=timedelta(minutes=2)),
+            lambda: aside.release_lease("r", "me"),
+            lambda: aside.delete(id_),
+            lambda: aside.add_content_versions(id_, []),
+            lambda: aside.finish_identify(id_, at=TIME),
         ):
             with pytest.raises(StoreError, match="must not change"):
                 change()
-        with pytest.raises(KeyError):
-            aside.delete(id_)
     assert [id_] == [each.id for each in real.live_sets()]
 
 
-def test_it_takes_no_lease_and_notes_who_has_it(real: LiveSetStore) -> None:
-    minutes = timedelta(minutes=2)
+def test_it_notes_who_has_the_lease(real: LiveSetStore) -> None:
     with AsideStore(real) as aside:
-        aside.acquire_lease("r", "me", host="here", process=1, duration=minutes)
-        assert ([], None) == (aside.notes, real.lease("r"))
-        real.acquire_lease("r", "other", host="elsewhere", process=7, duration=minutes)
-        aside.release_lease("r", "me")
+        marked(aside)
+        assert [] == aside.notes
+        real.acquire_lease("r", "other", host="elsewhere", process=7, duration=timedelta(minutes=2))
         (note,) = aside.notes
         assert note.startswith("another run works on r (elsewhere, process 7, since ")
-        holder = real.lease("r")
-        assert holder is not None
-        assert "other" == holder.owner
+
+
+def test_it_notes_a_run_that_had_the_lease_when_it_began(real: LiveSetStore) -> None:
+    real.acquire_lease("r", "other", host="elsewhere", process=7, duration=timedelta(minutes=2))
+    with AsideStore(real) as aside:
+        marked(aside)
+        real.release_lease("r", "other")
+        assert 1 == len(aside.notes)
+
+
+def test_it_notes_a_run_by_the_live_set_that_it_made_or_deleted(real: LiveSetStore) -> None:
+    old = marked(real)
+    with AsideStore(real) as aside:
+        marked(aside)
+        assert [] == aside.notes
+        real.delete(old)
+        assert ["another run worked on r meanwhile, so this answer may already be out of date"] == aside.notes
+
+
+def test_a_full_disk_is_an_error_that_names_the_folder(real: LiveSetStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    with AsideStore(real) as aside, Path("/dev/full").open("r+b", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
+        id_ = uuid.uuid4()
+        aside.start_identify(id_, repository="r", created=TIME)
+        with pytest.raises(StoreError, match=f"cannot keep content versions in {tempfile.gettempdir()}: .*space"):
+            aside.add_content_versions(id_, [version("1", "a")])

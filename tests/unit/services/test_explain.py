@@ -257,6 +257,33 @@ def test_another_run_may_begin_and_end_during_an_explanation(lake: MemoryLake, s
     assert nobody not in lake.paths()
 
 
+def test_a_run_that_began_and_ended_meanwhile_is_noted(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+
+    def collect(phase: str, done: int, total: int | None) -> None:
+        if phase == "subtract" and nobody in lake.paths():
+            services.collect()
+
+    report = ExplainService(ExplainParameters(file=[nobody])).run(services.run(progress=collect))
+    assert nobody not in lake.paths()
+    identity = services.repository.identity()
+    assert [f"another run worked on {identity} meanwhile, so this answer may already be out of date"] == report.notes
+
+
+def test_an_explanation_has_no_lease_to_lose(lake: MemoryLake, services: LakeServices) -> None:
+    table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+
+    def sleep(phase: str, done: int, total: int | None) -> None:
+        lake.advance(timedelta(hours=1))
+
+    report = ExplainService(ExplainParameters(file=[nobody])).run(services.run(progress=sleep))
+    assert Standing.UNREFERENCED is report.files[0].standing
+
+
 def test_no_other_run_sees_what_an_explanation_marks(lake: MemoryLake, services: LakeServices) -> None:
     table(lake)
     kept = services.mark()
@@ -365,3 +392,15 @@ def test_what_failed_is_told_and_not_what_the_failure_left(lake: MemoryLake, ser
 
 def full(*args: object, **more: object) -> None:
     raise NessieGcError("the disk is full")
+
+
+@pytest.mark.parametrize("given", [{"exclude": ["db[.]t"]}, {"allow": ["memory://wh/elsewhere/"]}])
+def test_the_answer_is_open_in_a_place_that_is_not_swept_if_something_could_not_be_read(
+    given: dict[str, Any], lake: MemoryLake, services: LakeServices
+) -> None:
+    table(lake)
+    lake.advance(AGE)
+    parameters = ExplainParameters(file=[f"{HOME}/data/a.parquet"], **given)
+    assert 0 == ExplainService(parameters).run(services.run()).exit_code
+    lake.objects.delete(next(path for path in lake.paths() if "manifest" in path))
+    assert 1 == ExplainService(parameters).run(services.run()).exit_code

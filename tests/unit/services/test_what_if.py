@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from collecting import in_memory
-from nessie_gc_memory import MemoryLake, put
+from nessie_gc_memory import MemoryLake, delete, put
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import WhatIfReport
@@ -156,3 +158,26 @@ def test_tables_that_are_left_out_are_in_no_figure(lake: MemoryLake, gc: Collect
     nothing = gc.what_if(default_cutoff="1", exclude=["db[.]t"])
     assert ([], [], 0, 0) == (nothing.ended, nothing.ended_by_table, nothing.freed.files, nothing.garbage.files)
     assert ["memory://warehouse/db/t/"] == list(nothing.collection.left_out)
+
+
+@pytest.mark.parametrize(
+    ("given", "ended", "freed"),
+    [
+        ({"include": ["db[.]new"]}, ["db.old"], ["db.new"]),
+        ({"exclude": ["db[.]new"]}, ["db.t"], ["db.t"]),
+        ({"exclude": ["db[.]t"]}, ["db.old"], ["db.new"]),
+    ],
+)
+def test_a_renamed_table_is_chosen_by_its_live_name_in_every_figure(
+    given: dict[str, Any], ended: list[str], freed: list[str], lake: MemoryLake, gc: Collector
+) -> None:
+    lake.now = LONG_AGO + timedelta(days=9)
+    state = lake.table("db.old", location="memory://warehouse/db/old").append("a.parquet")
+    for each in (state, state.overwrite("b.parquet")):
+        lake.commit("main", put(each.version))
+        lake.advance(timedelta(days=1))
+    lake.commit("main", delete("db.old"), put(replace(each.version, content_key="db.new")))
+    lake.now = None
+    found = gc.what_if(default_cutoff="1", **given)
+    assert ended == [each.name for each in found.ended_by_table]
+    assert freed == [name for name, _ in found.freed_by_table]
