@@ -188,7 +188,7 @@ def _build_all(session: nox.Session, dist: Path) -> None:
     shutil.rmtree(dist, ignore_errors=True)
     for folder in (ROOT, *(ROOT / "plugins" / plugin for plugin in PLUGINS)):
         session.run("python", "-m", "build", "--no-isolation", "--outdir", str(dist), str(folder), silent=True)
-    entry_point = ["--entry-point", "nessie_gc_core.cli.main:run", "--python", "/usr/bin/env python3"]
+    entry_point = ["--entry-point", "nessie_gc_core.__main__:run", "--python", "/usr/bin/env python3"]
     contents = ["nessie-gc-core[local]", *(_with_extras(plugin) for plugin in PLUGINS)]
     session.run("shiv", *entry_point, "-o", str(dist / "nessie-gc"), "--find-links", str(dist), *contents)
 

@@ -1,5 +1,19 @@
-"""``python -m nessie_gc_core``: the same as the command ``nessie-gc``."""
+"""``nessie-gc``, and ``python -m nessie_gc_core``."""
 
-from nessie_gc_core.cli.main import run
+from __future__ import annotations
 
-run()
+import gc
+
+
+def run() -> None:
+    """Runs the program. Its modules stay until it ends, so Python's garbage collector never has to look at them."""
+    gc.disable()
+    from nessie_gc_core.cli.main import run as run_program
+
+    gc.freeze()
+    gc.enable()
+    run_program()
+
+
+if __name__ == "__main__":
+    run()

@@ -16,12 +16,15 @@ from nessie_gc_core.connectors import (
     LiveSetStore,
     RepositoryConnector,
     SupportsBranches,
+    SupportsCapacity,
     SupportsCutListing,
     SupportsDefaultReference,
     SupportsEmptyDirectories,
+    SupportsExpandBatches,
     SupportsFormerIdentities,
     SupportsKindOfName,
     SupportsLeftAlone,
+    SupportsListBatches,
     SupportsLookUp,
     SupportsManifests,
     SupportsMetadataCommits,
@@ -38,6 +41,7 @@ from nessie_gc_core.connectors import (
     SupportsTraffic,
     SupportsVersioning,
     SupportsWorkBranches,
+    VisitedDeduplicator,
 )
 from nessie_gc_core.plugins.registry import KINDS
 from nessie_gc_core.testing import __doc__ as kit
@@ -59,6 +63,7 @@ ABILITIES: dict[type, type | None] = {
     SupportsTags: RepositoryConnector,
     SupportsWorkBranches: RepositoryConnector,
     SupportsTableTags: RepositoryConnector,
+    SupportsExpandBatches: ContentToFiles,
     SupportsKindOfName: ContentToFiles,
     SupportsTableMetadata: ContentToFiles,
     SupportsManifests: ContentToFiles,
@@ -66,12 +71,14 @@ ABILITIES: dict[type, type | None] = {
     SupportsEmptyDirectories: FileDeleter,
     SupportsSplitListing: FileLister,
     SupportsCutListing: FileLister,
+    SupportsListBatches: FileLister,
     SupportsStoreClock: FileLister,
     SupportsLeftAlone: FileLister,
     SupportsLookUp: FileLister,
     SupportsVersioning: FileLister,
     SupportsTagRecords: LiveSetStore,
     SupportsSqlSchema: LiveSetStore,
+    SupportsCapacity: VisitedDeduplicator,
     SupportsTraffic: None,
 }
 """Optional abilities and the contract to which each belongs; ``None``: to several."""

@@ -53,6 +53,17 @@ def is_link(path: str) -> bool:
         return False
 
 
+def link_names(folder: str) -> frozenset[str] | None:
+    """The names of the links in a folder, which has none if it does not exist; ``None`` if it may not be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_symlink())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return frozenset()
+    except OSError:
+        return None
+
+
 def links_of(path: str) -> Iterator[str]:
     """What a link leads to, link by link: reading it needs all of them.
 

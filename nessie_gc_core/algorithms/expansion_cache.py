@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import xxhash
 
-from nessie_gc_core.algorithms.expand import ExpandFiles, KeyVersionFiles
+from nessie_gc_core.algorithms.expand_files import ExpandFiles
+from nessie_gc_core.algorithms.keyed import KeyVersionFiles
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles

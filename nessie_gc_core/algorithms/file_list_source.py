@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 import pyarrow.json as pa_json
 
@@ -19,6 +19,9 @@ from nessie_gc_core.model.batches import to_micros
 from nessie_gc_core.model.relations import UNKNOWN_TIME
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.urls import split_credentials
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as pads  # it brings pandas with it, which takes a fifth of a second
 
 LISTED = pa.schema([pa.field("path", pa.string()), pa.field("modified", pa.int64()), pa.field("size", pa.int64())])
 """A row of a list: raw path, time in microseconds (:data:`UNKNOWN_TIME` if there is none), and size if known."""
@@ -74,6 +77,8 @@ class _Opened:
 
 
 def _open(name: str) -> _Opened:
+    import pyarrow.dataset as pads
+
     files, system, format_ = _files(name)
     try:
         dataset = pads.dataset(files, filesystem=system, format=_format(format_, explicit=False))
@@ -135,6 +140,8 @@ def _ending_of(file: str) -> str | None:
 
 
 def _format(name: str, *, explicit: bool) -> pads.FileFormat:
+    import pyarrow.dataset as pads
+
     if name == "csv":
         return pads.CsvFileFormat(
             parse_options=pa_csv.ParseOptions(newlines_in_values=True),  # a path may have them

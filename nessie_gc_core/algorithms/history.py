@@ -16,7 +16,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.all_commits import AllCommits
-from nessie_gc_core.algorithms.expand import ExpandFiles, KeyVersionFiles, ReadVersions
+from nessie_gc_core.algorithms.expand import ReadVersions
+from nessie_gc_core.algorithms.expand_files import ExpandFiles
+from nessie_gc_core.algorithms.keyed import KeyVersionFiles
 from nessie_gc_core.algorithms.storable import storable, storable_text
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from nessie_gc_core.algorithms.read_ahead import More, read_ahead
 from nessie_gc_core.algorithms.units import SweepUnit
@@ -19,20 +20,36 @@ from nessie_gc_core.connectors import (
     ListingPart,
     SupportsCutListing,
     SupportsLeftAlone,
+    SupportsListBatches,
     SupportsSplitListing,
+    prefers,
 )
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import ListingError, SafetyError
-from nessie_gc_core.model.batches import Row, pieces_to_batches, to_batches, to_micros, to_tuples
+from nessie_gc_core.model.batches import (
+    Row,
+    constant,
+    file_references,
+    in_schema,
+    listed_files,
+    merged,
+    to_batches,
+    to_micros,
+    to_tuples,
+)
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
-from nessie_gc_core.model.relations import LISTING_TASKS, STORED_FILES
+from nessie_gc_core.model.relations import LISTED_FILES, LISTING_TASKS, STORED_FILES, UNKNOWN_TIME
 from nessie_gc_core.model.text import one_line
 
 log = logging.getLogger(__name__)
 
 _PIECE = 1_000
-"""How many rows of a listing are handed on at once."""
+"""How many files of a listing are handed on at once."""
+_BY_ROWS = ("list_files", "list_part", "list_or_cut")
+_SPECIAL = r"^[./]|/\.|//|\\|^$"
+"""Paths of which the canonical form may be another one (S3, S5)."""
+_SPECIAL_OR_SIDECAR = _SPECIAL + r"|\.crc$"
 TASKS_PER_CORE = 4
 """A listing is cut into about this many tasks for every core of an engine with workers elsewhere."""
 TASKS_IN_PROCESS = 16
@@ -54,61 +71,75 @@ class ListFiles:
         with OpenConnectors(self._choice) as connectors:
             pieces = read_ahead(
                 tasks,
-                lambda task: self._pieces(connectors, task),
+                lambda task: self._list(connectors, task),
                 at_once=lambda task: self._choice.reads_at_once(task.location),
                 kind="list",
             )
             with closing(pieces):
-                yield from pieces_to_batches(pieces, self.schema)
+                yield from merged(pieces)
 
-    def _pieces(self, connectors: OpenConnectors, task: _Task) -> Iterator[list[Row] | More[_Task]]:
-        """The rows of a task, in pieces, and further tasks where the lister cuts it; one thread lists it."""
-        rows: list[Row] = []
-        for row in self._list(connectors, task):
-            if isinstance(row, More):
-                yield row
-                continue
-            rows.append(row)
-            if len(rows) >= _PIECE:
-                yield _listed(rows)
-                rows = []
-        yield _listed(rows)
-
-    def _list(self, connectors: OpenConnectors, task: _Task) -> Iterator[Row | More[_Task]]:
+    def _list(self, connectors: OpenConnectors, task: _Task) -> Iterator[pa.RecordBatch | More[_Task]]:
+        """The rows of a task, in batches, and further tasks where the lister cuts it; one thread lists it."""
         unit, location = task.unit, task.location
         try:
             with connectors.lister_alone(location) as lister:
-                hadoop = unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
                 if isinstance(lister, SupportsLeftAlone):
                     lister.take_left_alone()  # what a listing left out that then broke off is not this one's
-                for file in _files(lister, location, task.part):
-                    if isinstance(file, ListingPart):
-                        yield More(task._replace(part=file.name))
-                        continue
-                    key = self._key(file, location, task.prefix)
-                    yield stored_row(unit, key, file, sidecar_owner(key) if hadoop else None)
+                for found in _listed(lister, location, task.part):
+                    if isinstance(found, ListingPart):
+                        yield More(task._replace(part=found.name))
+                    else:
+                        yield from self._stored(in_schema(found, LISTED_FILES), task)
+                        METER.listed(found.num_rows)
                 if isinstance(lister, SupportsLeftAlone):
                     left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1)
-                    yield from itertools.repeat(left_alone, lister.take_left_alone())
+                    yield from to_batches(itertools.repeat(left_alone, lister.take_left_alone()), STORED_FILES)
         except Exception as error:  # noqa: BLE001 - a listing that breaks off must not look like an empty one
-            yield (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
+            problem = (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
+            yield from to_batches([problem], STORED_FILES)
 
-    def _key(self, file: FileReference, location: str, prefix: str) -> str:
+    def _stored(self, files: pa.RecordBatch, task: _Task) -> Iterator[pa.RecordBatch]:
+        """Listed files as rows of the relation: by columns, but for those that need a closer look."""
+        hadoop = task.unit.partition(":")[0] in HADOOP_FILE_SYSTEMS
+        special = pc.match_substring_regex(files.column("path"), _SPECIAL_OR_SIDECAR if hadoop else _SPECIAL)
+        special = pc.fill_null(special, fill_value=True)
+        if not pc.any(special).as_py():
+            yield _stored_batch(files, task)
+            return
+        yield _stored_batch(files.filter(pc.invert(special)), task)
+        looked_at = file_references(task.location, files.filter(special))
+        keyed = ((self._key(file, task.prefix), file) for file in looked_at)
+        rows = (stored_row(task.unit, key, file, sidecar_owner(key) if hadoop else None) for key, file in keyed)
+        yield from to_batches(rows, STORED_FILES)
+
+    def _key(self, file: FileReference, prefix: str) -> str:
         """The key of a listed file below its unit's root; stops the unit if the file is outside it (S5)."""
-        if file.location != location or not file.path:
-            raise ListingError(f"the listing of {location} returned {file.location}{file.path}, which is outside it")
-        path = file.path
-        if path[0] not in "./" and "/." not in path and "//" not in path and "\\" not in path:
-            return prefix + path  # nothing in it whose canonical form may be another one
-        canonical, base = self._rules.canonical(location + file.path), self._rules.canonical_prefix(location)
+        if not file.path:
+            raise ListingError(f"the listing of {file.location} returned {file.path!r}, which is outside it")
+        canonical, base = self._rules.canonical(file.location + file.path), self._rules.canonical_prefix(file.location)
         if not canonical.startswith(base):
-            raise ListingError(f"the listing of {location} returned {file.path!r}, which is outside it")
+            raise ListingError(f"the listing of {file.location} returned {file.path!r}, which is outside it")
         return prefix + canonical[len(base) :]
 
 
-def _listed(rows: list[Row]) -> list[Row]:
-    METER.listed(len(rows))
-    return rows
+def _stored_batch(files: pa.RecordBatch, task: _Task) -> pa.RecordBatch:
+    """Files without sidecars, with their paths as keys (:data:`STORED_FILES`)."""
+    rows, paths = files.num_rows, files.column("path")
+    keys = pc.binary_join_element_wise(task.prefix, paths, "") if task.prefix else paths
+    given = {
+        "unit": constant(task.unit, rows, pa.string()),
+        "key": keys,
+        "location": constant(task.location, rows, pa.string()),
+        "size": pc.fill_null(files.column("size"), 0),
+        "modified": pc.fill_null(files.column("modified"), UNKNOWN_TIME),
+        "sidecar_path": constant(None, rows, pa.string()),
+        "sidecar_size": constant(0, rows, pa.int64()),
+        "sidecar": pa.repeat(pa.scalar(value=False), rows),
+        "owner": constant(None, rows, pa.string()),
+        "problem": constant(None, rows, pa.string()),
+        "left_alone": constant(0, rows, pa.int64()),
+    }
+    return in_schema(files, STORED_FILES, given)
 
 
 class _Task(NamedTuple):
@@ -118,6 +149,25 @@ class _Task(NamedTuple):
     location: str
     prefix: str
     part: str | None
+
+
+def _listed(lister: FileLister, location: str, part: str | None) -> Iterator[pa.RecordBatch | ListingPart]:
+    """What a lister returns for a location or a part of it (:data:`LISTED_FILES`), in whatever way it can."""
+    if isinstance(lister, SupportsListBatches) and all(prefers(lister, "list_batches", name) for name in _BY_ROWS):
+        yield from lister.list_batches(location, part)
+        return
+    files: list[FileReference] = []
+    for found in _files(lister, location, part):
+        if isinstance(found, ListingPart):
+            yield found
+            continue
+        if found.location != location:
+            raise ListingError(f"the listing of {location} returned {found.location}{found.path}, which is outside it")
+        files.append(found)
+        if len(files) >= _PIECE:
+            yield from listed_files(files)
+            files = []
+    yield from listed_files(files)
 
 
 def _files(lister: FileLister, location: str, part: str | None) -> Iterator[FileReference | ListingPart]:

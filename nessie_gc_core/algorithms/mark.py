@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import xxhash
 
+from nessie_gc_core.algorithms.key_table import KeyTable
 from nessie_gc_core.algorithms.storable import storable, storable_head
 from nessie_gc_core.algorithms.walk import AddContents, CommitWalker
 from nessie_gc_core.connectors import RepositoryConnector, VisitedDeduplicator
@@ -130,7 +131,7 @@ class BatchingContents:
         self._store = store
         self._batch_size = batch_size
         self._remembered = remembered
-        self._seen: set[bytes] = set()
+        self._seen = KeyTable()
         self._batch: list[ContentVersion] = []
         self._untimed: dict[bytes, ContentVersion] = {}
         self._lock = threading.Lock()

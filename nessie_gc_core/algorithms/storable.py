@@ -33,7 +33,7 @@ def storable(version: ContentVersion) -> ContentVersion:
         version.location or "",
     )
     fits = version.snapshot_id is None or version.snapshot_id in _SNAPSHOT_IDS
-    if fits and not any(_ODD.search(text) for text in texts):
+    if fits and not _ODD.search("".join(texts)):
         return version
     log.warning("content %s is unknown: %s", storable_text(version.content_key), UNKNOWN_REASON)
     metadata, location = version.metadata_location, version.location

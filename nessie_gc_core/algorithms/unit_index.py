@@ -7,13 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nessie_gc_core.algorithms.disk import FILE, is_link, links_of
+from nessie_gc_core.algorithms.disk import FILE, is_link, link_names, links_of
 from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules, with_slash
 
 REMEMBERED_FOLDERS = 50_000
 """For how many folders an index remembers their units."""
+
+ASKED_ALONE = 16
+"""Of how many files in a folder of this disk it is asked one by one whether they are links."""
 
 NO_NAMES = frozenset({"", ".", ".."})
 """The last elements of a path that do not name a file in a folder."""
@@ -41,12 +45,34 @@ class Places(NamedTuple):
         return Places(written, self.others and tuple((unit, key + name) for unit, key in self.others))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Folder:
     """What is remembered about a folder: its possible places, and its path if it is on this disk."""
 
     places: Places
     path: str | None
+    links: frozenset[str] | None = None
+    """The names of the links in it, once it was asked for many files."""
+    asked: int = 0
+
+    def has_link(self, name: str) -> bool:
+        """Whether a name in it is a link on this disk."""
+        if self.path is None:
+            return False
+        if self.links is None:
+            self.asked += 1
+            if self.asked == ASKED_ALONE:
+                self.links = link_names(self.path)
+        return is_link(self.path + name) if self.links is None else name in self.links
+
+
+class ByFolder(NamedTuple):
+    """Units and keys of many paths; ``None`` where a path is in no unit, or has to be looked up by itself."""
+
+    units: list[str | None]
+    keys: list[str | None]
+    single: list[int]
+    """The positions of the paths to look up by themselves: their folder does not tell all about them."""
 
 
 class UnitIndex:
@@ -97,8 +123,9 @@ class UnitIndex:
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved where that is needed (S3).
         """
-        written = self._in_folder(raw)[0].written
-        return next(iter(self.places(raw).all), None) if written is None else written
+        folder = self._folder(raw)
+        places = self._places_of_odd(raw) if folder is None else folder.places.named(raw.rpartition("/")[2])
+        return next(iter(self.places(raw).all), None) if places.written is None else places.written
 
     def places(self, raw: str) -> Places:
         """Every unit and key that a raw path may mean.
@@ -106,24 +133,58 @@ class UnitIndex:
         Raises:
             UnknownLocationError: the path cannot be made canonical, or resolved, so it may be anywhere (S3).
         """
-        found, path = self._in_folder(raw)
-        if path is not None and is_link(path):
-            found = Places(found.written, found.others + tuple(self._behind_links(path)))
+        name = raw.rpartition("/")[2]
+        folder = self._folder(raw)
+        if folder is None:
+            return self._places_of_odd(raw)
+        found = folder.places.named(name)
+        if folder.path is not None and folder.has_link(name):
+            found = Places(found.written, found.others + tuple(self._behind_links(folder.path + name)))
         return found
 
-    def _in_folder(self, raw: str) -> tuple[Places, str | None]:
-        """Where a path is in any case, and where to check on this disk whether it is a link."""
+    def by_folder(self, paths: Iterable[str]) -> ByFolder:
+        """Units and keys of many raw paths by their folders; for those without an answer, ask :meth:`places`."""
+        found = ByFolder([], [], [])
+        for at, raw in enumerate(paths):
+            unit, key = None, None
+            folder, _, name = raw.rpartition("/")
+            remembered = self._folders.get(folder) or self._first_of(raw)
+            if (
+                remembered is None
+                or remembered.places.others
+                or name in NO_NAMES
+                or "\\" in name
+                or (remembered.path is not None and remembered.has_link(name))
+            ):
+                found.single.append(at)
+            elif remembered.places.written is not None:
+                unit, prefix = remembered.places.written
+                key = prefix + name
+            found.units.append(unit)
+            found.keys.append(key)
+        return found
+
+    def _first_of(self, raw: str) -> _Folder | None:
+        """The folder of a path; ``None`` if it has to be looked up by itself, for whatever reason."""
+        try:
+            return self._folder(raw)
+        except UnknownLocationError:
+            return None
+
+    def _folder(self, raw: str) -> _Folder | None:
+        """The folder of a path; ``None`` if the path does not end in a plain name."""
         folder, _, name = raw.rpartition("/")
+        if name in NO_NAMES or "\\" in name:
+            return None
         remembered = self._folders.get(folder)
-        if remembered is None or name in NO_NAMES or "\\" in name:
-            has_folder = "://" in folder or folder.startswith(("/", "file:/"))
-            if not has_folder or name in NO_NAMES or "\\" in name:
-                return self._places_of_odd(raw), None
+        if remembered is None:
+            if not ("://" in folder or folder.startswith(("/", "file:/"))):
+                return None
             if len(self._folders) >= REMEMBERED_FOLDERS:
                 self._forget()
             remembered = _Folder(self._look_up_all(folder + "/"), self._on_this_disk(folder + "/"))
             self._folders[folder] = remembered
-        return remembered.places.named(name), None if remembered.path is None else remembered.path + name
+        return remembered
 
     def around(self, raw: str) -> Iterator[str]:
         """The roots of the units around a raw path or location, and of those inside it.

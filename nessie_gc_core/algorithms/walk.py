@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from nessie_gc_core.connectors import RepositoryConnector, VisitedDeduplicator
+from nessie_gc_core.algorithms.commit_graph import CommitGraph
+from nessie_gc_core.connectors import RepositoryConnector, SupportsCapacity, VisitedDeduplicator
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model.policies import Reach
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
@@ -29,6 +30,8 @@ MAX_PARKED_STREAMS = 256
 """How many log streams wait at a cut-off; the oldest is closed, and fetched again if a later walk needs it."""
 CONTENTS_BATCH = 1000
 """How many content versions are given away at once."""
+GRAPH_CAPACITY = 20_000_000
+"""How many commits the graph holds with a deduplicator that does not say how many it remembers."""
 _NOTHING = Reach()
 
 
@@ -42,14 +45,6 @@ class AddContents(Protocol):
 def commit_key(commit_id: str) -> bytes:
     """The 16-byte key of a commit."""
     return hashlib.blake2b(commit_id.encode(errors="surrogatepass"), digest_size=16).digest()
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A live commit that was walked."""
-
-    parent: bytes | None
-    commit_time: datetime
 
 
 @dataclass(slots=True, eq=False)
@@ -93,17 +88,17 @@ class CommitWalker:
         deduplicator: VisitedDeduplicator,
         add_contents: AddContents,
         *,
-        graph_capacity: int = 2_000_000,
+        graph_capacity: int | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Walks nothing yet; by default the graph holds as many commits as the deduplicator remembers."""
         self.counts = WalkCounts()
         self._repository = repository
         self._deduplicator = deduplicator
         self._add_contents = add_contents
-        self._graph_capacity = graph_capacity
         self._stopped = stopped
         self._lock = threading.Lock()
-        self._graph: dict[bytes, _Node] = {}
+        self._graph = CommitGraph(_capacity(deduplicator) if graph_capacity is None else graph_capacity)
         self._streams: dict[bytes, _Stream] = {}
         self._parked: OrderedDict[bytes, _Stream] = OrderedDict()
 
@@ -155,10 +150,11 @@ class CommitWalker:
             graph ends at a commit without a stream.
         """
         while (node := self._graph.get(position)) is not None:
-            left = reach.at(node.commit_time).merge(head_reach)
-            if left.is_empty or not self._deduplicator.should_walk(position, left) or node.parent is None:
+            parent, commit_time = node
+            left = reach.at(commit_time).merge(head_reach)
+            if left.is_empty or not self._deduplicator.should_walk(position, left) or parent is None:
                 return True, None
-            position, reach, head_reach, tip = node.parent, left.below(), _NOTHING, None
+            position, reach, head_reach, tip = parent, left.below(), _NOTHING, None
         if tip is None and reach.is_empty and head_reach.is_empty:
             return True, None
         stream = self._streams.get(position)
@@ -182,11 +178,11 @@ class CommitWalker:
                 stream.pending = next(stream.entries, None)
             with self._lock:
                 entry = stream.pending
-                if entry is None or stream.left(entry.commit_time).is_empty:
+                if entry is None or (left := stream.left(entry.commit_time)).is_empty:
                     tips = self._park(stream)
                     break
-                tips, following = self._advance(stream, entry)
-            self._add(content for content in _puts(entry))
+                tips, following = self._advance(stream, entry, left)
+            self._add(_puts(entry))
             if entry.operations is None:  # what it puts is not known, only what is visible there
                 self._add_visible(stream.reference, {entry.commit_id})
             if following is not stream:
@@ -211,13 +207,14 @@ class CommitWalker:
             _close(oldest.entries)
         return tips
 
-    def _advance(self, stream: _Stream, entry: LogEntry) -> tuple[set[str], _Stream | None]:
+    def _advance(self, stream: _Stream, entry: LogEntry, left: Reach) -> tuple[set[str], _Stream | None]:
         """Takes a live commit and moves the stream before its parent (the lock is held).
 
         Returns:
             Tips whose contents are to be added now, and the stream to run next: the same, another, or none.
         """
-        key, left = commit_key(entry.commit_id), stream.left(entry.commit_time)
+        key = commit_key(entry.commit_id)
+        parent = commit_key(entry.parent_id) if entry.parent_id is not None else None
         if key != stream.position:
             raise RepositoryError(f"the commit chain of {stream.reference.name!r} breaks at commit {entry.commit_id}")
         if not stream.alone:
@@ -225,15 +222,13 @@ class CommitWalker:
             if not self._deduplicator.should_walk(key, left):
                 _close(stream.entries)
                 return set(), None
-            if len(self._graph) < self._graph_capacity:
-                parent = commit_key(entry.parent_id) if entry.parent_id is not None else None
-                self._graph[key] = _Node(parent, entry.commit_time.astimezone(UTC))
+            self._graph.add(key, parent, entry.commit_time.astimezone(UTC))
         self.counts.commits += 1
         stream.pending, stream.head_reach, stream.reach = None, _NOTHING, left.below()
-        if entry.parent_id is None:
+        if parent is None:
             _close(stream.entries)
             return {entry.commit_id}, None
-        stream.tips, stream.position = {entry.commit_id}, commit_key(entry.parent_id)
+        stream.tips, stream.position = {entry.commit_id}, parent
         if stream.alone:
             return set(), stream
         return set(), self._continue(stream, entry.commit_id)
@@ -258,6 +253,10 @@ class CommitWalker:
         """Adds everything visible at the given commits."""
         for tip in sorted(tips):
             self._add(iter(self._repository.contents(replace(reference, commit_id=tip))))
+
+
+def _capacity(deduplicator: VisitedDeduplicator) -> int:
+    return deduplicator.capacity() if isinstance(deduplicator, SupportsCapacity) else GRAPH_CAPACITY
 
 
 def _puts(entry: LogEntry) -> Iterator[ContentVersion]:

@@ -131,7 +131,7 @@ class _Known:
             if isinstance(value, Mapping) and value:
                 for pair, inner in value.items():
                     rank, where = self.pair(name, pair, inner)
-                    hidden = name in secrets and not (name in PROPERTIES and is_plain_property(name, pair, inner))
+                    hidden = name in secrets and not is_plain_property(name, pair, inner)
                     yield _origin(section, f"{key}.{pair}", inner, hidden=hidden, rank=rank, where=where)
                 continue
             rank = self.given.rank(name)

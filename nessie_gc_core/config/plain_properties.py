@@ -61,11 +61,11 @@ def is_plain_property(setting: str, name: str, value: str) -> bool:
     """Whether a property may be shown with its value.
 
     Args:
-        setting: what holds it: ``spark_conf`` for properties of Spark, else any setting with properties of Iceberg.
+        setting: what holds it (:data:`PROPERTIES`): ``spark_conf`` for properties of Spark, else of Iceberg.
         name: the whole name of the property.
         value: its value: never one that may have a secret in it.
     """
-    if _DOUBTFUL_VALUE.search(value):
+    if setting not in PROPERTIES or _DOUBTFUL_VALUE.search(value):
         return False
     if setting != "spark_conf":
         return name in _ICEBERG

@@ -13,7 +13,7 @@ from nessie_gc_core.config.environment import connector_variable, variable_of
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY
 from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.origins import holds_credentials, plain_value
-from nessie_gc_core.config.plain_properties import PROPERTIES, is_plain_property
+from nessie_gc_core.config.plain_properties import is_plain_property
 from nessie_gc_core.config.settings import RepositorySettings
 from nessie_gc_core.config.specs import JDBC, chosen_store
 from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
@@ -175,8 +175,7 @@ def _is_secret(
     if connector is not None:
         connector.Options.typed({pair: value})  # an option that is unknown, or does not fit, is an error
         return pair in connector.Options.secret_names() or holds_credentials(value)
-    is_plain = name in PROPERTIES and is_plain_property(name, pair, value)
-    is_secret = bool(field.metadata.get("secret")) and not is_plain
+    is_secret = bool(field.metadata.get("secret")) and not is_plain_property(name, pair, value)
     return is_secret or holds_credentials(value)
 
 

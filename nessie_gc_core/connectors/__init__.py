@@ -1,8 +1,9 @@
 """The abstract contracts that plugins implement; everything a connector author imports."""
 
-from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic
+from nessie_gc_core.connectors.base import Connector, SupportsSharedClock, SupportsTraffic, prefers
 from nessie_gc_core.connectors.content_to_files import (
     ContentToFiles,
+    SupportsExpandBatches,
     SupportsKindOfName,
     SupportsManifests,
     SupportsSnapshotRemoval,
@@ -14,6 +15,7 @@ from nessie_gc_core.connectors.file_lister import (
     ListingPart,
     SupportsCutListing,
     SupportsLeftAlone,
+    SupportsListBatches,
     SupportsLookUp,
     SupportsSplitListing,
     SupportsStoreClock,
@@ -32,7 +34,7 @@ from nessie_gc_core.connectors.service import AnyService, Report, Service
 from nessie_gc_core.connectors.snapshot_expiry import SupportsMetadataCommits, SupportsSnapshotExpiry
 from nessie_gc_core.connectors.table_catalog import OpenCatalog, TableCatalog
 from nessie_gc_core.connectors.table_tags import SupportsTableTags
-from nessie_gc_core.connectors.visited_deduplicator import VisitedDeduplicator
+from nessie_gc_core.connectors.visited_deduplicator import SupportsCapacity, VisitedDeduplicator
 
 __all__ = [
     "AnyService",
@@ -47,12 +49,15 @@ __all__ = [
     "RepositoryConnector",
     "Service",
     "SupportsBranches",
+    "SupportsCapacity",
     "SupportsCutListing",
     "SupportsDefaultReference",
     "SupportsEmptyDirectories",
+    "SupportsExpandBatches",
     "SupportsFormerIdentities",
     "SupportsKindOfName",
     "SupportsLeftAlone",
+    "SupportsListBatches",
     "SupportsLookUp",
     "SupportsManifests",
     "SupportsMetadataCommits",
@@ -72,4 +77,5 @@ __all__ = [
     "TableCatalog",
     "VisitedDeduplicator",
     "lease_held",
+    "prefers",
 ]

@@ -62,6 +62,19 @@ class SupportsSharedClock(Protocol):
         """
 
 
+def prefers(connector: Connector, ability: str, method: str) -> bool:
+    """Whether a method of an ability may be called instead of one that does the same in another way.
+
+    It may not if a subclass has changed the other one alone: then only that one does what the subclass wants.
+    """
+    for class_ in type(connector).__mro__:
+        if ability in vars(class_):
+            return True
+        if method in vars(class_):
+            return False
+    return False
+
+
 @runtime_checkable
 class SupportsTraffic(Protocol):
     """A reader, lister or deleter that counts its requests to stores, for the progress and the report of a run."""

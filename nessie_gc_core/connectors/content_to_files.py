@@ -9,6 +9,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import ClassVar, Protocol, runtime_checkable
 
+import pyarrow as pa
+
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import ReachableFile, StoredNames
 from nessie_gc_core.model.manifests import FileEntry, Manifest
@@ -126,6 +128,20 @@ class ContentToFiles(Connector):
         Return true in case of doubt.
         """
         return True
+
+
+@runtime_checkable
+class SupportsExpandBatches(Protocol):
+    """A reader that returns what an expandable file names by columns, which costs less for every file."""
+
+    def expand_batches(self, file: ReachableFile) -> Iterator[pa.RecordBatch]:
+        """What :meth:`ContentToFiles.expand` yields, as batches (:data:`NAMED_FILES`) of any size.
+
+        A subclass that overrides ``expand`` alone is asked for that.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for ``expand``.
+        """
 
 
 @runtime_checkable

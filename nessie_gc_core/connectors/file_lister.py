@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Protocol, runtime_checkable
 
+import pyarrow as pa
+
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import FileReference
 
@@ -98,6 +100,18 @@ class SupportsCutListing(Protocol):
 
         Each yielded part is listed by another call, possibly in another thread at the same time. Each file is either
         yielded here or in exactly one part.
+        """
+
+
+@runtime_checkable
+class SupportsListBatches(Protocol):
+    """A lister that returns files by columns, which costs less for every file."""
+
+    def list_batches(self, location: str, part: str | None) -> Iterator[pa.RecordBatch | ListingPart]:
+        """What ``list_or_cut`` yields, the files as batches (:data:`LISTED_FILES`) of any size.
+
+        For a lister that cannot split: what ``list_files`` yields; ``part`` is ``None``. A subclass that overrides one
+        of these methods alone is asked for that.
         """
 
 

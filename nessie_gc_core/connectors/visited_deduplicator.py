@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.policies import Reach
@@ -44,3 +45,14 @@ class VisitedDeduplicator(Connector):
 
         False only if a recorded reach of the same commit covers this one. ``commit`` is a 16-byte key.
         """
+
+
+@runtime_checkable
+class SupportsCapacity(Protocol):
+    """A deduplicator that limits the memory of the walk, because it remembers a limited number of commits.
+
+    Without this ability, the walk remembers the parents of up to 20,000,000 commits.
+    """
+
+    def capacity(self) -> int:
+        """How many commits it remembers; the walk remembers the parents of as many. Others may be walked twice."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.model.relations import CONTENT_VERSIONS, UNKNOWN_TIME
+from nessie_gc_core.model.files import FileReference, ReachableFile
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, LISTED_FILES, NAMED_FILES, UNKNOWN_TIME
 from nessie_gc_core.model.repository import ContentVersion
 
 BATCH_ROWS = 8192
@@ -32,18 +32,6 @@ def to_batches(rows: Iterable[Row], schema: pa.Schema, *, batch_rows: int = BATC
         if len(portion) >= batch_rows:
             yield _pack(portion, schema)
             portion = []
-    if portion:
-        yield _pack(portion, schema)
-
-
-def pieces_to_batches(pieces: Iterable[Sequence[Row]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Packs a stream of short lists of rows into batches of bounded size."""
-    portion: list[Row] = []
-    for piece in pieces:
-        portion.extend(piece)
-        while len(portion) >= BATCH_ROWS:
-            yield _pack(portion[:BATCH_ROWS], schema)
-            del portion[:BATCH_ROWS]
     if portion:
         yield _pack(portion, schema)
 
@@ -126,6 +114,55 @@ def rows_to_versions(batch: pa.RecordBatch) -> Iterator[ContentVersion]:
     """The content versions of a batch."""
     for row in batch.select(CONTENT_VERSIONS.names).to_pylist():
         yield ContentVersion(**{**row, "commit_time": from_micros(row["commit_time"])})
+
+
+def named_files(files: Iterable[ReachableFile]) -> Iterator[pa.RecordBatch]:
+    """Files that another file names as batches (:data:`NAMED_FILES`)."""
+    return to_batches(((file.path, str(file.kind), file.length) for file in files), NAMED_FILES)
+
+
+def reachable_files(batch: pa.RecordBatch) -> Iterator[ReachableFile]:
+    """The files of such a batch."""
+    for path, kind, length in to_tuples(batch, _NamedFile):
+        yield ReachableFile(path=path, kind=kind, length=length)
+
+
+class _NamedFile(NamedTuple):
+    path: str
+    kind: str
+    length: int | None
+
+
+def listed_files(files: Iterable[FileReference]) -> Iterator[pa.RecordBatch]:
+    """Files of one location as batches (:data:`LISTED_FILES`)."""
+    rows = ((file.path, file.size, None if file.modified is None else to_micros(file.modified)) for file in files)
+    return to_batches(rows, LISTED_FILES)
+
+
+def file_references(location: str, batch: pa.RecordBatch) -> Iterator[FileReference]:
+    """The files of such a batch."""
+    for path, size, modified in to_tuples(batch, _ListedFile):
+        yield FileReference(location=location, path=path, size=size, modified=from_micros(modified))
+
+
+class _ListedFile(NamedTuple):
+    path: str
+    size: int | None
+    modified: int | None
+
+
+def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a stream, small batches put together until they have :data:`BATCH_ROWS`."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= BATCH_ROWS:
+            yield pa.concat_batches(held)
+            held, rows = [], 0
+    if held:
+        yield pa.concat_batches(held)
 
 
 def file_reference(location: str, path: str, size: int, modified: int) -> FileReference:

@@ -48,6 +48,8 @@ class Reach:
 
     def merge(self, other: Reach) -> Reach:
         """The reach of two walks that continue as one."""
+        if other.is_empty:
+            return self
         times = [since for since in (self.since, other.since) if since is not None]
         return Reach(
             everything=self.everything or other.everything,
@@ -58,10 +60,14 @@ class Reach:
     def at(self, commit_time: datetime) -> Reach:
         """What is left of the reach once the next commit's time is known; empty: that commit is not live."""
         since = self.since if self.since is not None and commit_time >= self.since else None
+        if since is self.since and self.commits >= 0:
+            return self
         return Reach(everything=self.everything, since=since, commits=max(self.commits, 0))
 
     def below(self) -> Reach:
         """The reach from the parent of a live commit."""
+        if self.commits == 0:
+            return self
         return Reach(everything=self.everything, since=self.since, commits=max(self.commits - 1, 0))
 
 

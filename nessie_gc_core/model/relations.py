@@ -46,6 +46,15 @@ In a row that is ``shared`` the location is another place that the content write
 A row of kind :data:`PROBLEM` names a file that could not be read, why, and whether it is not there at all.
 """
 
+NAMED_FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("length", pa.int64()),
+    ]
+)
+"""What one file names: raw paths, kinds, and the least length of each, if the file tells it."""
+
 EXPANDED_FILES = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -91,6 +100,15 @@ LISTING_TASKS = pa.schema(
     ]
 )
 """What is to be listed: a raw location, its key below the unit's root, and the part of it (null: all)."""
+
+LISTED_FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64()),
+        pa.field("modified", pa.int64()),
+    ]
+)
+"""What a listing of one location returns: raw paths below it, sizes and times of the last modification, if known."""
 
 CANDIDATES = pa.schema(
     [

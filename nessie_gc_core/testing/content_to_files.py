@@ -15,6 +15,7 @@ from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import with_slash
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.testing.content_to_files_batches import BatchesTests
 from nessie_gc_core.testing.content_to_files_manifests import ManifestsTests
 from nessie_gc_core.testing.content_to_files_writing import WritingReaderTests
 from nessie_gc_core.testing.demands import demands, not_defined, shown, skip_unless_shareable, skip_without
@@ -40,7 +41,7 @@ class WrittenContent:
     """Raw places that its metadata names for new files beside the base location, and that others may use as well."""
 
 
-class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests):
+class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests, BatchesTests):
     """Inherit it and give it these fixtures.
 
     Required:

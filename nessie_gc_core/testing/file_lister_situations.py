@@ -16,13 +16,16 @@ from nessie_gc_core.connectors import (
     ListingPart,
     SupportsCutListing,
     SupportsLeftAlone,
+    SupportsListBatches,
     SupportsLookUp,
     SupportsSplitListing,
     SupportsStoreClock,
     SupportsVersioning,
 )
 from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavailableError
+from nessie_gc_core.model.batches import file_references
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.relations import LISTED_FILES
 from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_unless_shareable, skip_without
 from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
 from nessie_gc_core.testing.not_possible import NotPossible
@@ -181,6 +184,22 @@ class ListerSituationTests(FileStoreFixtures):
         assert once(wanted) == paths(found)
         assert {location} == {file.location for file in found}
 
+    @demands("SupportsListBatches: the batches have the files of the listing, and the columns of LISTED_FILES.")
+    def test_batches_have_the_files_of_the_listing(
+        self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str], many: int
+    ) -> None:
+        if not isinstance(lister, SupportsListBatches):
+            skip_without(lister, SupportsListBatches)
+        wanted = [*odd_paths, *(f"data/p={number % 7}/{number}.parquet" for number in range(many)), "top"]
+        for path in wanted:
+            put_file(location, path, b"x")
+        in_parts: list[Sequence[str | None]] = [[None]]
+        if isinstance(lister, SupportsSplitListing):
+            in_parts.append(lister.split_listing(location, 5))
+        for parts in in_parts:
+            assert Counter(lister.list_files(location)) == Counter(_in_batches(lister, location, parts))
+        assert _in_batches(lister, location + "never/made/", [None]) == []
+
     @demands(
         "SupportsLookUp: the files of the given paths come as a listing gives them, each once; files that do not "
         "exist are left out. Compare whole names: `a` is not `a.parquet`."
@@ -305,6 +324,19 @@ def _cut(lister: SupportsCutListing, location: str, parts: Sequence[str | None])
                 waiting.append(found.name)
             else:
                 files.append(found)
+    return files
+
+
+def _in_batches(lister: SupportsListBatches, location: str, parts: Sequence[str | None]) -> list[FileReference]:
+    """Lists parts of a location by columns."""
+    files, waiting = list[FileReference](), list(parts)
+    while waiting:
+        for found in lister.list_batches(location, waiting.pop()):
+            if isinstance(found, ListingPart):
+                waiting.append(found.name)
+            else:
+                assert found.schema == LISTED_FILES
+                files.extend(file_references(location, found))
     return files
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nessie_gc_core.connectors import VisitedDeduplicator
+from nessie_gc_core.connectors import SupportsCapacity, VisitedDeduplicator
 from nessie_gc_core.model.policies import Reach
-from nessie_gc_core.testing.demands import demands, not_defined
+from nessie_gc_core.testing.demands import demands, not_defined, skip_without
 from nessie_gc_core.testing.options import OptionsTests
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -121,6 +121,18 @@ class VisitedDeduplicatorContract(OptionsTests):
             assert all(any(column[4:]) for column in zip(*answers, strict=True))
             if self.remembers:
                 assert all(sum(column) <= 2 for column in zip(*answers, strict=True))
+
+    @demands("SupportsCapacity: it remembers as many commits as capacity() says; say fewer, or remember more.")
+    def test_it_remembers_as_many_commits_as_it_says(
+        self, open_deduplicator: Callable[[], VisitedDeduplicator]
+    ) -> None:
+        with open_deduplicator() as visited:
+            if not isinstance(visited, SupportsCapacity):
+                skip_without(visited, SupportsCapacity)
+            keys = [number.to_bytes(16) for number in range(min(visited.capacity(), 1000))]
+            for key in keys:
+                visited.should_walk(key, Reach(commits=1))
+            assert [key for key in keys if visited.should_walk(key, Reach(commits=1))] == []
 
     @demands("A deduplicator can be closed twice.")
     def test_closing_twice_does_no_harm(self, open_deduplicator: Callable[[], VisitedDeduplicator]) -> None:

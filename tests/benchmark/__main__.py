@@ -25,7 +25,7 @@ from pathlib import Path
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
-from benchmark import autotag, identify, internal, manifests
+from benchmark import autotag, identify, internal, manifests, mark
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
@@ -38,6 +38,7 @@ OTHERS: dict[str, Callable[[Sequence[str]], int]] = {
     "identify": identify.main,
     "internal": internal.main,
     "manifests": partial(manifests.main, "manifests"),
+    "mark": mark.main,
 }
 """Benchmarks of other commands, by the word that asks for them."""
 

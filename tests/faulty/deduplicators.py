@@ -29,6 +29,9 @@ class GoodDeduplicator(VisitedDeduplicator):
             self.known[commit] = known.merge(reach)
             return True
 
+    def capacity(self):
+        return 1_000_000
+
 
 class DeduplicatorTests(VisitedDeduplicatorContract):
     connector: type[VisitedDeduplicator] = GoodDeduplicator
@@ -84,6 +87,16 @@ class AsksAndRecordsApart(GoodDeduplicator):
         time.sleep(0.0005)
         self.known[commit] = reach
         return known is None or not known.covers(reach)
+
+
+@fault(
+    DeduplicatorTests,
+    "test_it_remembers_as_many_commits_as_it_says",
+    "SupportsCapacity: it remembers as many commits as capacity() says",
+)
+class RemembersFewerThanItSays(GoodDeduplicator):
+    def should_walk(self, commit, reach):
+        return super().should_walk(commit, reach) or len(self.known) > 500
 
 
 @fault(DeduplicatorTests, "test_closing_twice_does_no_harm", "A deduplicator can be closed twice")

@@ -5,6 +5,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +19,7 @@ from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import FileLister, ListingPart
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model import FileReference
+from nessie_gc_core.model.batches import listed_files
 from nessie_gc_core.testing.file_lister import FileListerContract
 
 
@@ -338,6 +340,12 @@ class ForgetsWhatItCut(GoodLister):
         if part is None:
             yield from itertools.islice(self.list_files(location), 5)
             yield ListingPart("rest")
+
+
+@fault(ListerTests, "test_batches_have_the_files_of_the_listing", "SupportsListBatches: the batches have the files of")
+class BatchesLackTheTime(GoodLister):
+    def list_batches(self, location, part):
+        yield from listed_files(replace(file, modified=None) for file in self.list_files(location))
 
 
 LOOKED_UP = "test_files_that_are_looked_up_are_those_of_the_listing"

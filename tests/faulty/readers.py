@@ -14,6 +14,7 @@ from faulty import fault
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, SafetyError, UnreadableFileError
 from nessie_gc_core.model import ContentVersion, ReachableFile, StoredNames, TableMetadata, Traffic
+from nessie_gc_core.model.batches import named_files
 from nessie_gc_core.testing.content_to_files import ContentToFilesContract, WrittenContent
 
 
@@ -184,6 +185,20 @@ class ErrorOfTheParser(GoodReader):
         if not Path(path).exists():
             raise MissingFileError(path, "it does not exist")
         return json.loads(Path(path).read_text())
+
+
+@fault(ReaderTests, "test_batches_name_the_files_that_expand_yields", "SupportsExpandBatches: the batches have the")
+class BatchesLackAFile(GoodReader):
+    def expand_batches(self, file):
+        for batch in named_files(self.expand(file)):
+            yield batch.slice(1)
+
+
+@fault(ReaderTests, "test_a_missing_file_has_no_batches", "SupportsExpandBatches: a file that does not exist")
+class MissingBatchesAreEmpty(GoodReader):
+    def expand_batches(self, file):
+        if Path(file.path).exists():
+            yield from named_files(self.expand(file))
 
 
 @fault(ReaderTests, "test_a_missing_file_is_never_taken_for_an_empty_one", "S6: a missing file never counts as one")

@@ -199,8 +199,19 @@ def test_a_long_shared_history_is_fetched_once() -> None:
     commits = [Commit(parent=n - 1 if n else None, hour=n, puts=("a",), drops=()) for n in range(2000)]
     heads: list[int | None] = list(range(1000, 2000, 20))
     history = History(commits, heads, ["NONE"] * len(heads))
-    marked(history, exact(), 4)
+    marked(history, exact(2000), 4)
     assert len(history.fetched) <= 2000 + 2 * len(heads)
+
+
+def test_s16_the_capacity_of_the_deduplicator_limits_the_commit_graph_as_well() -> None:
+    commits = [Commit(parent=n - 1 if n else None, hour=n, puts=("a",), drops=()) for n in range(100)]
+    fetched = {}
+    for capacity in (10, 100):
+        history = History(commits, [99, 50], ["NONE"] * 2)
+        found = marked(history, exact(capacity), 1)
+        fetched[capacity] = len(history.fetched)
+        assert by_the_letter(history) == found
+    assert {10: 151, 100: 100} == fetched
 
 
 def test_a_parallelism_below_one_is_refused() -> None:

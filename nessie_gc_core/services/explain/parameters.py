@@ -40,11 +40,7 @@ class ExplainParameters(FindParameters):
     @property
     def caps(self) -> DeletionCaps:
         """Limits on how much the explained run may delete."""
-        return DeletionCaps(
-            max_files=self.max_deletes,
-            max_files_per_unit=self.max_deletes_per_location,
-            max_percent_per_unit=self.max_delete_percent,
-        )
+        return part_of(self, GcParameters, dry_run=True).caps
 
     def check(self, choice: ConnectorChoice) -> None:
         """Rejects invalid parameters before anything is opened.

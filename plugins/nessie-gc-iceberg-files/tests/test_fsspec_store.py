@@ -322,7 +322,7 @@ def test_s04_odd_names_come_through_the_file_system_of_hdfs(of_pyarrow):
     assert set(ODD_PATHS) == set(found)
     for path, listed in found.items():
         assert path.encode() == store.read(prefix + path)
-        assert (folder / path).stat().st_mtime == pytest.approx(listed.modified.timestamp(), abs=1e-5)
+        assert (folder / path).stat().st_mtime == pytest.approx(listed.modified / 1_000_000, abs=1e-5)
     assert {DeleteStatus.DELETED} == {outcome.status for outcome in store.delete(prefix, ODD_PATHS)}
     assert [] == list(store.files(prefix))
 

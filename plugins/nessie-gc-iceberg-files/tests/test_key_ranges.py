@@ -41,14 +41,14 @@ class Listing(OrderedStore):
 
 def drained(store, prefix):
     """All keys, with the ranges in the worst order, and how many ranges there were."""
-    files, waiting, ranges = [], [KeyRange(prefix)], 0
+    files, waiting, ranges = list[str](), [KeyRange(prefix)], 0
     while waiting:
         ranges += 1
         for found in listed(store, waiting.pop()):
             if isinstance(found, KeyRange):
                 waiting.append(found)
             else:
-                files.append(found.key)
+                files.extend(file.key for file in found)
     return sorted(files), ranges
 
 

@@ -25,7 +25,7 @@ class Keys(Store):
         for key in self.keys:
             if key.startswith(prefix):
                 self.given += 1
-                yield StoredFile(key, 1, NOW)
+                yield StoredFile.at(key, 1, NOW)
 
     def level(self, prefix: str, limit: int | None) -> Level | None:
         found = [file for file in self.files(prefix) if "/" not in file.key[len(prefix) :]]

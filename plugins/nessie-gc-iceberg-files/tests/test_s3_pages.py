@@ -12,6 +12,7 @@ from botocore.awsrequest import AWSResponse
 from hypothesis import given
 from hypothesis import strategies as st
 from nessie_gc_iceberg_files.s3_pages import OBJECTS, objects_of, read_objects_of
+from nessie_gc_iceberg_files.stores import StoredFile
 
 KEYS = st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1), max_size=5)
 BEGIN = "<?xml version='1.0' encoding='UTF-8'?><ListBucketResult xmlns='http://s3.amazonaws.com/doc/2006-03-01/'>"
@@ -63,7 +64,7 @@ def test_s04_keys_sizes_and_times_are_those_that_boto3_reads(keys, encoded):
 
 def test_a_page_is_read_to_the_microsecond_and_in_utc():
     (found,) = objects_of(listing(page_of(["a b+c"]), quickly=True))
-    assert ("a b+c", 0, datetime(2026, 1, 31, 8, 15, 0, 123000, UTC)) == (found.key, found.size, found.modified)
+    assert StoredFile.at("a b+c", 0, datetime(2026, 1, 31, 8, 15, 0, 123000, UTC)) == found
 
 
 @pytest.mark.parametrize(

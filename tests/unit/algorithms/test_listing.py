@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.algorithms.listing import ListFiles, listing_tasks, sidecar_owner
+from nessie_gc_core.algorithms.listing import ListFiles, _Task, listing_tasks, sidecar_owner
 from nessie_gc_core.algorithms.units import SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import ListingError, NessieGcError, SafetyError
-from nessie_gc_core.model.batches import to_batches, to_rows
+from nessie_gc_core.model.batches import listed_files, to_batches, to_rows, to_texts
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import LISTING_TASKS
@@ -22,7 +22,10 @@ RULES = LocationRules()
 
 def key(location: str, path: str, unit: str, prefix: str = "") -> str:
     assert RULES.canonical_prefix(location).startswith(unit)
-    return ListFiles(ConnectorChoice(), RULES)._key(FileReference(location=location, path=path), location, prefix)
+    (files,) = listed_files([FileReference(location=location, path=path)])
+    stored = ListFiles(ConnectorChoice(), RULES)._stored(files, _Task(unit, location, prefix, None))
+    ((found,),) = (keys for batch in stored for keys in to_texts(batch, "key"))
+    return found
 
 
 @pytest.mark.parametrize("path", ["a", "a/b", "a/../b", "..", "%41", "a b#?", ".x.crc", "...", "a/..b"])

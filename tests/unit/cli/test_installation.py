@@ -40,7 +40,7 @@ def test_plugins_shows_what_is_installed_with_all_options(run: Run) -> None:
     shown = run("plugins").stdout
     assert f"core: nessie-gc-core {__version__}, works" in shown
     assert "visited-deduplicator exact" in shown
-    assert "  capacity [2000000]: how many commits to remember" in shown
+    assert "  capacity [20000000]: how many commits to remember" in shown
     assert "(may be secret)" in shown
 
 

@@ -184,7 +184,7 @@ def _is_directory(item: Any) -> bool:
 
 def _stored(item: Any) -> StoredFile:
     modified = item.last_modified
-    return StoredFile(item.name, item.size, modified.astimezone(UTC) if modified else None)
+    return StoredFile.at(item.name, item.size, modified.astimezone(UTC) if modified else None)
 
 
 def _code(error: BaseException) -> str:

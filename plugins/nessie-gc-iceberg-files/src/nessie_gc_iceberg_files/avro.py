@@ -13,7 +13,7 @@ from typing import cast
 import fastavro
 
 from nessie_gc_core.errors import UnreadableFileError
-from nessie_gc_iceberg_files.projection import Column, NotProjectable, Projection, Row, read_long
+from nessie_gc_iceberg_files.projection import Column, NotProjectable, Projection, Values, read_long
 
 MAGIC = b"Obj\x01"
 _ENCRYPTED_MAGIC = b"AGS1"
@@ -36,8 +36,8 @@ class Container:
     """Where the first block begins; the marker that parts blocks stands before it."""
 
 
-def read_rows(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
-    """The values of some columns, of all records of an Avro file.
+def read_columns(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[Values]:
+    """Some columns of an Avro file, each with the values of all records.
 
     Args:
         path: Names the file in errors.
@@ -88,21 +88,23 @@ def checked(container: Container, reader: Iterable[object]) -> list[Record]:
     return records
 
 
-def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
+def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Values]:
     if container.codec not in (b"null", b"deflate"):
         raise NotProjectable("the codec")
     projection = _projection(container.schema, columns)
-    rows: list[Row] = []
+    found: list[list[int | str]] = [[] for _ in columns]
     for count, start, end in container.blocks:
         block = data[start:end]
-        rows.extend(projection.rows(_inflated(block) if container.codec == b"deflate" else block, count))
-    return rows
+        decoded = projection.columns(_inflated(block) if container.codec == b"deflate" else block, count)
+        for whole, part in zip(found, decoded, strict=True):
+            whole.extend(part)
+    return cast("list[Values]", found)
 
 
-def _read_thoroughly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Row]:
+def _read_thoroughly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Values]:
     reader_schema = dict(_reader_schema(container.schema, columns))
     records = checked(container, fastavro.reader(io.BytesIO(data), reader_schema))
-    return [tuple([_value(record, column.name) for column in columns]) for record in records]
+    return cast("list[Values]", [[_value(record, column.name) for record in records] for column in columns])
 
 
 def _value(record: object, name: str) -> int | str:

@@ -10,8 +10,11 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from uuid import uuid4
 
+import pyarrow as pa
+
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import SafetyError, UnreadableFileError
+from nessie_gc_core.model.batches import reachable_files
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
@@ -131,10 +134,15 @@ class IcebergContentToFiles(ContentToFiles):
 
     def expand(self, file: ReachableFile) -> Iterator[ReachableFile]:
         """The manifests of a manifest list, or the live files of a manifest."""
+        for batch in self.expand_batches(file):
+            yield from reachable_files(batch)
+
+    def expand_batches(self, file: ReachableFile) -> Iterator[pa.RecordBatch]:
+        """The same as one batch."""
         if file.kind == FileKind.MANIFEST_LIST:
-            yield from manifests(file.path, self._whole(file))
+            yield manifests(file.path, self._whole(file))
         elif file.kind == FileKind.MANIFEST:
-            yield from live_files(file.path, self._whole(file))
+            yield live_files(file.path, self._whole(file))
 
     def _whole(self, file: ReachableFile) -> bytes:
         data = self._reader.read(file.path)

@@ -98,7 +98,7 @@ class FsspecStore(Store):
                 if entry.kind == "directory":
                     pending.append(f"{current}{name}/")
                 else:
-                    yield StoredFile(current + name, entry.size, entry.modified)
+                    yield StoredFile.at(current + name, entry.size, entry.modified)
 
     def level(self, prefix: str, limit: int | None) -> Level | None:
         """One directory."""
@@ -110,7 +110,7 @@ class FsspecStore(Store):
             if entry.kind == "directory":
                 prefixes.append(f"{prefix}{name}/")
             else:
-                files.append(StoredFile(prefix + name, entry.size, entry.modified))
+                files.append(StoredFile.at(prefix + name, entry.size, entry.modified))
         return Level(files, prefixes)
 
     def take_left_alone(self) -> int:

@@ -171,7 +171,7 @@ def _safe(key: str) -> str:
 
 def _stored(item: Mapping[str, Any]) -> StoredFile:
     modified, size = item.get("updated"), item.get("size")
-    return StoredFile(
+    return StoredFile.at(
         item["name"],
         None if size is None else int(size),
         datetime.fromisoformat(modified).astimezone(UTC) if modified else None,

@@ -45,14 +45,15 @@ class OrderedStore(ABC):
         """The next folders one level below a prefix that have keys after a key, in order; as many as a page has."""
 
 
-def listed(store: OrderedStore, range_: KeyRange) -> Iterator[StoredFile | KeyRange]:
-    """The files of a range; where it is large, those of its first pages, and ranges for the rest.
+def listed(store: OrderedStore, range_: KeyRange) -> Iterator[Sequence[StoredFile] | KeyRange]:
+    """The files of a range, page by page; where it is large, those of its first pages, and ranges for the rest.
 
     Raises:
         ListingError: the keys are not in the order of their bytes.
     """
     last = range_.after
     for number, (files, is_last) in enumerate(store.pages_after(range_.prefix, range_.after), start=1):
+        inside = 0
         for file in files:
             if file.key <= last:
                 raise ListingError(
@@ -60,9 +61,12 @@ def listed(store: OrderedStore, range_: KeyRange) -> Iterator[StoredFile | KeyRa
                     "leave out s3.list-in-key-order"
                 )
             if range_.until is not None and file.key > range_.until:
-                return
+                break
             last = file.key
-            yield file
+            inside += 1
+        yield files[:inside]
+        if inside < len(files):
+            return
         if number == PAGES and not is_last:
             bounds = _bounds(store, range_, last)
             if bounds:

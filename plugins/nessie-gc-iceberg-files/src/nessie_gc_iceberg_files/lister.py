@@ -6,11 +6,16 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import cast
+
+import pyarrow as pa
 
 from nessie_gc_core.connectors import FileLister, ListingPart
 from nessie_gc_core.errors import ListingError, NessieGcError
+from nessie_gc_core.model.batches import file_references
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.relations import LISTED_FILES
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
 from nessie_gc_iceberg_files.key_ranges import KeyRange, OrderedStore, listed
@@ -22,6 +27,9 @@ from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, one_line
 from nessie_gc_iceberg_files.traffic import taken
 
 log = logging.getLogger(__name__)
+
+_PIECE = 2_000
+"""How many files a batch has at most, unless a page of the store has more."""
 
 
 class IcebergFileLister(FileLister):
@@ -55,25 +63,37 @@ class IcebergFileLister(FileLister):
     def list_part(self, location: str, part: str) -> Iterator[FileReference]:
         """Lists one part: whole prefixes, and files that lie directly in prefixes that were cut up."""
         store, prefix = self._base(location)
+        return _references(location, prefix, self._part(store, prefix, part))
+
+    def _part(self, store: Store, prefix: str, part: str) -> Iterator[StoredFile]:
         found = cast("Parts", json.loads(part))
         for relative in found["whole"]:
-            yield from _references(location, prefix, store.files(prefix + relative))
+            yield from store.files(prefix + relative)
         for relative in found["level"]:
-            level = cast("Level", store.level(prefix + relative, limit=None))
-            yield from _references(location, prefix, level.files)
+            yield from cast("Level", store.level(prefix + relative, limit=None)).files
 
     def list_or_cut(self, location: str, part: str | None) -> Iterator[FileReference | ListingPart]:
         """Lists a location or a part of it; of a large one in a store that lists in key order, the first pages."""
+        for found in self.list_batches(location, part):
+            if isinstance(found, ListingPart):
+                yield found
+            else:
+                yield from file_references(location, found)
+
+    def list_batches(self, location: str, part: str | None) -> Iterator[pa.RecordBatch | ListingPart]:
+        """The same as batches."""
         store, prefix = self._base(location)
         range_ = _range(part, prefix)
         if range_ is None or not (isinstance(store, OrderedStore) and store.is_ordered):
-            yield from self.list_files(location) if part is None else self.list_part(location, part)
+            files = store.files(prefix) if part is None else self._part(store, prefix, part)
+            while piece := [*islice(files, _PIECE)]:
+                yield _batch(location, prefix, piece)
             return
         for found in listed(store, range_):
             if isinstance(found, KeyRange):
                 yield ListingPart(json.dumps({"range": found}))
             else:
-                yield from _references(location, prefix, (found,))
+                yield _batch(location, prefix, found)
 
     def look_up(self, location: str, paths: Sequence[str]) -> Iterator[FileReference]:
         """By listing the files' folders; in a folder with thousands of names, file by file."""
@@ -144,11 +164,19 @@ def _range(part: str | None, prefix: str) -> KeyRange | None:
 
 
 def _references(location: str, prefix: str, files: Iterable[StoredFile]) -> Iterator[FileReference]:
+    files = iter(files)
+    while piece := [*islice(files, _PIECE)]:
+        yield from file_references(location, _batch(location, prefix, piece))
+
+
+def _batch(location: str, prefix: str, files: Sequence[StoredFile]) -> pa.RecordBatch:
+    """Files below a prefix (:data:`LISTED_FILES`), without directory markers."""
     cut = len(prefix)
-    for file in files:
-        if not file.key.startswith(prefix):
-            raise ListingError(f"the listing of {location} returned {file.key!r}, which is outside it")
-        path = file.key[cut:]
-        if not path or (path.endswith("/") and not file.size):
-            continue  # a directory marker
-        yield FileReference(location=location, path=path, size=file.size, modified=file.modified)
+    rows = [(key[cut:], size, modified) for key, size, modified in files if key.startswith(prefix)]
+    if len(rows) < len(files):
+        outside = next(file.key for file in files if not file.key.startswith(prefix))
+        raise ListingError(f"the listing of {location} returned {outside!r}, which is outside it")
+    rows = [row for row in rows if row[0] and (row[1] or not row[0].endswith("/"))]
+    columns = zip(*rows, strict=True) if rows else ([], [], [])
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, LISTED_FILES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=LISTED_FILES)

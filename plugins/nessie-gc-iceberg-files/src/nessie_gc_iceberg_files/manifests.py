@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, repeat
+
+import pyarrow as pa
 
 from nessie_gc_core.errors import UnreadableFileError
-from nessie_gc_core.model.files import FileKind, ReachableFile
-from nessie_gc_iceberg_files.avro import read_rows
+from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.relations import NAMED_FILES
+from nessie_gc_iceberg_files.avro import read_columns
 from nessie_gc_iceberg_files.projection import Column
 
 _DELETED = 2
@@ -26,29 +30,42 @@ _MANIFEST = (
 )
 
 
-def manifests(path: str, data: bytes) -> Iterator[ReachableFile]:
-    """The manifests that a manifest list names, of data and of deletes.
+def manifests(path: str, data: bytes) -> pa.RecordBatch:
+    """The manifests that a manifest list names, of data and of deletes (:data:`NAMED_FILES`).
 
     Raises:
         UnreadableFileError: it cannot be read completely, or is invalid.
     """
-    for manifest, length in read_rows(path, data, _MANIFEST_LIST):
-        at_least = length if isinstance(length, int) else None
-        yield ReachableFile(path=_path(path, manifest), kind=FileKind.MANIFEST, length=at_least)
+    paths, lengths = read_columns(path, data, _MANIFEST_LIST)
+    return _named(path, paths, repeat(FileKind.MANIFEST.value, len(paths)), lengths)
 
 
-def live_files(path: str, data: bytes) -> Iterator[ReachableFile]:
+def live_files(path: str, data: bytes) -> pa.RecordBatch:
     """The files of a manifest's live entries: those that exist or were added, not those that were deleted.
 
+    Returns:
+        :data:`NAMED_FILES`, without lengths.
+
     Raises:
         UnreadableFileError: it cannot be read completely, or is invalid.
     """
-    for status, content, file_path, file_format in read_rows(path, data, _MANIFEST):
-        if status == _DELETED:
-            continue
-        if status not in _STATUSES:
-            raise UnreadableFileError(path, f"an entry has the status {status!r}")
-        yield ReachableFile(path=_path(path, file_path), kind=_kind(path, content, file_format))
+    statuses, contents, named, formats = read_columns(path, data, _MANIFEST)
+    if unknown := {*statuses}.difference(_STATUSES):
+        raise UnreadableFileError(path, f"an entry has the status {unknown.pop()!r}")
+    paths: Sequence[object] = named
+    kinds: Sequence[tuple[object, object]] = [*zip(contents, formats, strict=True)]
+    if _DELETED in statuses:
+        live = [status != _DELETED for status in statuses]
+        paths, kinds = [*compress(paths, live)], [*compress(kinds, live)]
+    known = {each: _kind(path, *each).value for each in {*kinds}}
+    return _named(path, paths, map(known.__getitem__, kinds), repeat(None, len(paths)))
+
+
+def _named(parent: str, paths: Sequence[object], kinds: Iterable[str], lengths: Iterable[object]) -> pa.RecordBatch:
+    if not all(paths):
+        raise UnreadableFileError(parent, "an entry has the path ''")
+    columns = zip((paths, [*kinds], [*lengths]), NAMED_FILES, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(values, field.type) for values, field in columns], schema=NAMED_FILES)
 
 
 def _kind(path: str, content: object, file_format: object) -> FileKind:
@@ -58,9 +75,3 @@ def _kind(path: str, content: object, file_format: object) -> FileKind:
     if kind is None:
         raise UnreadableFileError(path, f"an entry has the content {content!r}")
     return kind
-
-
-def _path(parent: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise UnreadableFileError(parent, f"an entry has the path {value!r}")
-    return value

@@ -17,6 +17,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ENCRYPTED_MAGIC = b"AGS1"
 _TABLE_ONLY = ("current-snapshot-id", "snapshots", "last-column-id")
 _VIEW_ONLY = ("view-uuid", "current-version-id")
+WAP_ID = "wap.id"
+"""In the summary of a snapshot that write-audit-publish staged."""
 ENCRYPTED = "it is encrypted, and the keys of encrypted tables are not available"
 
 
@@ -28,6 +30,8 @@ class Metadata:
     fields: Mapping[str, object]
     stored_bytes: int = 0
     """The size of the file as it is stored."""
+    may_stage: bool = True
+    """Whether the text has :data:`WAP_ID` anywhere, or may have it in another spelling of JSON."""
 
     @property
     def location(self) -> str:
@@ -186,13 +190,15 @@ def parse_view(path: str, data: bytes) -> Metadata:
 
 def _parse(path: str, data: bytes, versions: tuple[int, ...]) -> Metadata:
     try:
-        fields = json.loads(plain(data))
+        text = plain(data)
+        fields = json.loads(text)
     except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
         encrypted = data.startswith(_ENCRYPTED_MAGIC)
         raise UnreadableFileError(path, ENCRYPTED if encrypted else f"it is not complete JSON: {error}") from error
     if not isinstance(fields, dict):
         raise UnreadableFileError(path, "it is not a JSON object")
-    metadata = Metadata(path, fields, len(data))
+    may_stage = WAP_ID.encode() in text or b"\\u" in text or b"\0" in text  # escaped, or not UTF-8
+    metadata = Metadata(path, fields, len(data), may_stage)
     version = fields.get("format-version")
     if isinstance(version, bool) or version not in versions:
         known = ", ".join(map(str, versions))

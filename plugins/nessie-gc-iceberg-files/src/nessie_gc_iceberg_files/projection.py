@@ -1,9 +1,10 @@
 """Decodes a few fields of Avro records and skips all others quickly.
 
 A manifest entry carries about a hundred statistics, and we want four fields. The fields between two wanted ones are
-a run, and a run is one compiled regular expression. Every alternative in it begins with a different byte, so a match
-is the only possible reading. Strings of 64 bytes and more, and arrays of a new length, do not match; such a run is
-skipped field by field, and the length is remembered for the next one.
+a run. A whole record, its wanted fields and its runs, is one compiled regular expression. Its alternatives begin with
+different bytes, and no such beginning is a part of another one, so a match is the only possible reading. Long bytes
+and texts, and arrays of a new length, do not match; such a record is read field by field, run by run, and the length
+of an array is remembered for the next one.
 
 Everything that is not understood raises :class:`NotProjectable`; the caller then decodes by other means.
 """
@@ -17,14 +18,27 @@ from dataclasses import dataclass, field
 
 Type = object
 """An Avro type, as the JSON of a schema has it."""
-Row = tuple[int | str, ...]
+Values = list[int] | list[str]
+"""The values of one column, of all records."""
 
 _MOST_BYTES = 64
+_MOST_SECOND = 5
+"""Text matches up to a length of which the second byte is less than this: 319 bytes."""
 _MOST_LENGTHS = 16
 """How many lengths of one array are learnt."""
 _VARINT = rb"[\x80-\xff]*+[\x00-\x7f]"
 _FIXED_SIZES: Mapping[str, int] = {"null": 0, "boolean": 1, "float": 4, "double": 8}
-_SHORT_BYTES = b"(?:" + b"|".join(re.escape(bytes([2 * n])) + b".{%d}" % n for n in range(_MOST_BYTES)) + b")"
+_SHORT = b"|".join(re.escape(bytes([2 * n])) + b".{%d}" % n for n in range(_MOST_BYTES))
+_SHORT_BYTES = b"(?:%b)" % _SHORT
+
+
+def _longer(low: int) -> bytes:
+    """Texts of 64 bytes and more of which the length has these low six bits."""
+    seconds = (re.escape(bytes([n])) + b".{%d}" % (low + 64 * n) for n in range(1, _MOST_SECOND))
+    return re.escape(bytes([0x80 | low << 1 & 0x7F])) + b"(?:%b)" % b"|".join(seconds)
+
+
+_TEXT = b"|".join([*map(_longer, range(64)), _SHORT])
 
 
 class NotProjectable(Exception):  # noqa: N818 - no failure: there is another way
@@ -43,6 +57,9 @@ class Column:
     """The value where the writer has no such field; ``None``: it must have it."""
 
 
+_Match = Callable[[bytes, int], re.Match[bytes] | None]
+
+
 @dataclass(slots=True)
 class _Array:
     """An array in a run, with the lengths that were met."""
@@ -56,7 +73,7 @@ class _Run:
     """Fields that are stepped over at once."""
 
     types: list[Type] = field(default_factory=list)
-    match: Callable[[bytes, int], re.Match[bytes] | None] | None = None
+    match: _Match | None = None
 
 
 class Projection:
@@ -70,6 +87,7 @@ class Projection:
         self._flatten(schema, "", {column.name: column for column in columns})
         for run in (self._last, *(run for run, _, _ in self._steps)):
             self._compile(run)
+        self._match = self._whole()
         names = [name for _, name, _ in self._steps]
         self._order: list[tuple[int, int]] = []
         for column in columns:
@@ -77,32 +95,43 @@ class Projection:
                 raise NotProjectable(column.name)
             self._order.append((names.index(column.name) if column.name in names else -1, column.default or 0))
 
-    def rows(self, block: bytes, count: int) -> list[Row]:
-        """The rows of a block, which must end where its last record ends."""
-        rows: list[Row] = []
-        position = 0
-        order, steps, last = self._order, self._steps, self._last
+    def columns(self, block: bytes, count: int) -> list[Values]:
+        """The wanted columns of a block, which must end where its last record ends."""
+        records: list[Sequence[bytes]] = []
+        position, match = 0, self._match
         try:
             for _ in range(count):
-                values: list[int | str] = []
-                for run, _, is_text in steps:
-                    position = self._skip(run, block, position)
-                    number, position = read_long(block, position)
-                    if is_text:
-                        end = position + number
-                        if number < 0 or end > len(block):
-                            raise NotProjectable("a string is truncated")
-                        values.append(block[position:end].decode())
-                        position = end
-                    else:
-                        values.append(number)
-                position = self._skip(last, block, position)
-                rows.append(tuple([values[index] if index >= 0 else default for index, default in order]))
+                matched = match(block, position)
+                if matched is None:
+                    record, position = self._record(block, position)
+                    match = self._match
+                    records.append(record)
+                else:
+                    records.append(matched.groups())
+                    position = matched.end()
+            if position != len(block):
+                raise NotProjectable("a block does not end with its last record")
+            written = [*zip(*records, strict=True)] or [()] * len(self._steps)
+            found = [
+                _texts(column) if is_text else _numbers(column)
+                for column, (_, _, is_text) in zip(written, self._steps, strict=True)
+            ]
         except (IndexError, ValueError) as error:
             raise NotProjectable("the data is damaged") from error
-        if position != len(block):
-            raise NotProjectable("a block does not end with its last record")
-        return rows
+        return [found[index] if index >= 0 else [default] * count for index, default in self._order]
+
+    def _record(self, block: bytes, position: int) -> tuple[list[bytes], int]:
+        """The wanted fields of a record as they are written, and where it ends; read field by field."""
+        values: list[bytes] = []
+        for run, _, is_text in self._steps:
+            start = position = self._skip(run, block, position)
+            number, position = read_long(block, position)
+            if is_text:
+                position += number
+                if number < 0 or position > len(block):
+                    raise NotProjectable("a string is truncated")
+            values.append(block[start:position])
+        return values, self._skip(self._last, block, position)
 
     def _skip(self, run: _Run, block: bytes, position: int) -> int:
         if run.match is None:
@@ -116,6 +145,7 @@ class Projection:
         with self._lock:
             if _learn(met):
                 self._compile(run)
+                self._match = self._whole()
         return position
 
     def _flatten(self, schema: Type, prefix: str, wanted: Mapping[str, Column]) -> None:
@@ -137,6 +167,13 @@ class Projection:
         if run.types:
             run.match = re.compile(b"".join(map(_pattern, run.types)), re.DOTALL).match
 
+    def _whole(self) -> _Match:
+        """Matches a whole record, with a group for each wanted field."""
+        pattern = bytearray()
+        for run, _, is_text in self._steps:
+            pattern += b"".join(map(_pattern, run.types)) + b"(%b)" % (_TEXT if is_text else _VARINT)
+        return re.compile(bytes(pattern) + b"".join(map(_pattern, self._last.types)), re.DOTALL).match
+
 
 def read_long(data: bytes, position: int) -> tuple[int, int]:
     """An Avro number, and where it ends; IndexError where the data ends first, ValueError where it is not a number."""
@@ -151,6 +188,18 @@ def read_long(data: bytes, position: int) -> tuple[int, int]:
         if shift > 70:
             raise ValueError("a number is damaged")
     return (value >> 1) ^ -(value & 1), position
+
+
+def _numbers(written: Sequence[bytes]) -> list[int]:
+    known = {each: read_long(each, 0)[0] for each in set(written)}
+    return [known[each] for each in written]
+
+
+def _texts(written: Sequence[bytes]) -> list[str]:
+    """Texts without the lengths before them."""
+    return [
+        each[1 if each[0] < 0x80 else 2 if each[1] < 0x80 else read_long(each, 0)[1] :].decode() for each in written
+    ]
 
 
 def _prepared(type_: Type) -> Type:

@@ -13,6 +13,7 @@ from typing import Any
 
 from botocore.compat import unquote_str
 
+from nessie_gc_core.model.batches import to_micros
 from nessie_gc_iceberg_files.stores import Level, StoredFile
 
 OBJECTS = "NessieGcObjects"
@@ -80,9 +81,9 @@ def _objects(contents: bytes, *, is_encoded: bool) -> list[StoredFile] | None:
         return None
     if any(time.tzinfo is None for time in modified):
         return None
-    return [*map(StoredFile, names, map(int, sizes), (time.astimezone(UTC) for time in modified))]
+    return [*map(StoredFile, names, map(int, sizes), map(to_micros, modified))]
 
 
 def _stored(found: Mapping[str, Any]) -> StoredFile:
     modified = found.get("LastModified")
-    return StoredFile(found["Key"], found.get("Size"), modified.astimezone(UTC) if modified else None)
+    return StoredFile.at(found["Key"], found.get("Size"), modified.astimezone(UTC) if modified else None)

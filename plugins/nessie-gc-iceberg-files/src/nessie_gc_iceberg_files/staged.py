@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from nessie_gc_iceberg_files.metadata import Metadata
+from nessie_gc_iceberg_files.metadata import WAP_ID, Metadata
 
-_WAP_ID, _PUBLISHED, _SOURCE = "wap.id", "published-wap-id", "source-snapshot-id"
+_PUBLISHED, _SOURCE = "published-wap-id", "source-snapshot-id"
 
 
 def staged_snapshot_ids(metadata: Metadata) -> Iterator[int]:
@@ -16,8 +16,10 @@ def staged_snapshot_ids(metadata: Metadata) -> Iterator[int]:
     what its snapshot log names. Left out, too, is what another snapshot was picked from. Where that cannot be told,
     the snapshot counts as staged.
     """
+    if not metadata.may_stage:
+        return
     snapshots = metadata.snapshots
-    staged = {id_: wap_id for id_, fields in snapshots.items() if (wap_id := metadata.summary(fields).get(_WAP_ID))}
+    staged = {id_: wap_id for id_, fields in snapshots.items() if (wap_id := metadata.summary(fields).get(WAP_ID))}
     if not staged:
         return
     summaries = [metadata.summary(fields) for fields in snapshots.values()]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
+from nessie_gc_core.model.batches import to_micros
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 
 MANY_NAMES = 2000
@@ -22,7 +23,13 @@ class StoredFile(NamedTuple):
 
     key: str
     size: int | None
-    modified: datetime | None
+    modified: int | None
+    """Microseconds since the epoch."""
+
+    @classmethod
+    def at(cls, key: str, size: int | None, modified: datetime | None) -> StoredFile:
+        """A file by the time of its last modification."""
+        return cls(key, size, None if modified is None else to_micros(modified))
 
 
 @dataclass(frozen=True, slots=True)
