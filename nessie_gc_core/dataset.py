@@ -90,7 +90,11 @@ class BatchFunction(Protocol):
     """Turns batches into batches; pickled to where the rows are, and called there once per task."""
 
     schema: pa.Schema
-    """Schema of what it yields."""
+    """Schema of what it yields.
+
+    A function with a true attribute ``elsewhere`` may be run by another process of this machine as well. It changes
+    nothing, so that such a process can be ended at any time.
+    """
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Consumes the batches of one task and yields batches of :attr:`schema`."""
@@ -240,6 +244,9 @@ class Engine(Closing):
         Raises:
             ConfigurationError: they cannot; the message says what was found and what to set.
         """
+
+    def stay_in_process(self) -> None:
+        """From now on functions run in this process, if this engine can do that: some connector has its state here."""
 
     @contextmanager
     def beside(self, function: Callable[[], T]) -> Iterator[Beside[T]]:

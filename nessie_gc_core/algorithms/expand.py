@@ -45,6 +45,11 @@ class ReadVersions:
         self._choice = choice
         self._carried, self.schema = carrying(VERSION_FILES, carried)
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process of this machine may run it: all connectors are installed, and it only reads."""
+        return self._choice.is_of_installed
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each version; one that cannot be read becomes a row of kind PROBLEM (S18)."""
         rules = self._choice.rules()

@@ -98,6 +98,11 @@ class ExpandFiles:
         self._index = index
         self._carried, self.schema = carrying(EXPANDED_FILES, carried)
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process of this machine may run it: all connectors are installed, and it only reads."""
+        return self._choice.is_of_installed
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Reads each file; one that cannot be read completely becomes a row of kind PROBLEM."""
         with OpenConnectors(self._choice) as connectors:

@@ -65,6 +65,11 @@ class ListFiles:
         self._choice = choice
         self._rules = rules
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another process of this machine may run it: all connectors are installed, and it only reads."""
+        return self._choice.is_of_installed
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Lists each task; one that fails becomes a row with a problem, which stops its unit."""
         tasks = (task for batch in batches for task in to_tuples(batch, _Task))

@@ -63,6 +63,11 @@ class ConnectorChoice:
         values["sent_with"] = self.sent_with or self.registry().plugin_set()
         return (_arrived, (values,))
 
+    @property
+    def is_of_installed(self) -> bool:
+        """Whether another process finds the same connectors: none of them was registered by a program."""
+        return self.plugins is installed()
+
     def reads_at_once(self, raw: str) -> int:
         """How many files such as this one a process reads at once: many over a network, one from a disk."""
         if self.read_ahead is not None:
@@ -283,9 +288,11 @@ class OpenConnectors(Closing):
             return cast("C", self._open[connector])
 
     def _check_sameness(self, connector: type[Connector]) -> None:
-        """Refuses a connector that is not the one of the process that sent the choice (S26)."""
+        """Refuses a connector that is not the one of the process that sent the choice (S26), or has its state there."""
         sent = self._choice.sent_with
         if sent is not None:
+            if not connector.executor_safe:
+                raise PluginError(f"{connector.name!r} works in one process only")
             problem = sent.lacking_for(described(connector), self._registry.plugin_set())
             if problem is not None:
                 raise PluginError(problem)

@@ -31,6 +31,13 @@ class Meter:
             self._bytes_read += traffic.bytes_read
             self._waited_seconds += traffic.waited_seconds
 
+    def add(self, work: Work) -> None:
+        """Counts what another process did for this one."""
+        with self._lock:
+            self.expanded(work.files_expanded)
+            self.listed(work.files_listed)
+            self.asked(work.traffic)
+
     def work(self) -> Work:
         """All that was counted in this process by now."""
         with self._lock:

@@ -96,12 +96,15 @@ def check_swept(live_set: LiveSet) -> None:
 
 
 def check_executors(engine: Engine, *connectors: type[object]) -> None:
-    """Refuses connectors whose state does not reach executors.
+    """Refuses connectors whose state does not reach executors; a local engine stays in this process for them.
 
     Raises:
         ConfigurationError: one of them declares itself unfit.
     """
     for connector in connectors:
-        if engine.distributed and not getattr(connector, "executor_safe", True):
+        if getattr(connector, "executor_safe", True):
+            continue
+        if engine.distributed:
             name = getattr(connector, "name", connector.__name__)
             raise ConfigurationError(f"{name!r} works in one process only; use `engine` local")
+        engine.stay_in_process()

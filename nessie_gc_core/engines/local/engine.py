@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 import tempfile
 import threading
@@ -28,7 +27,8 @@ from nessie_gc_core.dataset import (
 from nessie_gc_core.engines.beside import in_thread
 from nessie_gc_core.engines.local.chunks import cut, cut_between
 from nessie_gc_core.engines.local.frame import LocalFrame
-from nessie_gc_core.engines.local.workers import map_in_threads
+from nessie_gc_core.engines.local.processes import Processes, cores
+from nessie_gc_core.engines.local.workers import Helper, map_in_threads
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
@@ -63,7 +63,8 @@ class LocalEngine(Engine):
         """Opens a temporary database.
 
         Args:
-            workers: how many threads run functions at most (``expiry_parallelism``).
+            workers: how many run functions at most (``expiry_parallelism``): threads, and where much is to be read
+                also processes, one for every further core.
             memory_limit: how much memory joins may take, in DuckDB's words, such as ``512MB``.
             spill_directory: where the database file lies; the system's temporary folder where not given.
 
@@ -79,6 +80,7 @@ class LocalEngine(Engine):
                 "`engine` local needs DuckDB: pip install 'nessie-gc-core[local]' (or use `engine` spark)"
             ) from error
         self._workers = workers
+        self._processes = Processes(min(workers, cores()) - 1)
         self._directory = Path(tempfile.mkdtemp(prefix="nessie-gc-", dir=spill_directory))
         self._connection = duckdb.connect(str(self._directory / "relations.duckdb"))
         self._tables = itertools.count()
@@ -87,7 +89,7 @@ class LocalEngine(Engine):
         except duckdb.Error as error:
             self.close()
             raise ConfigurationError(f"memory limit {memory_limit!r} is not a size such as 512MB: {error}") from error
-        self._connection.execute(f"SET threads = {min(workers, os.cpu_count() or 1)}")
+        self._connection.execute(f"SET threads = {min(workers, cores())}")
         self._connection.execute("SET preserve_insertion_order = false")
 
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
@@ -102,7 +104,7 @@ class LocalEngine(Engine):
 
     @property
     def parallelism(self) -> int:
-        """How many worker threads there are at most."""
+        """How many workers there are at most."""
         return self._workers
 
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
@@ -146,8 +148,16 @@ class LocalEngine(Engine):
         """A connection of its own to the same database."""
         return self._connection.cursor()
 
+    def helpers(self, function: BatchFunction, rows: int) -> Sequence[Helper]:
+        """The worker processes that help with a function of so many rows."""
+        return self._processes.helpers(function, rows)
+
+    def stay_in_process(self) -> None:
+        """No worker process helps any more."""
+        self._processes.stay()
+
     def check(self) -> None:
-        """Nothing to find out: functions run in threads of this process."""
+        """Nothing to find out: functions run in this process, and in others like it."""
 
     @contextmanager
     def beside(self, function: Callable[[], T]) -> Iterator[Beside[T]]:
@@ -166,7 +176,8 @@ class LocalEngine(Engine):
         return METER.work()
 
     def close(self) -> None:
-        """Closes the database and removes its file."""
+        """Ends the worker processes, closes the database and removes its file."""
+        self._processes.close()
         self._connection.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -184,7 +195,7 @@ class LocalDataset(Dataset):
         self._keys = keys
 
     def flat_map(self, function: BatchFunction) -> Dataset:
-        """Runs the function in the worker threads, at once; the rows it yields go to a table."""
+        """Runs the function in the workers, at once; the rows it yields go to a table."""
         workers = self._engine.parallelism
         order = f" ORDER BY {_names(self._keys)}" if self._keys else ""
         with closing(self._read(self.query + order, CHUNK_ROWS)) as batches:
@@ -198,7 +209,8 @@ class LocalDataset(Dataset):
                 inputs = cut_between(itertools.chain(first, batches), chunk, self._keys)
             else:
                 inputs = itertools.chain(cut(first, chunk), batches)
-            with closing(map_in_threads(function, inputs, workers)) as results:
+            helpers = self._engine.helpers(function, rows)
+            with closing(map_in_threads(function, inputs, workers, helpers)) as results:
                 return self._engine.dataset(results, function.schema)
 
     def spread(self, keys: Sequence[str], *, together: bool = False) -> Dataset:
