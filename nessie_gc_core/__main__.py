@@ -9,7 +9,9 @@ def run() -> None:
     """Runs the program. Its modules stay until it ends, so Python's garbage collector never has to look at them."""
     gc.disable()
     from nessie_gc_core.cli.main import run as run_program
+    from nessie_gc_core.model.without_pandas import leave_pandas_out
 
+    leave_pandas_out()
     gc.freeze()
     gc.enable()
     run_program()

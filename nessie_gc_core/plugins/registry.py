@@ -72,11 +72,12 @@ class PluginRegistry:
         """The services of the same plugins."""
 
     @classmethod
-    def discover(cls) -> PluginRegistry:
-        """Loads every entry point of the group; broken ones are kept with their error."""
+    def discover(cls, *, only: Collection[str] | None = None) -> PluginRegistry:
+        """Loads the entry points of the group, all or only some; broken ones are kept with their error."""
         registry = cls()
         for entry_point in sorted(metadata.entry_points(group=hookspecs.PROJECT), key=_order):
-            registry._load(entry_point)
+            if only is None or entry_point.name in only:
+                registry._load(entry_point)
         return registry
 
     def _load(self, entry_point: metadata.EntryPoint) -> None:
@@ -144,6 +145,12 @@ class PluginRegistry:
     def _connectors_of(self, plugin: str) -> tuple[str, ...]:
         claims = (claim for claims in self._claims.values() for claim in claims if claim.plugin == plugin)
         return tuple(sorted(described(claim.connector) for claim in claims))
+
+    def bringing(self, *contracts: type[Connector]) -> PluginSet:
+        """Those of the plugins that bring connectors of some contracts."""
+        kinds = tuple(f"{KINDS[contract][0]} " for contract in contracts)
+        found = (plugin for plugin in self.plugins if any(text.startswith(kinds) for text in plugin.connectors))
+        return PluginSet(plugins=tuple(found))
 
     def plugin_set(self) -> PluginSet:
         """The plugins in a form that travels."""
@@ -355,7 +362,24 @@ def _one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-@functools.cache
+class _Installation:
+    """What this process loads of the installed plugins."""
+
+    only: Collection[str] | None = None
+
+    @functools.cached_property
+    def registry(self) -> PluginRegistry:
+        return PluginRegistry.discover(only=self.only)
+
+
+_INSTALLATION = _Installation()
+
+
 def installed() -> PluginRegistry:
     """The registry of this installation, discovered on first use, once per process."""
-    return PluginRegistry.discover()
+    return _INSTALLATION.registry
+
+
+def load_only(names: Collection[str]) -> None:
+    """Lets :func:`installed` load no other entry points; for a worker process, before it is first called."""
+    _INSTALLATION.only = names

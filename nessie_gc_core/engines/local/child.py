@@ -8,7 +8,7 @@ import logging.handlers
 import pickle
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, nullcontext
 from multiprocessing.connection import Connection
 
@@ -30,8 +30,9 @@ from nessie_gc_core.engines.local.link import (
     Wanted,
 )
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.without_pandas import leave_pandas_out
 from nessie_gc_core.model.work import Work
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import installed, load_only
 
 
 class _Forward(logging.handlers.QueueHandler):
@@ -102,9 +103,17 @@ class Child:
         return fresh
 
 
-def main(descriptor: int, level: int) -> None:
-    """Serves at a file descriptor; whoever started this process ends it, also when someone presses Ctrl-C."""
+def main(descriptor: int, level: int, plugins: Sequence[str]) -> None:
+    """Serves at a file descriptor; whoever started this process ends it, also when someone presses Ctrl-C.
+
+    Args:
+        descriptor: of the pipe.
+        level: of log records that are told.
+        plugins: the entry points to load.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load_only(plugins)
+    leave_pandas_out()
     gc.freeze()  # what was loaded so far stays until the process ends
     link = Link(Connection(descriptor))
     root = logging.getLogger()

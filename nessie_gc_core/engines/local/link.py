@@ -50,11 +50,11 @@ class Rows:
     """Rows as an Arrow stream: for the function, or what it yields."""
 
     data: bytes
-    work: Work = Work()
+    work: Work
     """What was done since this was last told."""
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch, work: Work = Work()) -> Rows:  # noqa: B008 - it cannot be changed
+    def of(cls, batch: pa.RecordBatch, work: Work) -> Rows:
         """A batch with its schema; of a slice only its own rows."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:

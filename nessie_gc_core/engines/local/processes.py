@@ -14,6 +14,7 @@ from functools import partial
 from multiprocessing import Pipe
 
 from nessie_gc_core.config.meter import METER
+from nessie_gc_core.connectors import ContentToFiles, FileLister
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.engines.local.link import (
     Done,
@@ -33,6 +34,7 @@ from nessie_gc_core.engines.local.workers import Helper, Shared
 from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.work import Work
 from nessie_gc_core.plugins import installed
 
 log = logging.getLogger(__name__)
@@ -48,7 +50,7 @@ gc.disable()
 sys.path[:] = json.loads(sys.argv[1])
 from nessie_gc_core.engines.local.child import main
 gc.enable()
-main(int(sys.argv[2]), int(sys.argv[3]))
+main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
 """
 
 
@@ -109,7 +111,8 @@ class WorkerProcess(Closing):
     def __init__(self) -> None:
         ours, theirs = Pipe()
         level = logging.getLogger("nessie_gc_core").getEffectiveLevel()
-        arguments = [json.dumps(sys.path), str(theirs.fileno()), str(level)]
+        self._plugins = installed().bringing(ContentToFiles, FileLister)
+        arguments = [json.dumps(sys.path), str(theirs.fileno()), str(level), *(p.name for p in self._plugins.plugins)]
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, *arguments],
@@ -161,7 +164,7 @@ class WorkerProcess(Closing):
                 self._gives_up(f"it ended with {_how(self._process.wait())}")
                 return False
             if isinstance(message, Ready):
-                if message.plugins != installed().plugin_set():
+                if message.plugins != self._plugins:
                     self._gives_up("it has other plugins than this process")
                     return False
                 self._is_ready = True
@@ -183,7 +186,7 @@ class WorkerProcess(Closing):
                 return
             if isinstance(message, Wanted):
                 batch = next(shared, None)
-                self._link.send(End() if batch is None else Rows.of(batch))
+                self._link.send(End() if batch is None else Rows.of(batch, Work()))
             elif isinstance(message, Rows):
                 METER.add(message.work)
                 for batch in message.batches():
