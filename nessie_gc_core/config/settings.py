@@ -213,7 +213,10 @@ class EngineSettings(ConnectorOptions):
         help="Engine that does the work: Spark, or this process. Without PySpark, the default is local.",
     )
     expiry_parallelism: int = option(
-        4, section=_ENGINE, minimum=1, help="Number of workers of the local engine. On Spark, the master decides."
+        4,
+        section=_ENGINE,
+        minimum=1,
+        help="Number of workers (threads and processes) of the local engine. On Spark, the master decides.",
     )
     table_catalog: str = option(
         "iceberg",
@@ -229,7 +232,7 @@ class EngineSettings(ConnectorOptions):
         None,
         section=_ENGINE,
         metavar="SIZE",
-        help="Memory for joins on the local engine, such as 512MB (default: 1GB).",
+        help="Memory for joins on the local engine, such as 1GB (default: 512MB).",
     )
 
 

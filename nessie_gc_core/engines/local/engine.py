@@ -59,7 +59,7 @@ class LocalEngine(Engine):
     name: ClassVar[str] = "local"
     distributed: ClassVar[bool] = False
 
-    def __init__(self, *, workers: int = 4, memory_limit: str = "1GB", spill_directory: str | None = None) -> None:
+    def __init__(self, *, workers: int = 4, memory_limit: str = "512MB", spill_directory: str | None = None) -> None:
         """Opens a temporary database.
 
         Args:

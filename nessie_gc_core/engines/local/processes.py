@@ -35,12 +35,14 @@ from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import PluginSet, installed
 
 log = logging.getLogger(__name__)
 
 MANY_ROWS = 1000
 """So many files or more to read are worth the start of worker processes, each of which takes about half a second."""
+NEEDED = (ContentToFiles, FileLister)
+"""The contracts whose connectors worker processes use; plugins with others only are not loaded there."""
 _POLL_SECONDS = 0.02
 _END_SECONDS = 2.0
 """A worker process that was asked to end is killed after this time; it only reads, so nothing is lost."""
@@ -84,12 +86,14 @@ class Processes(Closing):
         except Exception as error:  # noqa: BLE001 - whatever a class raises that cannot travel
             log.debug("%s stays in this process: %s", type(function).__name__, one_line(error))
             return []
-        return [partial(worker.help, task) for worker in self._started() if worker.is_fit]
+        plugins = installed().bringing(*NEEDED)
+        workers = [worker for worker in self._started(plugins) if worker.is_fit and worker.plugins == plugins]
+        return [partial(worker.help, task) for worker in workers]
 
-    def _started(self) -> Sequence[WorkerProcess]:
+    def _started(self, plugins: PluginSet) -> Sequence[WorkerProcess]:
         with self._lock:
             while len(self._workers) < self._most:
-                self._workers.append(WorkerProcess())
+                self._workers.append(WorkerProcess(plugins))
             return list(self._workers)
 
     def stay(self) -> None:
@@ -108,11 +112,16 @@ class Processes(Closing):
 class WorkerProcess(Closing):
     """One worker process; it does one task at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, plugins: PluginSet) -> None:
+        """Starts it with some plugins, which it must have as this process has them (S26)."""
         ours, theirs = Pipe()
         level = logging.getLogger("nessie_gc_core").getEffectiveLevel()
-        self._plugins = installed().bringing(ContentToFiles, FileLister)
-        arguments = [json.dumps(sys.path), str(theirs.fileno()), str(level), *(p.name for p in self._plugins.plugins)]
+        arguments = [
+            json.dumps(sys.path),
+            str(theirs.fileno()),
+            str(level),
+            *(plugin.name for plugin in plugins.plugins),
+        ]
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, *arguments],
@@ -122,6 +131,7 @@ class WorkerProcess(Closing):
             )
         finally:
             theirs.close()
+        self.plugins = plugins
         self._link = Link(ours)
         self._using = threading.Lock()
         self._is_ready = False
@@ -164,7 +174,7 @@ class WorkerProcess(Closing):
                 self._gives_up(f"it ended with {_how(self._process.wait())}")
                 return False
             if isinstance(message, Ready):
-                if message.plugins != self._plugins:
+                if message.plugins != self.plugins:
                     self._gives_up("it has other plugins than this process")
                     return False
                 self._is_ready = True

@@ -6,12 +6,12 @@ from importlib import metadata
 import pytest
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.connectors import ContentToFiles, FileLister, VisitedDeduplicator
+from nessie_gc_core.connectors import ContentToFiles, FileLister, LiveSetStore, VisitedDeduplicator
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference, ReachableFile
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.plugins.registry import KINDS
 
 
@@ -107,6 +107,19 @@ def test_a_connector_is_found_by_name_scheme_and_content_type() -> None:
     assert TapeReader is found.reader_of("TAPE")
     assert {"tape"} == found.schemes()
     assert isinstance(found.open(FileLister, ConnectorSpec(kind="file-lister", name="tape")), TapeLister)
+
+
+def test_the_plugins_that_bring_connectors_of_a_contract() -> None:
+    found = registry(Tape(), object())
+    assert ["plugin-0"] == [plugin.name for plugin in found.bringing(FileLister).plugins]
+    assert ["plugin-0"] == [plugin.name for plugin in found.bringing(LiveSetStore, FileLister).plugins]
+    assert () == found.bringing(LiveSetStore).plugins
+
+
+def test_some_entry_points_only() -> None:
+    found = PluginRegistry.discover(only=["memory"])
+    assert ["memory"] == [plugin.name for plugin in found.plugins]
+    assert installed().connectors(FileLister).keys() > found.connectors(FileLister).keys() == {"memory"}
 
 
 def test_what_nobody_claims_is_none() -> None:
