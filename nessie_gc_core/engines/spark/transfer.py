@@ -162,9 +162,10 @@ def strictly(frame: DataFrame) -> Iterator[None]:
 
 # ---- tags -----------------------------------------------------------------------------------------------
 def add_tag(session: SparkSession, tag: str) -> None:
-    """Tags the jobs that this thread starts from now on, in a classic session."""
+    """Tags the jobs that this thread starts from now on, in a classic session; their tasks can be interrupted."""
     if is_before_4():
         session.sparkContext.addJobTag(tag)
+        session.sparkContext.setInterruptOnCancel(True)
     else:
         session.addTag(tag)
 

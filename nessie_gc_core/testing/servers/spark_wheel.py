@@ -46,8 +46,9 @@ def with_connect(conf: Mapping[str, str]) -> Mapping[str, str]:
     if any(jars.glob("spark-connect_*.jar")):
         return conf
     scala, version = next(jars.glob("spark-sql_*.jar")).stem.removeprefix("spark-sql_").split("-")
+    newest = f"{version.rpartition('.')[0]}.+"  # not every patch version of the wheel has a jar of its own
     packages = [conf[_PACKAGES]] if _PACKAGES in conf else []
-    return {**conf, _PACKAGES: ",".join([*packages, f"org.apache.spark:spark-connect_{scala}:{version}"])}
+    return {**conf, _PACKAGES: ",".join([*packages, f"org.apache.spark:spark-connect_{scala}:{newest}"])}
 
 
 def _spark_home() -> Path:
