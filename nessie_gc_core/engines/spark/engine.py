@@ -67,7 +67,8 @@ class SparkEngine(Engine):
         check_session(self.session)
         self.work_done = _adding_up(self.session)
         """Where tasks add up their work; Spark Connect has no such thing."""
-        self._parallelism = max(self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct().count(), 1)
+        partitions = self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct()
+        self._parallelism = max(int(partitions.count()), 1)  # Spark Connect 3.5 gives a number of numpy's
 
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
         """A DataFrame of the same session, its columns as the schema has them."""

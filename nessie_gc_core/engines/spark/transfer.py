@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import pyarrow as pa
 
 from nessie_gc_core.engines.spark.session import is_connect
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, SafetyError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,13 +112,18 @@ def _through_the_jvm(session: SparkSession, rows: pa.Table, struct: StructType) 
 
 
 def _kept_by_the_server(session: SparkSession, rows: pa.Table, struct: StructType) -> DataFrame:
-    """Plans name these rows by their hash: they are sent once, whatever their size."""
+    """Plans name these rows by their hash: they are sent once, whatever their size.
+
+    The server reads one batch only, and says nothing of others: all rows are in one, and are counted there.
+    """
     from pyspark.sql.connect import plan as plans
     from pyspark.sql.connect.dataframe import DataFrame as RemoteDataFrame
 
     remote, plan, frames = cast("Any", session), cast("Any", plans), cast("Any", RemoteDataFrame)
-    name = remote._cache_local_relation(plan.LocalRelation(rows, schema=struct.json()))
+    name = remote._cache_local_relation(plan.LocalRelation(rows.combine_chunks(), schema=struct.json()))
     frame: DataFrame = frames.withPlan(plan.CachedLocalRelation(name), session)
+    if (there := int(frame.count())) != rows.num_rows:
+        raise SafetyError(f"the Spark Connect server has {there:,} of {rows.num_rows:,} rows that were sent to it")
     return frame
 
 

@@ -33,6 +33,7 @@ class SparkConnectServer(Startable):
         "spark.connect.session.manager.defaultSessionTimeout": "24h",  # Spark closes idle sessions after an hour
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
+        "spark.sql.ansi.enabled": "true",  # in Spark 3.5, predicates need it
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
