@@ -87,7 +87,7 @@ def loaded(session: SparkSession, table: pa.Table) -> DataFrame:
         return session.createDataFrame(table, struct).localCheckpoint(eager=True)
     rows = table.cast(_as_spark_has_it(struct))
     if is_connect(session):
-        return _kept_by_the_server(session, rows, struct)
+        return _kept_by_the_server(session, rows, struct) if rows.num_rows else session.createDataFrame([], struct)
     return _through_the_jvm(session, rows, struct).localCheckpoint(eager=True)
 
 
