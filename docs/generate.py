@@ -9,6 +9,7 @@ from pathlib import Path
 from generating import (
     architecture,
     commands,
+    compatibility,
     configuration,
     connectors,
     contracts,
@@ -26,6 +27,7 @@ REFERENCE = DOCS / "reference"
 PAGES = {
     "README.md": index.page,
     "command-line.md": commands.page,
+    "compatibility.md": compatibility.page,
     "configuration.md": configuration.page,
     "connectors.md": connectors.page,
     "contracts.md": contracts.page,

@@ -11,7 +11,7 @@ from collecting import spark_engine
 from hypothesis import settings
 from spark_defaults import FEW_TASKS, write_spark_defaults
 from thoroughness import MARKER, leave_out_combinations
-from versus.stage import WITH_SQLITE
+from versus.stage import with_sqlite
 
 from nessie_gc_core.demo.spark import iceberg_jar, iceberg_session
 from nessie_gc_core.engines.local import LocalEngine
@@ -65,7 +65,7 @@ def postgres() -> Iterator[PostgresServer]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The only Spark session of the test process: hand it to engines, and never stop it."""
     with skip_or_fail():
-        settings = {**FEW_TASKS, **WITH_SQLITE}
+        settings = {**FEW_TASKS, **with_sqlite()}
         session = iceberg_session(log=tmp_path_factory.mktemp("spark") / "spark.log", settings=settings)
     yield session
     session.stop()

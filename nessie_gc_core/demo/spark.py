@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 CATALOG = "nessie"
 """Name of the catalog in Spark."""
-ICEBERG_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
-"""Iceberg for Spark 4.1; Spark gets it from Maven Central once and keeps it in our cache folder."""
+ICEBERG = "1.11.0"
+"""The version of Iceberg that Spark gets from Maven Central, once, and keeps in our cache folder."""
 
 _QUIET_LOGGING = """status = error
 rootLogger.level = error
@@ -40,8 +40,7 @@ def check_requirements() -> None:
     Raises:
         ConfigurationError: something is missing; the message says what to install.
     """
-    if importlib.util.find_spec("pyspark") is None:
-        raise ConfigurationError("Spark is not installed: pip install 'nessie-gc-core[demo]'")
+    _check_pyspark()
     for role in JavaRole:
         find_java(role)
 
@@ -75,10 +74,24 @@ def iceberg_session(*, log: Path, settings: Mapping[str, str] | None = None) -> 
     return SparkSession.builder.getOrCreate()
 
 
+def iceberg_runtime() -> str:
+    """The Maven coordinates of Iceberg for the PySpark that is installed.
+
+    Raises:
+        ConfigurationError: none is.
+    """
+    _check_pyspark()
+    import pyspark
+
+    version = ".".join(pyspark.__version__.split(".")[:2])
+    scala = "2.12" if version.startswith("3.") else "2.13"  # what PySpark's own wheels have
+    return f"org.apache.iceberg:iceberg-spark-runtime-{version}_{scala}:{ICEBERG}"
+
+
 def iceberg_jar() -> dict[str, str]:
     """The settings by which a Spark fetches Iceberg once, and keeps it in our cache folder."""
     folder = Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy"
-    return {"spark.jars.packages": ICEBERG_RUNTIME, "spark.jars.ivy": str(folder)}
+    return {"spark.jars.packages": iceberg_runtime(), "spark.jars.ivy": str(folder)}
 
 
 def use_catalog(session: SparkSession, nessie_uri: str, warehouse: Path, *, name: str = CATALOG) -> None:
@@ -94,6 +107,11 @@ def use_catalog(session: SparkSession, nessie_uri: str, warehouse: Path, *, name
     }
     for key, value in settings.items():
         session.conf.set(f"spark.sql.catalog.{name}{key}", value)
+
+
+def _check_pyspark() -> None:
+    if importlib.util.find_spec("pyspark") is None:
+        raise ConfigurationError("Spark is not installed: pip install 'nessie-gc-core[demo]'")
 
 
 def _prepare_environment() -> None:

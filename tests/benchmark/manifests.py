@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 from spark_defaults import FEW_TASKS
-from versus.stage import NAMESPACE, WITH_SQLITE, Stage
+from versus.stage import NAMESPACE, Stage, with_sqlite
 
 from nessie_gc_core import Collector
 from nessie_gc_core.demo.spark import iceberg_session
@@ -43,7 +43,7 @@ def main(service: str, arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="nessie-gc-benchmark-") as name:
         folder = Path(name)
-        session = iceberg_session(log=folder / "spark.log", settings={**FEW_TASKS, **WITH_SQLITE})
+        session = iceberg_session(log=folder / "spark.log", settings={**FEW_TASKS, **with_sqlite()})
         try:
             stage = Stage(session, folder / "lake", CATALOG)
             _write(stage, given.appends)

@@ -19,7 +19,7 @@ from docs.pages import python_path
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.api import Collector
-from nessie_gc_core.demo.spark import ICEBERG_RUNTIME, use_catalog
+from nessie_gc_core.demo.spark import iceberg_runtime, use_catalog
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.testing.servers import NessieServer, running
 from nessie_gc_core.testing.servers.spark_cluster import SparkCluster
@@ -121,7 +121,7 @@ class NessieLake:
             "spark.master": cluster.master_uri,
             "spark.locality.wait": "0s",  # so little data would all stay with one executor
             "spark.executorEnv.PYTHONPATH": python_path(site),
-            "spark.jars.packages": ICEBERG_RUNTIME,
+            "spark.jars.packages": iceberg_runtime(),
             "spark.jars.ivy": str(Path(platformdirs.user_cache_dir("nessie-gc")) / "ivy"),
             "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
             catalog: "org.apache.iceberg.spark.SparkCatalog",

@@ -21,7 +21,7 @@ from versus.catalogue import all_cases
 from versus.compare import Result, compare
 from versus.showing import show, show_speed
 from versus.speed import Measured, measure, measurements, warm_up
-from versus.stage import WITH_SQLITE
+from versus.stage import with_sqlite
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def main() -> int:
     """Compares, and shows."""
     arguments = _parser().parse_args()
     folder = Path(tempfile.mkdtemp(prefix="nessie-gc-versus-", dir=arguments.folder))
-    spark = iceberg_session(log=folder / "spark.log", settings=WITH_SQLITE)
+    spark = iceberg_session(log=folder / "spark.log", settings=with_sqlite())
     try:
         results = [] if arguments.only_speed else _compared(spark, folder, arguments.case)
         measured = _measured(spark, folder, arguments) if arguments.speed or arguments.only_speed else []

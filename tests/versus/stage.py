@@ -13,18 +13,21 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nessie_gc_core.demo.spark import ICEBERG_RUNTIME
+from nessie_gc_core.demo.spark import iceberg_runtime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
-WITH_SQLITE = {"spark.jars.packages": f"{ICEBERG_RUNTIME},{SQLITE_JDBC}"}
-"""The setting by which a Spark session gets Iceberg, and the driver of the catalog's database."""
 NAMESPACE = "db"
 DAY = 24 * 60 * 60
 _AGE = 30 * DAY
 """So old are all files before a procedure runs."""
+
+
+def with_sqlite() -> dict[str, str]:
+    """The setting by which a Spark session gets Iceberg, and the driver of the catalog's database."""
+    return {"spark.jars.packages": f"{iceberg_runtime()},{SQLITE_JDBC}"}
 
 
 class Stage:

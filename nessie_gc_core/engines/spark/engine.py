@@ -15,6 +15,7 @@ from nessie_gc_core.engines.spark.packets import Packed, unpacked
 from nessie_gc_core.engines.spark.rows import Rows
 from nessie_gc_core.engines.spark.session import check_session, functions_of, is_connect, open_session
 from nessie_gc_core.engines.spark.task import ArrowTask
+from nessie_gc_core.engines.spark.transfer import can_store, collected, loaded, received, strictly, struct_of
 from nessie_gc_core.engines.spark.workers import check_workers
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import in_schema
@@ -24,7 +25,6 @@ from nessie_gc_core.model.work import Work
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 T = TypeVar("T")
 
@@ -67,7 +67,8 @@ class SparkEngine(Engine):
         check_session(self.session)
         self.work_done = _adding_up(self.session)
         """Where tasks add up their work; Spark Connect has no such thing."""
-        self._parallelism = max(self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct().count(), 1)
+        partitions = self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct()
+        self._parallelism = max(int(partitions.count()), 1)  # Spark Connect 3.5 gives a number of numpy's
 
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
         """A DataFrame of the same session, its columns as the schema has them."""
@@ -96,7 +97,7 @@ class SparkEngine(Engine):
         """Hands the batches to Spark, portion by portion; each portion is stored before the next is read."""
         portions = [self._load(portion, schema) for portion in _portions(batches)]
         if not portions:
-            empty = self.session.createDataFrame([], _struct(schema))
+            empty = self.session.createDataFrame([], struct_of(schema))
             return SparkDataset(self, empty, schema, rows=Rows.known(0), stored=True)
         frame, rows = portions[0]
         for other, more in portions[1:]:
@@ -105,7 +106,7 @@ class SparkEngine(Engine):
 
     def _load(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> tuple[DataFrame, int]:
         table = pa.Table.from_batches(batches, schema)
-        return self.session.createDataFrame(table, _struct(schema)).localCheckpoint(eager=True), table.num_rows
+        return loaded(self.session, table), table.num_rows
 
     def check(self) -> None:
         """Runs one small job that asks every worker for its Python and its packages; once."""
@@ -167,7 +168,7 @@ class SparkDataset(Dataset):
         frame = self.frame
         if not self._spread and self.rows is not None:
             frame = frame.coalesce(self._engine.tasks_for(self.rows.most()))
-        frame = frame.mapInArrow(ArrowTask(function, self._engine.work_done).run, _struct(function.schema))
+        frame = frame.mapInArrow(ArrowTask(function, self._engine.work_done).run, struct_of(function.schema))
         return SparkDataset(self._engine, frame, function.schema)
 
     def spread(self, keys: Sequence[str], *, together: bool = False) -> Dataset:
@@ -228,8 +229,9 @@ class SparkDataset(Dataset):
         from pyspark.errors import PySparkException
 
         try:
-            frame = self.frame.where(predicate)
-            _ = frame.schema  # Spark Connect looks at it only now
+            with strictly(self.frame):
+                frame = self.frame.where(predicate)
+                _ = frame.schema  # Spark Connect looks at it only now
         except PySparkException as error:
             raise ConfigurationError(
                 f"{predicate!r} is not a valid predicate for these rows: {one_line(error)}"
@@ -248,6 +250,10 @@ class SparkDataset(Dataset):
         """An eager local checkpoint: kept by the executors, never computed again."""
         if self._stored:
             return self
+        if not can_store(self.frame):
+            kept = self._engine.dataset(received(self.frame), self.schema)
+            frame, rows = frame_of(kept), rows_of(kept)
+            return SparkDataset(self._engine, frame, self.schema, rows=rows, stored=True, spread=self._spread)
         frame = self.frame.localCheckpoint(eager=True)
         rows = Rows(lambda: int(frame.count()))
         return SparkDataset(self._engine, frame, self.schema, rows=rows, stored=True, spread=self._spread)
@@ -257,16 +263,16 @@ class SparkDataset(Dataset):
         return self.rows.most() if self._stored and self.rows is not None else int(self.frame.count())
 
     def head(self, rows: int) -> pa.Table:
-        """``limit`` and ``toArrow``."""
+        """``limit``, and Arrow."""
         is_all = self.rows is not None and self.rows.most() <= rows
         return self._table(self.frame if is_all else self.frame.limit(rows))
 
     def summary(self) -> pa.Table:
-        """``toArrow``."""
+        """All rows, as Arrow."""
         return self._table(self.frame)
 
     def _table(self, frame: DataFrame) -> pa.Table:
-        return frame.toArrow().select(self.schema.names).cast(self.schema)
+        return collected(frame).select(self.schema.names).cast(self.schema)
 
     def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """Few rows in one go; many partition by partition, each of which is a job, and of a bounded size."""
@@ -276,7 +282,7 @@ class SparkDataset(Dataset):
             return
         stored = self.checkpoint()
         portions = -(-stored.count() // LOAD_ROWS)
-        packed = frame_of(stored).repartition(portions).mapInArrow(ArrowTask(Packed()).run, _struct(Packed.schema))
+        packed = frame_of(stored).repartition(portions).mapInArrow(ArrowTask(Packed()).run, struct_of(Packed.schema))
         for (packet,) in packed.toLocalIterator(prefetchPartitions=True):
             yield in_schema(unpacked(packet), self.schema)
 
@@ -323,13 +329,6 @@ def _to_join(dataset: Dataset) -> DataFrame:
     rows = rows_of(dataset)
     few = rows is not None and rows.most() <= BROADCAST_ROWS
     return frame_of(dataset).hint("broadcast" if few else "merge")
-
-
-def _struct(schema: pa.Schema) -> StructType:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    struct: StructType = from_arrow_schema(schema)
-    return struct
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:

@@ -21,6 +21,7 @@ DEFAULTS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
     "spark.speculation": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.adaptive.enabled": "true",
@@ -35,6 +36,8 @@ LOCAL_DEFAULTS: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
 }
 """More of them where the master is a local one."""
+OLDEST = (3, 5)
+"""The first Spark that the engine runs on."""
 CONNECT_SCHEME = "sc://"
 """How the address of a Spark Connect server begins."""
 _CONNECT_PORT = 15002
@@ -46,15 +49,16 @@ def open_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """Creates a session.
 
     Raises:
-        ConfigurationError: pyspark is not installed, Java is missing or of the wrong version, or the Connect server
-            does not answer.
+        ConfigurationError: pyspark is not installed or too old, Java is missing or of the wrong version, or the
+            Connect server does not answer.
     """
     try:
-        import pyspark  # noqa: F401 - whether it is there
+        from pyspark import __version__
     except ImportError as error:
         raise ConfigurationError(
             "`engine` spark needs PySpark: pip install 'nessie-gc-core[spark]' (or use `engine` local)"
         ) from error
+    check_version(__version__)
     chosen = master or conf.get("spark.master") or "local[*]"
     return _connect(chosen, conf) if chosen.startswith(CONNECT_SCHEME) else _start(chosen, conf)
 
@@ -139,12 +143,24 @@ def functions_of(used: SparkSession | DataFrame) -> ModuleType:
     return functions
 
 
-def check_session(session: SparkSession) -> None:
-    """Refuses a session that would run a deletion twice.
+def check_version(version: str) -> None:
+    """Refuses a Spark that lacks what the engine needs.
 
     Raises:
-        ConfigurationError: speculative execution is on.
+        ConfigurationError: it is older than 3.5.
     """
+    major, minor = (int(part) for part in version.split(".")[:2])
+    if (major, minor) < OLDEST:
+        raise ConfigurationError(f"Spark {version} is too old: use Spark 3.5, 4.0 or 4.1")
+
+
+def check_session(session: SparkSession) -> None:
+    """Refuses a session that is too old, or would run a deletion twice.
+
+    Raises:
+        ConfigurationError: Spark is older than 3.5, or speculative execution is on.
+    """
+    check_version(session.version)
     if str(session.conf.get("spark.speculation", "false")).lower() == "true":
         raise ConfigurationError("spark.speculation is true; set it to false, because a speculative task deletes twice")
 

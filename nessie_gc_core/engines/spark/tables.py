@@ -14,6 +14,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.engines.spark.engine import SparkDataset, SparkEngine, frame_of
 from nessie_gc_core.engines.spark.maintenance import SparkMaintenance
 from nessie_gc_core.engines.spark.session import functions_of, is_connect
+from nessie_gc_core.engines.spark.transfer import schema_of, settings_of
 from nessie_gc_core.errors import ConfigurationError, TableError
 from nessie_gc_core.model.batches import Value, to_batches
 from nessie_gc_core.model.tables import BUCKETS, TableName, TableState
@@ -21,7 +22,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.tables import Tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _SQL_TYPES = {
     pa.string(): "STRING",
@@ -81,7 +82,7 @@ class SparkTables(Tables):
             properties = {row.key: row.value for row in self._session.sql(f"SHOW TBLPROPERTIES {table}").collect()}
             snapshot = properties.get("current-snapshot-id", "none")
             return TableState(
-                schema=_arrow(self._session.table(table)),
+                schema=schema_of(self._session.table(table)),
                 properties=properties,
                 snapshot_id=None if snapshot == "none" else int(snapshot),
                 location=str(more["Location"]),
@@ -186,9 +187,7 @@ def _on_branch(session: SparkSession, catalog: str, branch: str | None) -> str:
     """The catalog, or a second one that is configured as it is but for the branch."""
     prefix = f"{_CATALOG}{catalog}"
     settings = {
-        key: value
-        for key, value in session.conf.getAll.items()
-        if key == prefix or key.startswith(f"{prefix}.")  # the statement SET would hide secrets
+        key: value for key, value in settings_of(session).items() if key == prefix or key.startswith(f"{prefix}.")
     }
     if prefix not in settings and catalog != "spark_catalog":
         raise ConfigurationError(
@@ -229,13 +228,6 @@ def _choice(settings: Mapping[str, str], branch: str) -> tuple[str, str] | None:
         return None
     warehouse = "" if address["warehouse"] is None else f"%7C{address['warehouse']}"
     return ".uri", f"{address['base']}/{quote(branch, safe='')}{warehouse}"
-
-
-def _arrow(frame: DataFrame) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    schema: pa.Schema = to_arrow_schema(frame.schema, timestamp_utc=True)
-    return schema
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, ServerStartError, free_ports
-from nessie_gc_core.testing.servers.spark_wheel import spark_environment, spark_program
+from nessie_gc_core.testing.servers.spark_wheel import spark_environment, spark_program, with_connect
 from nessie_gc_core.testing.servers.startable import Startable
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class SparkConnectServer(Startable):
         "spark.connect.session.manager.defaultSessionTimeout": "24h",  # Spark closes idle sessions after an hour
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
+        "spark.sql.ansi.enabled": "true",  # in Spark 3.5, predicates need it
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
@@ -52,8 +53,8 @@ class SparkConnectServer(Startable):
         if importlib.util.find_spec("grpc") is None:
             raise ConfigurationError("Spark Connect's client is not installed: pip install 'nessie-gc-core[connect]'")
         (self._port,) = free_ports(1)
-        properties = {**self.conf, **(conf or {}), "spark.connect.grpc.binding.port": str(self._port)}
-        options = [part for key, value in properties.items() for part in ("--conf", f"{key}={value}")]
+        given = {**self.conf, **(conf or {}), "spark.connect.grpc.binding.port": str(self._port)}
+        options = [part for key, value in with_connect(given).items() for part in ("--conf", f"{key}={value}")]
         self._server = ServerProcess(
             "Spark Connect server",
             [spark_program("spark-submit"), "--class", _CLASS, "--master", f"local[{cores}]", *options],

@@ -10,6 +10,8 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers.java import JavaRole, find_java
 from nessie_gc_core.testing.servers.process import LOOPBACK
 
+_PACKAGES = "spark.jars.packages"
+
 
 def spark_program(name: str) -> str:
     """The path of a program of Spark, such as ``spark-class``.
@@ -32,6 +34,21 @@ def spark_environment() -> Mapping[str, str]:
         "JAVA_HOME": str(find_java(JavaRole.SPARK).home),
         "PYSPARK_PYTHON": sys.executable,
     }
+
+
+def with_connect(conf: Mapping[str, str]) -> Mapping[str, str]:
+    """Properties of a Connect server; the wheel of Spark 3.5 comes without it, so that Spark fetches it.
+
+    Raises:
+        ConfigurationError: pyspark is not installed.
+    """
+    jars = _spark_home() / "jars"
+    if any(jars.glob("spark-connect_*.jar")):
+        return conf
+    scala, version = next(jars.glob("spark-sql_*.jar")).stem.removeprefix("spark-sql_").split("-")
+    newest = f"{version.rpartition('.')[0]}.+"  # not every patch version of the wheel has a jar of its own
+    packages = [conf[_PACKAGES]] if _PACKAGES in conf else []
+    return {**conf, _PACKAGES: ",".join([*packages, f"org.apache.spark:spark-connect_{scala}:{newest}"])}
 
 
 def _spark_home() -> Path:
