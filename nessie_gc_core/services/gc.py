@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from nessie_gc_core.connectors import Service
@@ -11,6 +11,7 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.meanwhile import checked_by, engine_meanwhile
 from nessie_gc_core.services.parameters import GcParameters, SweepParameters, part_of
 from nessie_gc_core.services.preconditions import check_answers
 from nessie_gc_core.services.report import GcReport
@@ -48,7 +49,9 @@ class GcService(Service[Run]):
         self.parameters.check(run.choice)
         self.parameters.policies(run.clock())
         check_answers(run)
-        run.engine.check()
-        MarkService(part_of(self.parameters, MarkParameters)).run(run)
+        with engine_meanwhile(run) as engine:
+            marking = replace(run, progress=checked_by(engine.check, run.progress))
+            MarkService(part_of(self.parameters, MarkParameters)).run(marking)
+        engine.result()
         sweep = part_of(self.parameters, SweepParameters, live_set_id=run.report.live_set_id)
         return SweepService(sweep, self.directions).swept(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
@@ -67,6 +68,8 @@ class Resources(Closing):
         self._store: LiveSetStore | None = None
         self._engine: Engine | None = None
         self._stack = ExitStack()
+        self._opening = threading.RLock()
+        """Held while the engine is opened, which a thread does while others work."""
         self.opened = 1
         """For the so-manieth time they are open, or will be; what was made with earlier ones is gone."""
 
@@ -150,9 +153,10 @@ class Resources(Closing):
     @property
     def engine(self) -> Engine:
         """The engine."""
-        if self._engine is None:
-            self._engine = self._stack.enter_context(self._open_engine())
-        return self._engine
+        with self._opening:
+            if self._engine is None:
+                self._engine = self._stack.enter_context(self._open_engine())
+            return self._engine
 
     def tables(self, catalog: str, *, branch: str | None = None) -> Tables:
         """The tables of a catalog, which stays open as long as the others.

@@ -13,7 +13,14 @@ from nessie_gc_core.dataset import MANY_VALUES, BatchFunction, Beside, Dataset, 
 from nessie_gc_core.engines.spark.beside import beside_on_spark
 from nessie_gc_core.engines.spark.packets import Packed, unpacked
 from nessie_gc_core.engines.spark.rows import Rows
-from nessie_gc_core.engines.spark.session import check_session, functions_of, is_connect, open_session
+from nessie_gc_core.engines.spark.session import (
+    check_session,
+    functions_of,
+    is_connect,
+    open_session,
+    parallelism_of,
+)
+from nessie_gc_core.engines.spark.stored import stored
 from nessie_gc_core.engines.spark.task import ArrowTask
 from nessie_gc_core.engines.spark.transfer import can_store, collected, loaded, received, strictly, struct_of
 from nessie_gc_core.engines.spark.workers import check_workers
@@ -67,8 +74,7 @@ class SparkEngine(Engine):
         check_session(self.session)
         self.work_done = _adding_up(self.session)
         """Where tasks add up their work; Spark Connect has no such thing."""
-        partitions = self.session.range(0, 10_000).selectExpr("spark_partition_id()").distinct()
-        self._parallelism = max(int(partitions.count()), 1)  # Spark Connect 3.5 gives a number of numpy's
+        self._parallelism = parallelism_of(self.session)
 
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
         """A DataFrame of the same session, its columns as the schema has them."""
@@ -81,7 +87,7 @@ class SparkEngine(Engine):
 
     @property
     def parallelism(self) -> int:
-        """Spark's default parallelism, as seen in a small range."""
+        """Spark's default parallelism."""
         return self._parallelism
 
     @property
@@ -247,15 +253,14 @@ class SparkDataset(Dataset):
         return SparkDataset(self._engine, frame, schema, rows=self.rows if keys else Rows.known(1))
 
     def checkpoint(self) -> Dataset:
-        """An eager local checkpoint: kept by the executors, never computed again."""
+        """An eager checkpoint: kept in the cluster's directory or by the executors, never computed again."""
         if self._stored:
             return self
         if not can_store(self.frame):
             kept = self._engine.dataset(received(self.frame), self.schema)
             frame, rows = frame_of(kept), rows_of(kept)
             return SparkDataset(self._engine, frame, self.schema, rows=rows, stored=True, spread=self._spread)
-        frame = self.frame.localCheckpoint(eager=True)
-        rows = Rows(lambda: int(frame.count()))
+        frame, rows = stored(self.frame)
         return SparkDataset(self._engine, frame, self.schema, rows=rows, stored=True, spread=self._spread)
 
     def count(self) -> int:
@@ -280,9 +285,9 @@ class SparkDataset(Dataset):
         if few.num_rows < LOAD_ROWS:
             yield from few.to_batches(STREAM_ROWS)
             return
-        stored = self.checkpoint()
-        portions = -(-stored.count() // LOAD_ROWS)
-        packed = frame_of(stored).repartition(portions).mapInArrow(ArrowTask(Packed()).run, struct_of(Packed.schema))
+        kept = self.checkpoint()
+        portions = -(-kept.count() // LOAD_ROWS)
+        packed = frame_of(kept).repartition(portions).mapInArrow(ArrowTask(Packed()).run, struct_of(Packed.schema))
         for (packet,) in packed.toLocalIterator(prefetchPartitions=True):
             yield in_schema(unpacked(packet), self.schema)
 

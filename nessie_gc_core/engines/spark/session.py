@@ -26,6 +26,7 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
 }
 """Properties of a session that Nessie GC starts; the user's own override them."""
 LOCAL_DEFAULTS: Mapping[str, str] = {
@@ -40,6 +41,9 @@ OLDEST = (3, 5)
 """The first Spark that the engine runs on."""
 CONNECT_SCHEME = "sc://"
 """How the address of a Spark Connect server begins."""
+CHECKPOINTS = "spark.checkpoint.dir"
+"""A reliable directory for checkpoints."""
+_LEAVES = "spark.sql.leafNodeDefaultParallelism"
 _CONNECT_PORT = 15002
 _CONNECT_TIMEOUT_SECONDS = 10
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
@@ -73,7 +77,10 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     for key, value in properties.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        if CHECKPOINTS in properties:  # before Spark 4 it is no property of Spark's own
+            session.sparkContext.setCheckpointDir(properties[CHECKPOINTS])
+        return session
     except (PySparkException, OSError, RuntimeError) as error:
         raise ConfigurationError(
             f"Spark did not start with master {master!r} ({_first_line(error)}); it needs Java 17 or 21 "
@@ -152,6 +159,15 @@ def check_version(version: str) -> None:
     major, minor = (int(part) for part in version.split(".")[:2])
     if (major, minor) < OLDEST:
         raise ConfigurationError(f"Spark {version} is too old: use Spark 3.5, 4.0 or 4.1")
+
+
+def parallelism_of(session: SparkSession) -> int:
+    """How many partitions Spark gives to rows that nobody distributed: a classic session says it, at no cost."""
+    if is_connect(session):
+        partitions = session.range(0, 10_000).selectExpr("spark_partition_id()").distinct()
+        return max(int(partitions.count()), 1)  # Spark Connect 3.5 gives a number of numpy's
+    chosen = session.conf.get(_LEAVES, None)
+    return int(chosen or session.sparkContext.defaultParallelism)
 
 
 def check_session(session: SparkSession) -> None:

@@ -25,6 +25,8 @@ T = TypeVar("T")
 ANSI = "spark.sql.ansi.enabled"
 """With it, an overflow or a bad cast is an error; without it, a wrong value or none. Off by default before Spark 4."""
 
+FEW_ROWS = 10_000
+"""So many rows travel from the driver with each task that needs them, which costs less than a job that stores them."""
 _ONE_AT_A_TIME = Lock()
 """Settings of a session are those of all its threads."""
 
@@ -81,14 +83,17 @@ def can_store(session: SparkSession | DataFrame) -> bool:
 
 
 def loaded(session: SparkSession, table: pa.Table) -> DataFrame:
-    """A DataFrame of rows that the executors keep; on Spark Connect 3.5, its server does."""
+    """A DataFrame of rows that the executors keep; few stay with the driver, and on Spark Connect 3.5, its server."""
     struct = struct_of(table.schema)
     if not is_before_4():
-        return session.createDataFrame(table, struct).localCheckpoint(eager=True)
+        frame = session.createDataFrame(table, struct)
+        stays = table.num_rows <= FEW_ROWS and not is_connect(session)
+        return frame if stays else frame.localCheckpoint(eager=True)
     rows = table.cast(_as_spark_has_it(struct))
     if is_connect(session):
         return _kept_by_the_server(session, rows, struct) if rows.num_rows else session.createDataFrame([], struct)
-    return _through_the_jvm(session, rows, struct).localCheckpoint(eager=True)
+    frame = _through_the_jvm(session, rows, struct)
+    return frame if rows.num_rows <= FEW_ROWS else frame.localCheckpoint(eager=True)
 
 
 def _as_spark_has_it(struct: StructType) -> pa.Schema:
