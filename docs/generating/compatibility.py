@@ -10,8 +10,8 @@ from generating.text import code, table
 RECORDS = Path(__file__).parents[1] / "data" / "spark-versions.json"
 _INTRO = """# Compatibility
 
-The Spark engine runs on Spark 3.5, 4.0 and 4.1, in classic sessions and on Spark Connect. `nox -s spark-versions` runs
-these tests on each version, and this table is written from what ran. A run with a failed or skipped test is not
+The Spark engine is made for Spark 3.5, 4.0 and 4.1, in classic sessions and on Spark Connect. `nox -s spark-versions`
+runs the tests on each version, and this page is written from what ran. A run with a failed or skipped test is not
 recorded. [What is different on Spark 3.5](../how-to/pyspark.md#spark-35-and-40) is described with the setup.
 
 """
@@ -35,4 +35,6 @@ def page() -> str:
         ]
         for record in records
     )
-    return _INTRO + "Tests that passed, in the last three columns:\n\n" + table(head, rows)
+    if not records:
+        return f"{_INTRO}No complete run is recorded yet.\n"
+    return f"{_INTRO}Tests that passed, in the last three columns:\n\n{table(head, rows)}"
