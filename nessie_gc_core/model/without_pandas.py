@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 
 import pyarrow as pa
@@ -24,8 +23,8 @@ class _Later(MetaPathFinder):
             return None
         if not self.is_now:
             raise ModuleNotFoundError("not now", name=fullname)
-        sys.meta_path.remove(self)
-        spec = find_spec(fullname)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(fullname, path, target) for finder in others)), None)
         if spec is not None and spec.loader is not None:
             spec.loader = _Telling(spec.loader)
         return spec

@@ -153,10 +153,9 @@ class WorkerProcess(Closing):
                 self._run(task, shared)
         except LinkClosedError:
             self.is_fit = False
-            code = self._process.wait()
             raise IncompleteError(
-                f"a worker process ended with {_how(code)}; run again, with a lower `expiry_parallelism` if memory is "
-                "short"
+                f"a worker process ended with {self._ended()}; run again, with a lower `expiry_parallelism` if "
+                "memory is short"
             ) from None
         finally:
             self._using.release()
@@ -171,7 +170,7 @@ class WorkerProcess(Closing):
             try:
                 message = self._link.receive()
             except LinkClosedError:
-                self._gives_up(f"it ended with {_how(self._process.wait())}")
+                self._gives_up(f"it ended with {self._ended()}")
                 return False
             if isinstance(message, Ready):
                 if message.plugins != self.plugins:
@@ -227,14 +226,17 @@ class WorkerProcess(Closing):
             logger.handle(message.record)
 
     def close(self) -> None:
-        """Asks it to end, and sees to it."""
+        """Asks it to end, and sees to it; one that is still starting has done nothing yet."""
         self._link.close()
+        if not self._is_ready:
+            self._process.kill()
+        self._ended()
+
+    def _ended(self) -> str:
+        """How it ended; killed if it does not."""
         try:
-            self._process.wait(_END_SECONDS)
+            code = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
-
-
-def _how(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
+            code = self._process.wait()
+        return f"signal {-code}" if code < 0 else f"exit code {code}"

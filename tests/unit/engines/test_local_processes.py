@@ -165,8 +165,9 @@ def test_a_process_that_does_not_start_is_no_trouble(
 
 def test_a_process_that_is_never_ready_holds_nothing_up(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_PROGRAM", "import time; time.sleep(600)")
-    monkeypatch.setattr(processes, "_END_SECONDS", 0.1)
+    monkeypatch.setattr(processes, "_END_SECONDS", 600.0)
     assert pids(run(engine, Function())) == {os.getpid()}
+    engine.close()
 
 
 def test_a_process_with_other_plugins_does_not_help(

@@ -25,6 +25,8 @@ def test_an_array_does_not_import_pandas() -> None:
 def test_who_asks_for_pandas_gets_it() -> None:
     assert said(START + "print(pa.table({'a': [1]}).to_pandas()['a'].tolist())") == "[1]\n"
     assert said(START + "import pandas\nprint(pa.array(pandas.Series([1.0, None])).to_pylist())") == "[1.0, None]\n"
+    asked = START + "import importlib.util\nimportlib.util.find_spec('pandas')\n"  # which does not import it
+    assert said(asked + "import pandas\nprint(pa.array(pandas.Series([1.0, None])).to_pylist())") == "[1.0, None]\n"
     assert said(START + "print(pa.array(pa.array([1.0, None]).to_pandas()).to_pylist())") == "[1.0, None]\n"
 
 
