@@ -92,8 +92,12 @@ class Processes(Closing):
 
     def _started(self, plugins: PluginSet) -> Sequence[WorkerProcess]:
         with self._lock:
-            while len(self._workers) < self._most:
-                self._workers.append(WorkerProcess(plugins))
+            try:
+                while len(self._workers) < self._most:
+                    self._workers.append(WorkerProcess(plugins))
+            except OSError as error:
+                self._most = len(self._workers)
+                log.warning("no more worker processes can be started, so this run uses fewer cores: %s", error)
             return list(self._workers)
 
     def stay(self) -> None:

@@ -163,6 +163,18 @@ def test_a_process_that_does_not_start_is_no_trouble(
     assert "a worker process does not help, so this run uses fewer cores: it ended with exit code 3" in caplog.messages
 
 
+def test_a_machine_without_room_for_processes_is_no_trouble(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(processes.sys, "executable", "/nowhere/python")
+    assert pids(run(engine, Function())) == {os.getpid()}
+    assert caplog.messages == [
+        "no more worker processes can be started, so this run uses fewer cores: [Errno 2] No such file or directory: "
+        "'/nowhere/python'"
+    ]
+    assert pids(run(engine, Function())) == {os.getpid()}
+
+
 def test_a_process_that_is_never_ready_holds_nothing_up(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_PROGRAM", "import time; time.sleep(600)")
     monkeypatch.setattr(processes, "_END_SECONDS", 600.0)
