@@ -156,15 +156,26 @@ def test_s26_a_connector_without_its_claims_is_missed() -> None:
     assert "without its file-lister tape (tape)" in found
 
 
-def test_s26_a_worker_reads_and_lists_with_no_other_version_of_a_connector(lake: MemoryLake) -> None:
+def test_s26_a_worker_reads_and_lists_with_no_other_version_of_a_connector(tmp_path: Path) -> None:
     mine = installed().plugin_set()
     older = tuple(replace(plugin, version="0.0.1") for plugin in mine.plugins)
-    choice = ConnectorChoice(options={("file-lister", "memory"): {"lake": lake.name}})
-    with OpenConnectors(replace(choice, sent_with=mine)) as connectors:
-        assert isinstance(connectors.lister("memory://wh/"), FileLister)
+    with OpenConnectors(ConnectorChoice(sent_with=mine)) as connectors:
+        assert isinstance(connectors.lister(tmp_path.as_uri()), FileLister)
     with (
-        OpenConnectors(replace(choice, sent_with=PluginSet(plugins=older))) as connectors,
-        pytest.raises(PluginError, match=r"the driver as nessie-gc-memory 0\.0\.1"),
+        OpenConnectors(ConnectorChoice(sent_with=PluginSet(plugins=older))) as connectors,
+        pytest.raises(PluginError, match=r"the driver as nessie-gc-iceberg-files 0\.0\.1"),
+    ):
+        connectors.lister(tmp_path.as_uri())
+
+
+def test_s26_a_worker_opens_no_connector_whose_state_another_process_has(lake: MemoryLake) -> None:
+    """The lake of that name would be empty there, and its files garbage."""
+    choice = ConnectorChoice(
+        options={("file-lister", "memory"): {"lake": lake.name}}, sent_with=installed().plugin_set()
+    )
+    with (
+        OpenConnectors(choice) as connectors,
+        pytest.raises(PluginError, match="'memory' works in one process only"),
     ):
         connectors.lister("memory://wh/")
 
