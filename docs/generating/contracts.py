@@ -40,6 +40,7 @@ from nessie_gc_core.connectors import (
     SupportsTags,
     SupportsTraffic,
     SupportsVersioning,
+    SupportsVersionParts,
     SupportsWorkBranches,
     VisitedDeduplicator,
 )
@@ -78,6 +79,7 @@ ABILITIES: dict[type, type | None] = {
     SupportsVersioning: FileLister,
     SupportsTagRecords: LiveSetStore,
     SupportsSqlSchema: LiveSetStore,
+    SupportsVersionParts: LiveSetStore,
     SupportsCapacity: VisitedDeduplicator,
     SupportsTraffic: None,
 }

@@ -21,7 +21,13 @@ from nessie_gc_core.connectors.file_lister import (
     SupportsStoreClock,
     SupportsVersioning,
 )
-from nessie_gc_core.connectors.live_set_store import LiveSetStore, SupportsSqlSchema, SupportsTagRecords, lease_held
+from nessie_gc_core.connectors.live_set_store import (
+    LiveSetStore,
+    SupportsSqlSchema,
+    SupportsTagRecords,
+    SupportsVersionParts,
+    lease_held,
+)
 from nessie_gc_core.connectors.repository import (
     RepositoryConnector,
     SupportsBranches,
@@ -72,6 +78,7 @@ __all__ = [
     "SupportsTagRecords",
     "SupportsTags",
     "SupportsTraffic",
+    "SupportsVersionParts",
     "SupportsVersioning",
     "SupportsWorkBranches",
     "TableCatalog",

@@ -243,6 +243,23 @@ class SupportsTagRecords(Protocol):
 
 
 @runtime_checkable
+class SupportsVersionParts(Protocol):
+    """A store whose content versions several processes read at once, each another part of them.
+
+    Where ``multi_process`` is true, executors then read a large live set themselves.
+    """
+
+    def content_versions_of_part(self, live_set_id: UUID, part: int, parts: int) -> Iterator[ContentVersion]:
+        """Some of the versions, streamed, in any order; nothing for an unknown id.
+
+        Args:
+            live_set_id: the live set.
+            part: which part, from 0.
+            parts: of how many parts of about the same size; each version is in exactly one of them.
+        """
+
+
+@runtime_checkable
 class SupportsSqlSchema(Protocol):
     """A store whose tables are created on request."""
 

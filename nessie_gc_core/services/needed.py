@@ -21,11 +21,10 @@ from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
-from nessie_gc_core.model.batches import to_tuples, version_rows
+from nessie_gc_core.model.batches import to_tuples
 from nessie_gc_core.model.live_sets import SeenContent
 from nessie_gc_core.model.locations import LocationRules, scheme_of
-from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.relations import PROBLEM, VERSION_FILES
 from nessie_gc_core.model.work import Work
 from nessie_gc_core.services.dropped import dropped_contents
 from nessie_gc_core.services.finding_parameters import DroppedRule
@@ -34,8 +33,9 @@ from nessie_gc_core.services.left_out import Names, leave_out, names_in, names_o
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun
-from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder, versions_of_all
+from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
 from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
+from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
 from nessie_gc_core.services.watch import watched
 
@@ -78,7 +78,8 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         dropped: which contents that are gone are swept, too; ``None``: none.
         remember: whether the register of contents learns where they are.
     """
-    versions, types = _versions(run)
+    versions, types = stored_versions(run)
+    _count(run)
     readers = readers_of(types, run)
     read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
     read_types |= {type_ for type_ in types if unknown_type(type_)}
@@ -182,20 +183,11 @@ class _Progress:
         self._run.tell("expand", self._done, self._found)
 
 
-def _versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:
-    """The live sets as the first relation, and the content types in them."""
-    types: set[str] = set()
-
-    def seen() -> Iterator[ContentVersion]:
-        for version in versions_of_all(run):
-            types.add(version.content_type)
-            yield version
-
-    versions = run.engine.dataset(version_rows(seen()), CONTENT_VERSIONS)
+def _count(run: SweepRun) -> None:
+    """Tells the report what was marked."""
     counts = [run.store.count_content_versions(member.live_set.id) for member in run.read]
     run.report.content_versions, run.report.contents = (sum(column) for column in zip(*counts, strict=True))
     run.report.references = sum(len(member.live_set.heads) for member in run.read)
-    return versions, frozenset(types)
 
 
 def _read_versions(versions: Dataset, read_types: frozenset[str], run: SweepRun) -> Dataset:

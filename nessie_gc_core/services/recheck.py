@@ -78,7 +78,7 @@ class Recheck:
             found = find_moved(
                 member.repository, before, policies, deduplicator, parallelism=parameters.identify_parallelism
             )
-        return replace(found, versions=list(qualified(found.versions, member)))
+        return replace(found, versions=list(qualified(found.versions, member.number)))
 
     def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> Dataset:
         """Expands what became live in each repository, and returns its files; what cannot be read is frozen."""

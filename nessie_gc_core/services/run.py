@@ -114,7 +114,7 @@ class Member:
 
         Those of the first are what they are.
         """
-        return f"{self.number}{_PARTS}{content_id}" if self.number else content_id
+        return qualified_id(content_id, self.number)
 
     def own(self, content_id: str) -> str | None:
         """The same way back; ``None`` for a content of another repository."""
@@ -129,6 +129,11 @@ class Member:
         column = table.schema.get_field_index("content_id")
         ids = pa.array(own, pa.string())
         return table.set_column(column, table.schema.field(column), ids.fill_null("")).filter(ids.is_valid())
+
+
+def qualified_id(content_id: str, number: int) -> str:
+    """A content id of the repository with a number (:meth:`Member.qualified`)."""
+    return f"{number}{_PARTS}{content_id}" if number else content_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

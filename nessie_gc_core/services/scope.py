@@ -16,7 +16,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
-from nessie_gc_core.services.run import Member, SweepRun
+from nessie_gc_core.services.run import Member, SweepRun, qualified_id
 
 ASKED_AT_ONCE = 1000
 """Of how many contents the live-set store is asked at once."""
@@ -83,17 +83,17 @@ def versions_of_all(run: SweepRun) -> Iterator[ContentVersion]:
     return (
         version
         for member in run.members
-        for version in qualified(run.store.content_versions(member.live_set.id), member)
+        for version in qualified(run.store.content_versions(member.live_set.id), member.number)
     )
 
 
-def qualified(versions: Iterable[ContentVersion], member: Member) -> Iterator[ContentVersion]:
-    """The same content versions, their ids qualified."""
-    if not member.number:
+def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[ContentVersion]:
+    """The same content versions of the repository with a number, their ids qualified."""
+    if not number:
         yield from versions
         return
     for version in versions:
-        yield replace(version, content_id=member.qualified(version.content_id))
+        yield replace(version, content_id=qualified_id(version.content_id, number))
 
 
 def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[ContentToFiles]]) -> UnknownFinder:
@@ -111,7 +111,9 @@ def _remembered(store: LiveSetStore, member: Member) -> Remembered:
 
     return Remembered(
         versions_of=lambda ids: (
-            v for some in own(ids) for v in qualified(store.content_versions(live_set.id, content_ids=some), member)
+            version
+            for some in own(ids)
+            for version in qualified(store.content_versions(live_set.id, content_ids=some), member.number)
         ),
         locations_of=lambda ids: (
             (member.qualified(seen.content_id), seen.location)

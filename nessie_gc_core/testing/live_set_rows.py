@@ -3,15 +3,18 @@
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from nessie_gc_core.connectors import LiveSetStore
+import pytest
+
+from nessie_gc_core.connectors import LiveSetStore, SupportsVersionParts
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.testing.demands import demands
+from nessie_gc_core.testing.demands import demands, skip_without
 from nessie_gc_core.testing.live_set_samples import (
     KOLKATA,
     LONG_TEXT,
@@ -137,6 +140,29 @@ class RowTests(StoreFixtures):
         assert sorted(expected, key=str) == sorted(found, key=str)
         assert list(store.content_versions(identifying, [])) == []
 
+    @demands("SupportsVersionParts: S6: parts of any number are disjoint, and together all versions, each as it is.")
+    @pytest.mark.parametrize("parts", [1, 2, 7, 300])
+    def test_parts_are_disjoint_and_together_everything(
+        self,
+        open_store: Callable[[], LiveSetStore],
+        store: LiveSetStore,
+        identifying: UUID,
+        repository: str,
+        parts: int,
+    ) -> None:
+        versions = [version(n, content_id=f"c{n % 50}") for n in range(500)]
+        store.add_content_versions(identifying, versions)
+        store.add_content_versions(start(store, repository), [version(n) for n in range(500, 520)])
+        found = [list(_in_parts(store).content_versions_of_part(identifying, n, parts)) for n in range(parts)]
+        assert sum(map(len, found)) == len(versions), "parts that overlap, or lose some"
+        assert _keyed(versions) == _keyed(itertools.chain(*found))
+        assert list(_in_parts(store).content_versions_of_part(uuid4(), 0, parts)) == []
+        if parts == 7:
+            assert max(map(len, found)) < 250, "parts have about the same size, so that several readers help"
+        if store.multi_process:
+            with open_store() as other:
+                assert found[-1] == list(_in_parts(other).content_versions_of_part(identifying, parts - 1, parts))
+
     @demands("Rows may be written while others are read: do not hold a lock during a stream that the caller consumes.")
     def test_rows_may_be_written_while_others_are_read(self, store: LiveSetStore, identifying: UUID) -> None:
         store.add_content_versions(identifying, (version(n) for n in range(2500)))
@@ -252,6 +278,13 @@ class RowTests(StoreFixtures):
         assert store.remove_file_deletions(expiring, [deletions[0], unknown]) == 1
         assert store.remove_file_deletions(expiring, deletions[:-1]) == 1498
         assert [deletions[-1]] == list(store.file_deletions(expiring))
+
+
+def _in_parts(store: LiveSetStore) -> SupportsVersionParts:
+    """The store as one that is read in parts."""
+    if not isinstance(store, SupportsVersionParts):
+        skip_without(store, SupportsVersionParts)
+    return store
 
 
 def _keyed(versions: Iterable[ContentVersion]) -> dict[object, ContentVersion]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -363,6 +364,44 @@ for _name, _test, _says in (
     ("NoScript", "test_the_schema_is_shown_as_a_script", "SupportsSqlSchema: the script contains the statements that"),
 ):
     fault(StoreTests, _test, _says)(type(_name, (Schemas,), {"__module__": __name__}))
+
+
+class InParts(LedgerStore):
+    """Parts by the hash of the content."""
+
+    def content_versions_of_part(self, live_set_id, part, parts):
+        versions = self.content_versions(live_set_id)
+        return (each for each in versions if self.part_of(each, parts) == part)
+
+    def part_of(self, version, parts):
+        return zlib.crc32(repr(version.identity).encode()) % parts
+
+
+class TestInParts(StoreTests):
+    connector = InParts
+
+
+PARTS = "SupportsVersionParts: S6: parts of any number are disjoint, and together all versions"
+
+
+@fault(StoreTests, "test_parts_are_disjoint_and_together_everything", PARTS)
+class LosesABound(InParts):
+    def part_of(self, version, parts):
+        return zlib.crc32(repr(version.identity).encode()) % (parts + 1)
+
+
+@fault(StoreTests, "test_parts_are_disjoint_and_together_everything", PARTS)
+class PartsOverlap(InParts):
+    def content_versions_of_part(self, live_set_id, part, parts):
+        versions = self.content_versions(live_set_id)
+        return (each for each in versions if part - self.part_of(each, parts) in (0, 1))
+
+
+@fault(StoreTests, "test_parts_are_disjoint_and_together_everything", PARTS)
+class PartsOfAll(InParts):
+    def content_versions_of_part(self, live_set_id, part, parts):
+        every = (each.id for each in self.live_sets())
+        return (each for id_ in every for each in super(PartsOfAll, self).content_versions_of_part(id_, part, parts))
 
 
 @fault(StoreTests, "test_records_of_tags_belong_to_their_repository_and_stay", "SupportsTagRecords: records belong to")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Select, Table, delete, func, select
+from sqlalchemy import Row, Select, Table, delete, func, select
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
@@ -31,6 +31,8 @@ from nessie_gc_jdbc.tables import (
 
 _T = TypeVar("_T")
 _Values = Mapping[str, object]
+_BOUND_BITS = 64
+"""Of the first of 160 bits of a digest: more parts than anybody has processes."""
 
 
 class RowVerbs(LiveSetStore):
@@ -53,17 +55,13 @@ class RowVerbs(LiveSetStore):
         """The versions in pages."""
         query, key = _of(live_set_id, content_versions), content_versions.c.version_key
         prefixes = None if content_ids is None else [key_of(content_id) for content_id in content_ids]
-        for row in self.database.pages_below(query, key, prefixes):
-            yield ContentVersion(
-                content_id=row.content_id,
-                content_type=row.content_type,
-                metadata_location=row.metadata_location,
-                snapshot_id=row.snapshot_id,
-                content_key=row.content_key,
-                commit_id=row.commit_id,
-                commit_time=optional_time(row.commit_time),
-                location=row.location,
-            )
+        yield from map(_version, self.database.pages_below(query, key, prefixes))
+
+    def content_versions_of_part(self, live_set_id: UUID, part: int, parts: int) -> Iterator[ContentVersion]:
+        """The versions in pages; keys are digests, so that equal ranges of them have about as many."""
+        query, key = _of(live_set_id, content_versions), content_versions.c.version_key
+        above, upto = (_bound(each, parts) for each in (part, part + 1))
+        yield from map(_version, self.database.pages(query, key, above=above, upto=upto))
 
     def content_ids(self, live_set_id: UUID) -> Iterator[str]:
         """The distinct content ids in pages."""
@@ -212,6 +210,26 @@ def _of(live_set_id: UUID, table: Table) -> Select[Any]:
     key = next(column for column in table.primary_key if column.name != "live_set_id")
     others = [column for column in table.c if column is not key and column.name != "live_set_id"]
     return select(key, *others).where(table.c.live_set_id == str(live_set_id))
+
+
+def _bound(part: int, parts: int) -> bytes:
+    """What the keys of a part are greater than, and those of the parts before it are not; shorter than any key."""
+    if part == parts:
+        return AFTER_ALL
+    return (part * 2**_BOUND_BITS // parts).to_bytes(_BOUND_BITS // 8) if part else b""
+
+
+def _version(row: Row[Any]) -> ContentVersion:
+    return ContentVersion(
+        content_id=row.content_id,
+        content_type=row.content_type,
+        metadata_location=row.metadata_location,
+        snapshot_id=row.snapshot_id,
+        content_key=row.content_key,
+        commit_id=row.commit_id,
+        commit_time=optional_time(row.commit_time),
+        location=row.location,
+    )
 
 
 def _version_row(live_set_id: UUID, version: ContentVersion) -> _Values:
