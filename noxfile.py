@@ -154,7 +154,7 @@ def lowest(session: nox.Session) -> None:
 @nox.parametrize("spark", SPARKS)
 def spark_versions(session: nox.Session, spark: str) -> None:
     """The engine's tests, and a collection, on each Spark; the table of the documentation is made from what ran."""
-    _install_everything(session, "test", more=[f"pyspark=={spark}.*"])
+    _install_everything(session, "test", "lint", more=[f"pyspark=={spark}.*"])
     shutil.rmtree(_results_folder(session))
     for suite, chosen in ON_EVERY_SPARK.items():
         _pytest(session, suite, "", args=chosen)

@@ -16,7 +16,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.config.meter import METER
 from nessie_gc_core.connectors import ContentToFiles, SupportsExpandBatches, prefers
 from nessie_gc_core.errors import UnreadableFileError
-from nessie_gc_core.model.batches import BATCH_ROWS, Row, in_schema, named_files, to_batches, to_rows
+from nessie_gc_core.model.batches import BATCH_ROWS, Row, given_rows, named_files, to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.relations import EXPANDED_FILES, NAMED_FILES, PROBLEM
 from nessie_gc_core.model.text import one_line
@@ -70,7 +70,7 @@ def names_of(reader: ContentToFiles, file: ReachableFile) -> Iterator[pa.RecordB
 
 def _checked_batch(batch: pa.RecordBatch, parent: str) -> Iterator[pa.RecordBatch]:
     """The rows of a batch up to the first one that relations cannot hold."""
-    batch = in_schema(batch, NAMED_FILES)
+    batch = given_rows(batch, NAMED_FILES)
     batch.validate(full=True)
     if batch.column("path").null_count or batch.column("kind").null_count:
         raise UnreadableFileError(parent, "it names a file without a path or a kind")

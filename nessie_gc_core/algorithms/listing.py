@@ -30,6 +30,7 @@ from nessie_gc_core.model.batches import (
     Row,
     constant,
     file_references,
+    given_rows,
     in_schema,
     listed_files,
     merged,
@@ -94,7 +95,7 @@ class ListFiles:
                     if isinstance(found, ListingPart):
                         yield More(task._replace(part=found.name))
                     else:
-                        yield from self._stored(in_schema(found, LISTED_FILES), task)
+                        yield from self._stored(given_rows(found, LISTED_FILES), task)
                         METER.listed(found.num_rows)
                 if isinstance(lister, SupportsLeftAlone):
                     left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1)

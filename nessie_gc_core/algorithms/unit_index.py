@@ -66,6 +66,11 @@ class _Folder:
         return is_link(self.path + name) if self.links is None else name in self.links
 
 
+def _is_odd(name: str) -> bool:
+    """Whether the last element of a path does not name a file in the folder before it."""
+    return name in NO_NAMES or "\\" in name
+
+
 class ByFolder(NamedTuple):
     """Units and keys of many paths; ``None`` where a path is in no unit, or has to be looked up by itself."""
 
@@ -100,6 +105,10 @@ class UnitIndex:
         """The index of a plan."""
         exact = {unit.root: tuple(map(plan.rules.exact_prefix, unit.locations)) for unit in plan.units}
         return cls(plan.roots, plan.rules, listed={root: found for root, found in exact.items() if root not in found})
+
+    def look_again(self) -> None:
+        """Forgets what the local disk looked like: links and mounts may have been made since."""
+        self._forget()
 
     def _forget(self) -> None:
         self._folders: dict[str, _Folder] = {}
@@ -152,8 +161,7 @@ class UnitIndex:
             if (
                 remembered is None
                 or remembered.places.others
-                or name in NO_NAMES
-                or "\\" in name
+                or _is_odd(name)
                 or (remembered.path is not None and remembered.has_link(name))
             ):
                 found.single.append(at)
@@ -174,7 +182,7 @@ class UnitIndex:
     def _folder(self, raw: str) -> _Folder | None:
         """The folder of a path; ``None`` if the path does not end in a plain name."""
         folder, _, name = raw.rpartition("/")
-        if name in NO_NAMES or "\\" in name:
+        if _is_odd(name):
             return None
         remembered = self._folders.get(folder)
         if remembered is None:

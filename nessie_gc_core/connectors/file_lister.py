@@ -110,7 +110,9 @@ class SupportsListBatches(Protocol):
     def list_batches(self, location: str, part: str | None) -> Iterator[pa.RecordBatch | ListingPart]:
         """What ``list_or_cut`` yields, the files as batches (:data:`LISTED_FILES`) of any size.
 
-        For a lister that cannot split: what ``list_files`` yields; ``part`` is ``None``. A subclass that overrides one
+        Sizes are integers in bytes, times are integers in microseconds since the epoch, both null where unknown; a
+        column of timestamps or floats is refused. For a lister that cannot split: what ``list_files`` yields; ``part``
+        is ``None``. A subclass that overrides one
         of these methods alone is asked for that.
         """
 

@@ -17,6 +17,9 @@ BATCH_ROWS = 8192
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
+_IS_INTEGER = (pa.types.is_integer, pa.types.is_null)
+_IS_TEXT = (pa.types.is_null, pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+
 Value = str | int | bool | bytes | datetime | None
 """The value of one column in a row."""
 Row = tuple[Value, ...]
@@ -49,6 +52,21 @@ def in_schema(batch: pa.RecordBatch, schema: pa.Schema, given: Mapping[str, pa.A
     found = ((columns[field.name], field.type) for field in schema)
     arrays = [array if array.type == type_ else array.cast(type_) for array, type_ in found]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def given_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of a schema in a batch that a connector made: text may be of any type of text, integers of any width.
+
+    Raises:
+        ValueError: a column has another type: nothing tells which number of a time would be meant (S8).
+    """
+    for field in schema:
+        found = batch.schema.field(field.name).type
+        plain = found.value_type if pa.types.is_dictionary(found) else found
+        fits = _IS_INTEGER if pa.types.is_integer(field.type) else _IS_TEXT
+        if not any(test(plain) for test in fits):
+            raise ValueError(f"the column {field.name} is of type {found}, and not of {field.type}")
+    return in_schema(batch, schema)
 
 
 def constant(value: str | int | None, rows: int, type_: pa.DataType) -> pa.Array:

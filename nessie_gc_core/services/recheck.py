@@ -85,6 +85,7 @@ class Recheck:
         versions = list(itertools.chain(*moved))
         run, scope = self._run, self.scope.with_readers_of(versions, self._run)
         plan, index = scope.plan, scope.index
+        index.look_again()
         before = set(plan.roots)
         unread = UnreadContents()
         newly = expand_moved(

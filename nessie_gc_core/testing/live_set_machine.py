@@ -122,7 +122,7 @@ class LiveSetStoreMachine(RuleBasedStateMachine):
                 known.setdefault(version.identity, version)
             assert [len(known) - before] == new
 
-    @rule(live_set_id=ids, content_id=texts, added=st.lists(texts, max_size=4))
+    @rule(live_set_id=ids, content_id=texts, added=st.lists(texts, min_size=1, max_size=4))
     def add_locations(self, live_set_id: UUID, content_id: str, added: Sequence[str]) -> None:
         if live_set_id not in self.model:
             return

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from multiprocessing import Pipe
 
+import pyarrow as pa
+
 from nessie_gc_core.config.meter import METER
 from nessie_gc_core.connectors import ContentToFiles, FileLister
 from nessie_gc_core.dataset import BatchFunction
@@ -93,6 +95,9 @@ class Processes(Closing):
     def _started(self, plugins: PluginSet) -> Sequence[WorkerProcess]:
         with self._lock:
             try:
+                if not sys.executable:
+                    raise OSError("nothing tells which Python this is")
+                self._workers = [worker for worker in self._workers if not worker.is_gone]
                 while len(self._workers) < self._most:
                     self._workers.append(WorkerProcess(plugins))
             except OSError as error:
@@ -121,14 +126,14 @@ class WorkerProcess(Closing):
         ours, theirs = Pipe()
         level = logging.getLogger("nessie_gc_core").getEffectiveLevel()
         arguments = [
-            json.dumps(sys.path),
+            json.dumps([entry for entry in sys.path if isinstance(entry, str)]),  # Python passes over others
             str(theirs.fileno()),
             str(level),
             *(plugin.name for plugin in plugins.plugins),
         ]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, *arguments],
+                [sys.executable, "-P", "-c", _PROGRAM, *arguments],  # nothing comes from the folder it starts in
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # what a plugin prints is not the result of a run
@@ -141,6 +146,8 @@ class WorkerProcess(Closing):
         self._is_ready = False
         self.is_fit = True
         """Whether it can do what this process does."""
+        self.is_gone = False
+        """Whether it was ended in the middle of something; another one can do as well."""
 
     def help(self, task: Task, shared: Shared) -> None:
         """Takes part in the work on one stream, as soon as it can and while there is something left to take.
@@ -156,7 +163,7 @@ class WorkerProcess(Closing):
             if self.is_fit and self._gets_ready(shared):
                 self._run(task, shared)
         except LinkClosedError:
-            self.is_fit = False
+            self.is_fit, self.is_gone = False, True
             raise IncompleteError(
                 f"a worker process ended with {self._ended()}; run again, with a lower `expiry_parallelism` if "
                 "memory is short"
@@ -194,11 +201,10 @@ class WorkerProcess(Closing):
         while True:
             message = self._awaited(shared)
             if message is None:
-                self.is_fit = False
-                self.close()
+                self._leave()
                 return
             if isinstance(message, Wanted):
-                batch = next(shared, None)
+                batch = self._next(shared)
                 self._link.send(End() if batch is None else Rows.of(batch, Work()))
             elif isinstance(message, Rows):
                 METER.add(message.work)
@@ -214,6 +220,19 @@ class WorkerProcess(Closing):
                 return
             else:
                 self._note(message)
+
+    def _next(self, shared: Shared) -> pa.RecordBatch | None:
+        """The next rows; where there is an error instead, the other process waits for them in vain."""
+        try:
+            return next(shared, None)
+        except BaseException:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Ends it in the middle of its work."""
+        self.is_fit, self.is_gone = False, True
+        self.close()
 
     def _awaited(self, shared: Shared) -> Message | None:
         """The next message; ``None``: nobody waits for results any more."""

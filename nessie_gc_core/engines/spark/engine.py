@@ -20,7 +20,7 @@ from nessie_gc_core.engines.spark.session import (
     open_session,
     parallelism_of,
 )
-from nessie_gc_core.engines.spark.stored import stored
+from nessie_gc_core.engines.spark.stored import remove_stored, stored
 from nessie_gc_core.engines.spark.task import ArrowTask
 from nessie_gc_core.engines.spark.transfer import can_store, collected, loaded, received, strictly, struct_of
 from nessie_gc_core.engines.spark.workers import check_workers
@@ -136,6 +136,7 @@ class SparkEngine(Engine):
     def close(self) -> None:
         """Stops the session where it is the engine's own."""
         if self._own:
+            remove_stored(self.session)
             self.session.stop()
 
 
@@ -257,11 +258,15 @@ class SparkDataset(Dataset):
         if self._stored:
             return self
         if not can_store(self.frame):
-            kept = self._engine.dataset(received(self.frame), self.schema)
+            kept = self._engine.dataset(self._received(), self.schema)
             frame, rows = frame_of(kept), rows_of(kept)
             return SparkDataset(self._engine, frame, self.schema, rows=rows, stored=True, spread=self._spread)
         frame, rows = stored(self.frame)
         return SparkDataset(self._engine, frame, self.schema, rows=rows, stored=True, spread=self._spread)
+
+    def _received(self) -> Iterator[pa.RecordBatch]:
+        """The rows as they come; what Spark says of columns that may be null is its own guess."""
+        return (in_schema(batch, self.schema) for batch in received(self.frame))
 
     def count(self) -> int:
         """``count``; of stored rows once."""

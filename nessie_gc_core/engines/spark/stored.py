@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from nessie_gc_core.engines.spark.rows import Rows
 from nessie_gc_core.engines.spark.session import CHECKPOINTS, functions_of, is_connect
+from nessie_gc_core.model.text import one_line
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger(__name__)
 
 _ROWS = "nessie_gc_rows"
 
@@ -32,6 +36,24 @@ def _kept(frame: DataFrame) -> DataFrame:
     metadata that was read again, could differ from the first (S5).
     """
     return frame.checkpoint(eager=True) if has_directory(frame) else frame.localCheckpoint(eager=True)
+
+
+def remove_stored(session: SparkSession) -> None:
+    """Removes what was written to the directory for checkpoints of a session that ends: it has a folder of its own.
+
+    Spark's own cleaner removes what it finds unused while the session runs, and leaves the rest for good.
+    """
+    if is_connect(session):
+        return
+    context = cast("Any", session.sparkContext)
+    folder = context._jsc.sc().getCheckpointDir()
+    if not folder.isDefined():
+        return
+    path = context._jvm.org.apache.hadoop.fs.Path(folder.get())
+    try:
+        path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
+    except Exception as error:  # noqa: BLE001 - the class is that of Py4J; the run has its result all the same
+        log.warning("the checkpoints in %s could not be removed; do it by hand: %s", folder.get(), one_line(error))
 
 
 def has_directory(frame: DataFrame) -> bool:
