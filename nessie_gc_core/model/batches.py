@@ -61,7 +61,7 @@ def given_rows(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         ValueError: a column has another type: nothing tells which number of a time would be meant (S8).
     """
     for field in schema:
-        found = batch.schema.field(field.name).type
+        found = batch.column(field.name).type
         plain = found.value_type if pa.types.is_dictionary(found) else found
         fits = _IS_INTEGER if pa.types.is_integer(field.type) else _IS_TEXT
         if not any(test(plain) for test in fits):

@@ -12,7 +12,7 @@ from elsewhere import NUMBERS
 
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.engines.spark.session import parallelism_of
-from nessie_gc_core.engines.spark.stored import has_directory, stored
+from nessie_gc_core.engines.spark.stored import has_directory, remove_stored, stored
 from nessie_gc_core.engines.spark.transfer import FEW_ROWS
 from nessie_gc_core.model.batches import to_batches
 
@@ -53,6 +53,14 @@ def test_a_reliable_directory_is_used(spark: SparkSession, directory: Path) -> N
     kept = numbers(spark, 20).distinct(["number"]).checkpoint()
     assert kept.count() == 20
     assert sum(path.name.startswith("part-") for path in directory.rglob("*")) > 0
+
+
+def test_what_was_written_there_goes_with_a_session_of_our_own(spark: SparkSession, directory: Path) -> None:
+    kept = numbers(spark, 20).distinct(["number"]).checkpoint()
+    assert kept.count() == 20
+    (directory / "of another").touch()
+    remove_stored(spark)
+    assert ["of another"] == [path.name for path in directory.iterdir()]
 
 
 def test_without_one_the_executors_keep_the_rows(spark: SparkSession, tmp_path: Path) -> None:

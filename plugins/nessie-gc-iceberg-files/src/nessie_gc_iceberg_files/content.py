@@ -142,7 +142,7 @@ class IcebergContentToFiles(ContentToFiles):
         if file.kind == FileKind.MANIFEST_LIST:
             yield manifests(file.path, self._whole(file))
         elif file.kind == FileKind.MANIFEST:
-            yield live_files(file.path, self._whole(file))
+            yield from live_files(file.path, self._whole(file))
 
     def _whole(self, file: ReachableFile) -> bytes:
         data = self._reader.read(file.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, repeat
 
 import pyarrow as pa
@@ -40,16 +40,40 @@ def manifests(path: str, data: bytes) -> pa.RecordBatch:
     return _named(path, paths, repeat(FileKind.MANIFEST.value, len(paths)), lengths)
 
 
-def live_files(path: str, data: bytes) -> pa.RecordBatch:
+def live_files(path: str, data: bytes) -> Iterator[pa.RecordBatch]:
     """The files of a manifest's live entries: those that exist or were added, not those that were deleted.
 
-    Returns:
-        :data:`NAMED_FILES`, without lengths.
+    Yields:
+        :data:`NAMED_FILES`, without lengths; those before an invalid entry come before its error.
 
     Raises:
         UnreadableFileError: it cannot be read completely, or is invalid.
     """
-    statuses, contents, named, formats = read_columns(path, data, _MANIFEST)
+    columns = read_columns(path, data, _MANIFEST)
+    try:
+        yield _live_files(path, *columns)
+    except UnreadableFileError:
+        yield _live_files(path, *(column[: _valid(path, columns)] for column in columns))
+        raise
+
+
+def _valid(path: str, columns: Sequence[Sequence[object]]) -> int:
+    """How many entries come before the first invalid one."""
+    for at in range(len(columns[0])):
+        try:
+            _live_files(path, *(column[at : at + 1] for column in columns))
+        except UnreadableFileError:
+            return at
+    return len(columns[0])
+
+
+def _live_files(
+    path: str,
+    statuses: Sequence[object],
+    contents: Sequence[object],
+    named: Sequence[object],
+    formats: Sequence[object],
+) -> pa.RecordBatch:
     if unknown := {*statuses}.difference(_STATUSES):
         raise UnreadableFileError(path, f"an entry has the status {unknown.pop()!r}")
     paths: Sequence[object] = named

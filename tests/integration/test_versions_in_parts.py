@@ -1,0 +1,91 @@
+"""Large live sets in a database: the executors read them, each another part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import MethodType
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from collecting import LakeServices, on_disk, spark_engine
+from nessie_gc_jdbc import JdbcLiveSetStore
+from nessie_gc_memory import MemoryLake, put
+from scenes import NOW, START
+
+from nessie_gc_core.errors import StoreError
+from nessie_gc_core.services import stored_versions
+from nessie_gc_core.testing.servers import PostgresServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.server]
+TABLES = 30
+
+
+@pytest.fixture
+def store(postgres: PostgresServer) -> Iterator[JdbcLiveSetStore]:
+    url = postgres.uri(postgres.create_database(f"parts_{uuid4().hex}"))
+    with JdbcLiveSetStore.from_options({"url": url, "schema": "CREATE_IF_NOT_EXISTS"}) as store:
+        yield store
+
+
+@pytest.fixture
+def services(
+    store: JdbcLiveSetStore, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> LakeServices:
+    """A lake with a dead file in each of its tables, whose few versions count as many."""
+    monkeypatch.setattr(stored_versions, "READ_BY_WORKERS", 1)
+    monkeypatch.setattr(stored_versions, "PART_VERSIONS", 4)
+    lake = MemoryLake()
+    lake.now = START
+    for number in range(TABLES):
+        table = lake.table(f"db.t{number}", location=f"memory://wh/db/t{number}").append("live.parquet")
+        lake.commit("main", put(table.version))
+        lake.put(f"memory://wh/db/t{number}/data/dead.parquet")
+    lake.advance(NOW - START)  # the clock of the database is compared with the lake's
+    return replace(on_disk(lake, tmp_path, spark_engine(spark)), store=store)
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*.parquet")}
+
+
+def test_executors_read_all_of_a_live_set(
+    services: LakeServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(stored_versions, "_by_driver")
+    report = services.collect("1")
+    assert report.content_versions == TABLES
+    assert report.warnings == [each for each in report.warnings if "executors" not in each]
+    assert left(tmp_path) == {"live.parquet"}, report
+
+
+def test_the_driver_reads_what_they_cannot(
+    services: LakeServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_versions._ReadParts, "schema", None)  # type: ignore[attr-defined]
+    report = services.collect("1")
+    assert [each for each in report.warnings if "the executors could not read the live-set store" in each]
+    assert left(tmp_path) == {"live.parquet"}, report
+
+
+@pytest.mark.parametrize("by_executors", [True, False])
+def test_s06_a_live_set_that_is_not_read_whole_deletes_nothing(
+    services: LakeServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_executors: bool
+) -> None:
+    if not by_executors:
+        monkeypatch.setattr(stored_versions, "READ_BY_WORKERS", TABLES + 2)
+    count = services.store.count_content_versions
+
+    def one_more(store: JdbcLiveSetStore, live_set_id: object) -> tuple[int, int]:
+        versions, contents = count(live_set_id)  # type: ignore[arg-type]
+        return versions + 1, contents
+
+    monkeypatch.setattr(services.store, "count_content_versions", MethodType(one_more, services.store))
+    with pytest.raises(StoreError, match=f"jdbc gave {TABLES} of {TABLES + 1} content versions"):
+        services.collect("1")
+    assert left(tmp_path) == {"live.parquet", "dead.parquet"}
