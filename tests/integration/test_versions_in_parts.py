@@ -67,7 +67,7 @@ def test_executors_read_all_of_a_live_set(
 def test_the_driver_reads_what_they_cannot(
     services: LakeServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_versions._ReadParts, "schema", None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(stored_versions._ReadParts, "schema", None)
     report = services.collect("1")
     assert [each for each in report.warnings if "the executors could not read the live-set store" in each]
     assert left(tmp_path) == {"live.parquet"}, report

@@ -134,7 +134,8 @@ def test_a_manifest_that_makes_no_sense_is_unreadable(reader, put, data, reason)
 
 @pytest.mark.parametrize("odd", [Entry(""), Entry("/x", status=3), Entry("/x", content=9)])
 def test_files_before_an_invalid_entry_are_named_before_its_error(odd):
-    found, batches = [], live_files("m.avro", manifest_bytes([*ENTRIES, odd, Entry("/after")]))
+    found: list[str] = []
+    batches = live_files("m.avro", manifest_bytes([*ENTRIES, odd, Entry("/after")]))
     with pytest.raises(UnreadableFileError):
         found.extend(path for batch in batches for path in batch.column("path").to_pylist())
     assert found == [path for _, path in LIVE]
