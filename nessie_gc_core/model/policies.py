@@ -41,7 +41,7 @@ class Reach:
 
     def covers(self, other: Reach) -> bool:
         """Whether this reaches everything from a commit that ``other`` reaches from it."""
-        if self.everything:
+        if self.everything or other.is_empty:
             return True
         since_covered = other.since is None or (self.since is not None and self.since <= other.since)
         return not other.everything and since_covered and self.commits >= other.commits

@@ -216,5 +216,5 @@ class MachineTests(StoreFixtures):
 
         run_state_machine_as_test(
             cast("type[LiveSetStoreMachine]", machine),  # anything that makes a machine will do
-            settings=settings(max_examples=20, stateful_step_count=25, deadline=None),
+            settings=settings(max_examples=40, stateful_step_count=25, deadline=None),
         )
