@@ -90,3 +90,12 @@ def test_the_links_of_a_folder_that_may_not_be_listed_are_asked_for_one_by_one(
     monkeypatch.setattr(unit_index, "link_names", lambda folder: None)
     paths = [*(f"{tmp_path}/{number}" for number in range(2 * ASKED_ALONE)), f"{tmp_path}/link"]
     assert [2 * ASKED_ALONE] == UnitIndex([f"file://{tmp_path}/"], LocationRules()).by_folder(paths).single
+
+
+def test_links_that_were_made_meanwhile_are_seen_when_it_looks_again(tmp_path: Path) -> None:
+    paths = [f"{tmp_path}/{number}" for number in range(2 * ASKED_ALONE)]
+    index = UnitIndex([f"file://{tmp_path}/"], LocationRules())
+    assert [] == index.by_folder(paths).single
+    (tmp_path / "1").symlink_to("elsewhere")
+    index.look_again()
+    assert [1] == index.by_folder(paths).single

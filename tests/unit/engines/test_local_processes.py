@@ -26,6 +26,7 @@ from nessie_gc_core.config.meter import METER
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import ENDED
 from nessie_gc_core.engines.local import LocalEngine, processes
+from nessie_gc_core.engines.local.workers import Shared
 from nessie_gc_core.errors import IncompleteError, PluginError
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules
@@ -145,7 +146,39 @@ def test_errors_that_cannot_travel_arrive_as_text(engine: LocalEngine) -> None:
 def test_a_process_that_dies_ends_the_run(engine: LocalEngine) -> None:
     with pytest.raises(IncompleteError, match=r"a worker process ended with signal 9; run again, .*memory"):
         run(at_work(engine), elsewhere.Dies())
-    assert numbers(run(engine, Function())) == list(range(ROWS))  # in threads
+    assert numbers(run(engine, Function())) == list(range(ROWS))
+    assert len(pids(run(at_work(engine), Function()))) == 2, "another process takes its place"
+
+
+def test_a_source_that_breaks_off_ends_the_run_and_leaves_no_process_waiting(engine: LocalEngine) -> None:
+    at_work(engine)
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield from to_batches(((number,) for number in range(ROWS)), NUMBERS, batch_rows=10)
+        raise OSError("the source broke off")
+
+    for worker in engine._processes._workers:
+        with pytest.raises(OSError, match="broke off"):
+            worker.help(processes.Task(pickle.dumps(Function())), Shared(broken(), ROWS))
+    assert numbers(run(engine, Function())) == list(range(ROWS))
+    assert len(pids(run(at_work(engine), Function()))) == 2
+
+
+def test_an_entry_of_the_module_path_that_is_no_text_is_no_trouble(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes.sys, "path", [*processes.sys.path, Path("/nowhere")])
+    assert numbers(run(at_work(engine), Function())) == list(range(ROWS))
+
+
+def test_a_module_in_the_current_folder_is_not_taken(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('taken from the current folder')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # which may name it
+    monkeypatch.setattr(processes.sys, "path", [entry for entry in processes.sys.path if entry])
+    assert len(pids(run(at_work(engine), Function()))) == 2
 
 
 @pytest.mark.parametrize("function", [elsewhere.Stays, elsewhere.Unknown])
