@@ -45,6 +45,8 @@ Output = IO[str] | None
 """Where a step writes; ``None``: to the terminal."""
 Step = Callable[[Output], None]
 
+os.environ.setdefault("UV_COMPILE_BYTECODE", "1")  # as pip does it: else every process of the tests compiles for itself
+
 nox.needs_version = ">=2024.4.15"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.sessions = ["tests", "plugins"]

@@ -7,13 +7,13 @@ would: a duration (it takes a month for 30 days) and an instant (it takes number
 
 from __future__ import annotations
 
+import functools
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from functools import partial
 
 from isodate import duration_isoformat
 from pydantic import AwareDatetime, Field, FiniteFloat, TypeAdapter
@@ -102,9 +102,9 @@ class _Form:
 def _form(declared: object, key: str, *, whole: bool) -> _Form | None:
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if origin in (Mapping, dict) and arguments == (str, str):
-        return _Form("pairs of the form KEY=VALUE", dict[str, str], partial(_pairs, key))
+        return _Form("pairs of the form KEY=VALUE", dict[str, str], functools.partial(_pairs, key))
     if origin in (Sequence, tuple, list) and arguments in ((str,), (str, ...)):
-        return _Form("a list of strings", tuple[str, ...], partial(_texts, whole=whole))
+        return _Form("a list of strings", tuple[str, ...], functools.partial(_texts, whole=whole))
     if isinstance(declared, type) and issubclass(declared, Enum):
         words = ", ".join(str(member.value) for member in declared)
         members = {str(member.value).casefold(): member for member in declared}
@@ -113,13 +113,15 @@ def _form(declared: object, key: str, *, whole: bool) -> _Form | None:
 
 
 def _reader(type_: typing.Any, prepare: Callable[[object], object]) -> Callable[[object], object]:
-    adapter: TypeAdapter[object] = TypeAdapter(type_)
+    @functools.cache
+    def adapter() -> TypeAdapter[object]:
+        return TypeAdapter(type_)  # hundreds of options are declared, of which a process reads a few
 
     def read(value: object) -> object:
         prepared = prepare(value)
         if isinstance(prepared, str):
-            return adapter.validate_strings(prepared)
-        return adapter.validate_python(prepared, strict=True)
+            return adapter().validate_strings(prepared)
+        return adapter().validate_python(prepared, strict=True)
 
     return read
 

@@ -25,6 +25,19 @@ def growth(results: Sequence[RunResult], result: RunResult) -> float | None:
     return result.seconds / min(smaller, key=lambda each: each.stored_files).seconds if smaller else None
 
 
+def scaling_share(results: Sequence[RunResult], result: RunResult) -> float | None:
+    """Which share of its time with one worker the other workers took part in; ``None`` without such a run.
+
+    By Amdahl's law n workers take ``1 - s + s / n`` of the time of one, where s is that share.
+    """
+    kind = _kind(result)[:-1]
+    alone = [each for each in results if _kind(each)[:-1] == kind and each.workers == 1]
+    one = next((each for each in alone if each.stored_files == result.stored_files), None)
+    if one is None or result.workers is None or result.workers < 2:
+        return None
+    return (1 - result.seconds / one.seconds) / (1 - 1 / result.workers)
+
+
 def _kind(result: RunResult) -> tuple[object, ...]:
     return (result.engine, result.dry_run, result.place, result.workers)
 
@@ -36,12 +49,13 @@ def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> 
         f"{spec.garbage_ratio:.0%} garbage; newest {keep_commits} commits of each branch kept"
     )
     table = Table(title=title)
-    for name in ("place", "engine", "tables", "appends", "files", "floor", "seconds", "ratio", "growth", *PHASES):
+    numbers = ("tables", "appends", "files", "floor", "seconds", "ratio", "growth", "scales", *PHASES)
+    for name in ("place", "engine", *numbers):
         table.add_column(name, justify="left" if name in ("place", "engine") else "right")
     for name in ("driver MB", "workers MB", "JVM MB", "all MB", "dead files"):
         table.add_column(name, justify="right")
     for result in results:
-        ratio = growth(results, result)
+        ratio, share = growth(results, result), scaling_share(results, result)
         memory = [result.peak_megabytes.get(part, 0) for part in ("driver", "workers", "jvm", "together")]
         dead = f"{result.dead_files}" if result.is_right else f"{result.dead_files} != {result.expected_dead_files}"
         table.add_row(
@@ -54,6 +68,7 @@ def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> 
             f"{result.seconds:.1f}",
             f"x{result.times_the_floor:.2f}",
             "" if ratio is None else f"x{ratio:.2f}",
+            "" if share is None else f"{share:.0%}",
             *(f"{result.phases.get(phase, 0):.1f}" for phase in PHASES),
             *(f"{size:.0f}" for size in memory),
             dead,
@@ -77,7 +92,10 @@ def write_artifact(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits
         "branches": spec.branches,
         "garbage_ratio": spec.garbage_ratio,
         "keep_commits": keep_commits,
-        "runs": [{**result.to_dict(), "growth": growth(results, result)} for result in results],
+        "runs": [
+            {**result.to_dict(), "growth": growth(results, result), "scales": scaling_share(results, result)}
+            for result in results
+        ],
     }
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"benchmark-{now:%Y%m%dT%H%M%S}.json"
