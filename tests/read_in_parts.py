@@ -54,6 +54,18 @@ class StoreInParts(CountingStore):
                 yield version
 
 
+class UnreachableStore(CountingStore):
+    """Is where only the driver reaches it."""
+
+    name = "unreachable"
+    multi_process = True
+    attempts: ClassVar[list[int]] = []
+
+    def content_versions_of_part(self, live_set_id: UUID, part: int, parts: int) -> Iterator[ContentVersion]:
+        self.attempts.append(part)
+        raise StoreError("nobody answers")
+
+
 def read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few versions are many, and what works in one process only works, because all workers are in this one."""
     monkeypatch.setattr(stored_versions, "READ_BY_WORKERS", 1)

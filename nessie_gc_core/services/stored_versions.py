@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
@@ -19,8 +18,6 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.scope import qualified
-
-log = logging.getLogger(__name__)
 
 READ_BY_WORKERS = 100_000
 """From so many content versions on they do not pass the driver, where the store can be read in parts."""

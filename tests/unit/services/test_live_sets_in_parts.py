@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from collecting import LakeServices, in_memory
 from expiry_lakes import ExpiryLake, StoppedError, stop
 from lakes_by_hand import LakeBeside, lake_at
 from lakes_together import AGE, DOWN, garbage, table
-from nessie_gc_memory import MemoryLake, delete, put
-from read_in_parts import CountingStore, Distributed, StoreInParts, read_in_parts
+from nessie_gc_memory import MEMORY_TABLE, MemoryLake, delete, put
+from read_in_parts import CountingStore, Distributed, StoreInParts, UnreachableStore, read_in_parts
 from scenes import START
 
 from nessie_gc_core.engines.local import LocalEngine
@@ -22,6 +23,8 @@ from nessie_gc_core.services.assets.identify import IdentifyService
 from nessie_gc_core.services.assets.parameters import IdentifyParameters
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
+from nessie_gc_core.services.run import Run, qualified_id
+from nessie_gc_core.services.stored_versions import stored_versions
 
 DAY = timedelta(days=1)
 YOUNG = SweepParameters(min_age=timedelta(hours=1))
@@ -45,6 +48,42 @@ def services(
         if not by_driver:
             read_in_parts(monkeypatch)
         yield replace(services, store=store)
+
+
+def identities(run: Run, live_sets: Mapping[UUID, int]) -> list[tuple[str, str]]:
+    versions, types = stored_versions(run, live_sets)
+    assert {MEMORY_TABLE} == types
+    rows = versions.summary()
+    return sorted(zip(*(rows.column(name).to_pylist() for name in ("content_id", "content_key")), strict=True))
+
+
+def test_several_live_sets_are_read_whole_and_their_ids_are_qualified(lake: MemoryLake, services: LakeServices) -> None:
+    live_sets, expected = dict[UUID, int](), list[tuple[str, str]]()
+    for number in range(20):  # there are more parts than are read at once
+        table(lake, f"t{number}", content_id=f"id{number}")
+        live_sets[services.mark("1")] = number
+        expected += [(qualified_id(f"id{each}", number), f"db.t{each}") for each in range(number + 1)]
+    assert sorted(expected) == identities(services.run(), live_sets)
+
+
+def test_no_live_sets_have_no_versions(services: LakeServices) -> None:
+    versions, types = stored_versions(services.run(), {})
+    assert (0, frozenset()) == (versions.count(), types)
+
+
+def test_workers_that_do_not_reach_the_store_are_not_asked_again(
+    lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_in_parts(monkeypatch)
+    with in_memory(lake, Distributed(workers=1)) as found:
+        services = replace(found, store=UnreachableStore.from_options({"store": lake.name}))
+        table(lake, "t", content_id="t")
+        live_set, run = services.mark("1"), services.run()
+        UnreachableStore.attempts.clear()
+        for _ in range(3):
+            assert [("t", "db.t")] == identities(run, {live_set: 0})
+        assert 1 == len(UnreachableStore.attempts)
+        assert [text for text in run.report.warnings if "nobody answers" in text] == run.report.warnings
 
 
 def test_a_deferred_deletion_reads_the_types_and_names_of_live_contents(
