@@ -7,9 +7,8 @@ missing here.
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.model.batches import Row, to_batches, to_micros, to_rows, version_row
+from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_micros, to_rows, version_row
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, PROBLEM
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
@@ -77,20 +76,28 @@ class Holder(NamedTuple):
         return cls(int(text[1:21]), *json.loads(text[21:]))
 
 
-def walk_history(
-    engine: Engine, commits: AllCommits, policies: ReferencePolicies, *, remembered: Iterable[ContentVersion] = ()
-) -> Dataset:
+def walk_history(engine: Engine, commits: AllCommits, policies: ReferencePolicies, remembered: Dataset) -> Dataset:
     """The content versions of all commits (:data:`HISTORY_VERSIONS`), some of them several times.
 
     Args:
         engine: where they go.
         commits: the commits.
         policies: the policy of each reference, for people.
-        remembered: the versions of earlier live sets.
+        remembered: the versions of earlier live sets (:data:`CONTENT_VERSIONS`).
     """
     held = commits.of_each(lambda reference, entries: _held(reference, entries, policies))
-    forgotten = (_row(version, _nowhere(version), "", "") for version in remembered)
-    return engine.dataset(to_batches(itertools.chain(held, forgotten), HISTORY_VERSIONS), HISTORY_VERSIONS)
+    walked = engine.dataset(to_batches(held, HISTORY_VERSIONS), HISTORY_VERSIONS)
+    return walked.union(remembered.flat_map(_HeldNowhere()))
+
+
+class _HeldNowhere:
+    """Content versions of earlier live sets, to the same with the state that held them last."""
+
+    schema = HISTORY_VERSIONS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        versions = (version for batch in batches for version in rows_to_versions(batch))
+        yield from to_batches((_row(version, _nowhere(version), "", "") for version in versions), self.schema)
 
 
 def _held(reference: Reference, entries: Iterator[LogEntry], policies: ReferencePolicies) -> Iterator[Row]:

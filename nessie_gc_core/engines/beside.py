@@ -22,12 +22,13 @@ _SECONDS = 0.5
 
 
 @contextmanager
-def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Beside[T]]:
+def in_thread(function: Callable[[], T], end: Callable[[], None] | None) -> Iterator[Beside[T]]:
     """Runs a function in its own thread while the block runs.
 
     Args:
         function: called once, with the context variables of the caller.
-        end: asks it to end early, as often as that takes; called where the block ends in an error.
+        end: asks it to end early, as often as that takes; called where the block ends in an error. ``None``: nothing
+            can end it, so that such an error leaves it alone, and does not wait for it.
     """
     future: Future[T] = Future()
 
@@ -46,6 +47,8 @@ def in_thread(function: Callable[[], T], end: Callable[[], None]) -> Iterator[Be
     try:
         yield Beside(result=future.result, check=check)
     except BaseException as error:
+        if end is None:
+            raise
         while thread.is_alive():
             end()
             thread.join(_SECONDS)

@@ -26,15 +26,16 @@ from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
-from nessie_gc_core.services.left_out import leave_out, names_of, seen_homes
+from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen_homes
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_executors, check_swept
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
-from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder, versions_of_all
+from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
 from nessie_gc_core.services.steps import Step
+from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.tally import TableTally, Tally
 from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
 from nessie_gc_core.services.versioning import warn_of_versions
@@ -95,13 +96,13 @@ class _DeferredDeletion:
     def run(self) -> None:
         """Reads what was recorded, and takes it to its outcome."""
         run = self._run
-        types = {version.content_type for version in versions_of_all(run)}
+        versions, types = stored_versions(run, run.numbers)
         readers = readers_of(types, run)
         plan = self._plan()
         index = UnitIndex.of(plan)  # of all units, so that those that are taken out from here on spare their files
         freeze_unread_repositories(plan, run)
         if not run.parameters.tables.takes_all:
-            names = names_of(run, ((version.content_id, version.content_key) for version in versions_of_all(run)))
+            names = names_of(run, names_in(versions))
             leave_out(plan, run, names, seen_homes(run, names))
         scope = Scope(
             plan=plan,
@@ -116,19 +117,18 @@ class _DeferredDeletion:
         scope.report_to(run)
         Deletion(run, scope, spared_units=spared).run(verdicts, DeferredRecords(run), stored_by_unit={})
         if run.parameters.by_table:
-            run.report.tables = self._by_table(plan)
+            run.report.tables = self._by_table(plan, versions)
 
-    def _by_table(self, plan: SweepPlan) -> list[TableTally]:
-        """A row for each location with recorded files."""
+    def _by_table(self, plan: SweepPlan, versions: Dataset) -> list[TableTally]:
+        """A row for each location with recorded files; takes the live versions (:data:`CONTENT_VERSIONS`)."""
         run = self._run
-        names = {(version.content_id, version.content_key) for version in versions_of_all(run)}
         homes = (
             (member.qualified(content_id), location)
             for member in run.members
             for content_id, location in run.store.base_locations(member.live_set.id)
         )
         listed = {root: (tally.files, tally.bytes) for root, tally in self._recorded.items()}
-        return by_table(plan, run.report, names, homes, listed=listed)
+        return by_table(plan, run.report, names_in(versions), homes, listed=listed)
 
     def _plan(self) -> SweepPlan:
         """The locations of the deletions; the configuration may allow others than it did (S13)."""

@@ -30,16 +30,17 @@ from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
-from nessie_gc_core.model.batches import Row
+from nessie_gc_core.model.batches import Row, rows_to_versions
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.finding_parameters import DroppedRule
-from nessie_gc_core.services.places import Dropped, Homes, marked_live_sets, said_places
+from nessie_gc_core.services.places import Dropped, Homes, WithFolders, distinct_places, marked_live_sets
 from nessie_gc_core.services.preconditions import check_executors
-from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.run import SweepRun, qualified_id
+from nessie_gc_core.services.stored_versions import stored_versions
 
 log = logging.getLogger(__name__)
 
@@ -159,20 +160,28 @@ class ForgottenTables:
 
     def _in_live_sets(self) -> Iterator[str]:
         """Raw places that the live sets since the witness have, whatever their repository."""
-        run = self._run
-        live = {
-            member.live_set.repository: frozenset(run.store.content_ids(member.live_set.id)) for member in run.members
+        run, asked = self._run, list(self._asked())
+        numbers = {
+            repository: number for number, repository in enumerate(dict.fromkeys(each.repository for each in asked))
         }
-        gone: dict[tuple[str, ...], ContentVersion] = {}
-        for live_set in self._asked():
-            mine = live.get(live_set.repository, frozenset())
-            for version in run.store.content_versions(live_set.id):
-                places = tuple(said_places(version))
-                yield from places
-                if version.content_id not in mine:
-                    gone[live_set.repository, version.content_id, *places] = version
+        found, _ = stored_versions(run, {each.id: numbers[each.repository] for each in asked})
+        versions = found.flat_map(WithFolders())
+        for places in distinct_places(versions):
+            yield from (place for place in places if place is not None)
+        for live_set in asked:
             yield from (location for _, location in run.store.base_locations(live_set.id))
-        yield from readable_homes(list(gone.values()), run)
+        gone = versions.where("content_id", self._live(numbers), negate=True)
+        one_of_each = gone.distinct(["content_id", "content_type", "folder", "location"]).summary()
+        yield from readable_homes([*itertools.chain(*map(rows_to_versions, one_of_each.to_batches()))], run)
+
+    def _live(self, numbers: Mapping[str, int]) -> list[str]:
+        """The ids of live contents, qualified by the numbers of their repositories."""
+        return [
+            qualified_id(content_id, numbers[member.live_set.repository])
+            for member in self._run.members
+            if member.live_set.repository in numbers
+            for content_id in self._run.store.content_ids(member.live_set.id)
+        ]
 
     def _asked(self) -> Iterator[LiveSet]:
         return (each for each in marked_live_sets(self._run) if each.created >= self._witness.created)

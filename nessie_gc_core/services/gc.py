@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import DeleteMode
-from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
-from nessie_gc_core.services.meanwhile import checked_by, engine_meanwhile
+from nessie_gc_core.services.meanwhile import mark_meanwhile
 from nessie_gc_core.services.parameters import GcParameters, SweepParameters, part_of
 from nessie_gc_core.services.preconditions import check_answers
 from nessie_gc_core.services.report import GcReport
@@ -34,7 +33,8 @@ class GcService(Service[Run]):
         """Both phases; one report of both.
 
         Raises:
-            NessieGcError: one of them failed; the live set says which.
+            NessieGcError: one of them failed; the live set says which. An engine that cannot start leaves a live set
+                only where the mark was done.
         """
         self.outcomes(run)
         return run.report
@@ -49,9 +49,6 @@ class GcService(Service[Run]):
         self.parameters.check(run.choice)
         self.parameters.policies(run.clock())
         check_answers(run)
-        with engine_meanwhile(run) as engine:
-            marking = replace(run, progress=checked_by(engine.check, run.progress))
-            MarkService(part_of(self.parameters, MarkParameters)).run(marking)
-        engine.result()
+        mark_meanwhile(run, part_of(self.parameters, MarkParameters))
         sweep = part_of(self.parameters, SweepParameters, live_set_id=run.report.live_set_id)
         return SweepService(sweep, self.directions).swept(run)

@@ -1,30 +1,52 @@
-"""The engine starts while other work is done: a session of Spark takes longer to start than many a mark takes."""
+"""A mark runs while the engine starts: a session of Spark takes longer to start than many a mark takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
 
-from nessie_gc_core.dataset import Beside
 from nessie_gc_core.engines.beside import in_thread
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.mark import MarkService
+from nessie_gc_core.services.mark_parameters import MarkParameters
+from nessie_gc_core.services.members import delete_together
 from nessie_gc_core.services.run import Progress, Run
 
 
-@contextmanager
-def engine_meanwhile(run: Run) -> Iterator[Beside[None]]:
-    """Opens the engine and checks it while the block runs, which must not need it.
+class _NoEngineError(Exception):
+    """Ends a mark because the engine does not start; it cannot be mistaken for an error of a repository."""
 
-    The result raises what :meth:`~nessie_gc_core.dataset.Engine.check` raises; ask for it after the block.
+
+def mark_meanwhile(run: Run, parameters: MarkParameters) -> None:
+    """Marks, while the engine starts and is checked; returns when both are done.
+
+    A mark that fails does not wait for the engine, which then starts for nobody; whoever closes the run's resources
+    closes it as well. An engine that fails ends a mark that has references left to walk, and what that mark stored is
+    deleted. A mark without any is finished first, and its live set stays: a later sweep can use it.
+
+    Raises:
+        NessieGcError: one of the two failed.
     """
-    with in_thread(lambda: run.engine.check(), end=lambda: None) as engine:
-        yield engine
+    with in_thread(lambda: run.engine.check(), end=None) as engine:
+        marking = replace(run, progress=_checked_by(engine.check, run.progress))
+        try:
+            MarkService(parameters).run(marking)
+        except _NoEngineError:
+            delete_together(run.store, UUID(run.report.live_set_id))
+            run.report.live_set_id, run.report.repositories = None, []
+    engine.result()
 
 
-def checked_by(check: Callable[[], None], progress: Progress) -> Progress:
-    """The progress, which first raises what a check raises: whoever reports it then ends early."""
+def _checked_by(check: Callable[[], None], progress: Progress) -> Progress:
+    """The progress of a mark, which ends where a check raises an error and there is something left to do."""
 
     def tell(phase: str, done: int, total: int | None) -> None:
-        check()
+        if total is None or done < total:
+            try:
+                check()
+            except BaseException as error:
+                raise _NoEngineError(one_line(error)) from error
         progress(phase, done, total)
 
     return tell

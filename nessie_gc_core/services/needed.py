@@ -78,7 +78,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         dropped: which contents that are gone are swept, too; ``None``: none.
         remember: whether the register of contents learns where they are.
     """
-    versions, types = stored_versions(run)
+    versions, types = stored_versions(run, run.numbers)
     _count(run)
     readers = readers_of(types, run)
     read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import ReadVersions
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import to_texts, version_rows
+from nessie_gc_core.model.batches import in_schema, to_texts, version_rows
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import readers_of
 
+_SAID = pa.schema([pa.field("folder", pa.string()), CONTENT_VERSIONS.field("location")])
 _HOMES = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("location")])
 _UNREADABLE = pa.schema([VERSION_FILES.field("path"), VERSION_FILES.field("missing")])
 _NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
@@ -80,9 +82,33 @@ class Homes:
 def said_places(version: ContentVersion) -> Iterator[str]:
     """Raw places that a content version itself names: the folder of its metadata, and its location."""
     if version.metadata_location is not None:
-        yield version.metadata_location.rpartition("/")[0] + "/"
+        yield _folder_of(version.metadata_location)
     if version.location is not None:
         yield version.location
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0] + "/"
+
+
+class WithFolders:
+    """Content versions, to the same with the raw folders of their metadata."""
+
+    schema = pa.schema([*CONTENT_VERSIONS, pa.field("folder", pa.string())])
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Adds them."""
+        for batch in batches:
+            paths = batch.column("metadata_location").to_pylist()
+            folders = pa.array([None if path is None else _folder_of(path) for path in paths], pa.string())
+            yield in_schema(batch, self.schema, {"folder": folders})
+
+
+def distinct_places(versions: Dataset) -> Iterator[tuple[str | None, str | None]]:
+    """The distinct folders and locations of content versions with folders."""
+    with closing(versions.select(_SAID).distinct(_SAID.names).batches()) as batches:
+        for batch in batches:
+            yield from zip(*(batch.column(name).to_pylist() for name in _SAID.names), strict=True)
 
 
 def marked_live_sets(run: Run) -> Iterator[LiveSet]:

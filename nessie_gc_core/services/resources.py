@@ -70,6 +70,8 @@ class Resources(Closing):
         self._stack = ExitStack()
         self._opening = threading.RLock()
         """Held while the engine is opened, which a thread does while others work."""
+        self._keeping = threading.Lock()
+        """Held for a moment, where what was opened is kept or given up: closing waits for nobody who is opening."""
         self.opened = 1
         """For the so-manieth time they are open, or will be; what was made with earlier ones is gone."""
 
@@ -152,11 +154,25 @@ class Resources(Closing):
 
     @property
     def engine(self) -> Engine:
-        """The engine."""
+        """The engine.
+
+        Raises:
+            ConfigurationError: all was closed while it was being opened; it is closed again.
+        """
         with self._opening:
-            if self._engine is None:
-                self._engine = self._stack.enter_context(self._open_engine())
-            return self._engine
+            engine = self._engine
+            return engine if engine is not None else self._opened_engine()
+
+    def _opened_engine(self) -> Engine:
+        opened = self.opened
+        with ExitStack() as stack:
+            engine = stack.enter_context(self._open_engine())
+            with self._keeping:
+                if self.opened == opened:
+                    self._stack.enter_context(stack.pop_all())
+                    self._engine = engine
+                    return engine
+        raise ConfigurationError("the collector was closed while its engine was starting")
 
     def tables(self, catalog: str, *, branch: str | None = None) -> Tables:
         """The tables of a catalog, which stays open as long as the others.
@@ -167,9 +183,14 @@ class Resources(Closing):
         return self._stack.enter_context(self._open_tables(self.engine, catalog, branch))
 
     def close(self) -> None:
-        """Closes what is open, and the connectors that were kept; the next use opens it again."""
-        self._repositories.clear()
-        self._store = self._engine = None
-        self.opened += 1
-        self._stack.close()
+        """Closes what is open, and the connectors that were kept; the next use opens it again.
+
+        Does not wait for an engine that is being opened: whoever opens it closes it.
+        """
+        with self._keeping:
+            self._repositories.clear()
+            self._store = self._engine = None
+            self.opened += 1
+            stack = self._stack.pop_all()
+        stack.close()
         KEPT.close_idle()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -155,6 +156,11 @@ class SweepRun(Run):
     def repository(self) -> RepositoryConnector:
         """The repository of that live set."""
         return self.members[0].repository
+
+    @property
+    def numbers(self) -> Mapping[UUID, int]:
+        """The number of every member by the id of its live set."""
+        return {member.live_set.id: member.number for member in self.members}
 
     @property
     def read(self) -> tuple[Member, ...]:

@@ -78,15 +78,6 @@ def readers_of(types: Iterable[str], run: SweepRun) -> list[type[ContentToFiles]
     return readers
 
 
-def versions_of_all(run: SweepRun) -> Iterator[ContentVersion]:
-    """The content versions of all live sets of a run, their ids qualified."""
-    return (
-        version
-        for member in run.members
-        for version in qualified(run.store.content_versions(member.live_set.id), member.number)
-    )
-
-
 def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[ContentVersion]:
     """The same content versions of the repository with a number, their ids qualified."""
     if not number:

@@ -1,9 +1,10 @@
-"""The content versions of a run's live sets as a relation: large ones are read by the engine's workers."""
+"""The content versions of live sets as a relation: large ones are read by the engine's workers."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 import pyarrow as pa
@@ -15,19 +16,18 @@ from nessie_gc_core.model.batches import to_batches, version_rows
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.services.run import SweepRun
-from nessie_gc_core.services.scope import qualified, versions_of_all
-
-log = logging.getLogger(__name__)
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.scope import qualified
 
 READ_BY_WORKERS = 100_000
 """From so many content versions on they do not pass the driver, where the store can be read in parts."""
 PART_VERSIONS = 50_000
 """How many content versions are worth a part."""
-MOST_PARTS = 16
-"""Of all live sets together: each part that is read has a connection to the store, and databases have few."""
+MOST_LANES = 16
+"""How many parts are read at once: each has a connection to the store, and databases have few."""
 _PARTS = pa.schema(
     [
+        pa.field("lane", pa.int64(), nullable=False),
         pa.field("live_set_id", pa.string(), nullable=False),
         pa.field("number", pa.int64(), nullable=False),
         pa.field("part", pa.int64(), nullable=False),
@@ -35,17 +35,31 @@ _PARTS = pa.schema(
     ]
 )
 _BY_TYPE = pa.schema([CONTENT_VERSIONS.field("content_type"), pa.field("versions", pa.int64())])
+_UNREADABLE = "the executors could not read the live-set store, so that the driver does"
 
 
-def stored_versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:
-    """All content versions (:data:`CONTENT_VERSIONS`), their ids qualified, and the content types in them.
+class _Wanted(NamedTuple):
+    """A live set that is to be read."""
+
+    id: UUID
+    number: int
+    versions: int
+
+
+def stored_versions(run: Run, live_sets: Mapping[UUID, int]) -> tuple[Dataset, frozenset[str]]:
+    """All content versions (:data:`CONTENT_VERSIONS`) of some live sets, and the content types in them.
+
+    Args:
+        run: the run.
+        live_sets: the live sets, marked to their end, each with the number of its repository, by which content ids are
+            qualified.
 
     Raises:
         StoreError: the store gave fewer or more than it says that it has.
     """
-    expected = sum(run.store.count_content_versions(member.live_set.id)[0] for member in run.members)
-    found = _by_workers(run, expected) or _by_driver(run)
-    versions, by_type = found
+    wanted = [_Wanted(id_, number, run.store.count_content_versions(id_)[0]) for id_, number in live_sets.items()]
+    expected = sum(each.versions for each in wanted)
+    versions, by_type = _by_workers(run, wanted) or _by_driver(run, wanted)
     if sum(by_type.values()) != expected:
         raise StoreError(
             f"{run.store.name} gave {sum(by_type.values())} of {expected} content versions; nothing is deleted on the "
@@ -54,41 +68,43 @@ def stored_versions(run: SweepRun) -> tuple[Dataset, frozenset[str]]:
     return versions, frozenset(by_type)
 
 
-def _by_driver(run: SweepRun) -> tuple[Dataset, dict[str, int]]:
+def _by_driver(run: Run, wanted: Sequence[_Wanted]) -> tuple[Dataset, dict[str, int]]:
     """Streamed through this process."""
     by_type: dict[str, int] = {}
 
     def seen() -> Iterator[ContentVersion]:
-        for version in versions_of_all(run):
-            by_type[version.content_type] = by_type.get(version.content_type, 0) + 1
-            yield version
+        for each in wanted:
+            for version in qualified(run.store.content_versions(each.id), each.number):
+                by_type[version.content_type] = by_type.get(version.content_type, 0) + 1
+                yield version
 
     return run.engine.dataset(version_rows(seen()), CONTENT_VERSIONS), by_type
 
 
-def _by_workers(run: SweepRun, expected: int) -> tuple[Dataset, dict[str, int]] | None:
+def _by_workers(run: Run, wanted: Sequence[_Wanted]) -> tuple[Dataset, dict[str, int]] | None:
     """Read in parts where the rows are needed; ``None`` where that is not worth it, or not possible."""
     store = run.store
     can = run.engine.distributed and store.multi_process and isinstance(store, SupportsVersionParts)
-    if not can or expected < READ_BY_WORKERS:
+    if not can or sum(each.versions for each in wanted) < READ_BY_WORKERS:
         return None
-    parts = run.engine.dataset(to_batches(_parts(run), _PARTS), _PARTS).spread(["live_set_id", "part"])
+    if any(warning.startswith(_UNREADABLE) for warning in run.report.warnings):
+        return None  # once is enough: what they cannot reach may take minutes to say so
+    parts = run.engine.dataset(to_batches(_parts(wanted), _PARTS), _PARTS).spread(["lane"], together=True)
     try:
         versions = parts.flat_map(_ReadParts(store)).checkpoint()
         counted = versions.aggregate(["content_type"], {"versions": ("count", "content_type")}, _BY_TYPE).summary()
     except Exception as error:  # noqa: BLE001 - the classes are those of the engine; the driver reads all of it again
-        reason = f"the executors could not read the live-set store, so that the driver does: {one_line(error)}"
-        run.report.warn(reason)
+        run.report.warn(f"{_UNREADABLE}: {one_line(error)}")
         return None
     return versions, dict(zip(*(counted.column(name).to_pylist() for name in _BY_TYPE.names), strict=True))
 
 
-def _parts(run: SweepRun) -> Iterator[tuple[str, int, int, int]]:
-    most = max(1, MOST_PARTS // len(run.members))
-    for member in run.members:
-        id_ = member.live_set.id
-        parts = min(most, -(-run.store.count_content_versions(id_)[0] // PART_VERSIONS))
-        yield from ((str(id_), member.number, part, parts) for part in range(parts))
+def _parts(wanted: Sequence[_Wanted]) -> Iterator[tuple[int, str, int, int, int]]:
+    """All parts of all live sets, distributed over the lanes."""
+    lanes = itertools.cycle(range(MOST_LANES))
+    for each in wanted:
+        parts = min(MOST_LANES, -(-each.versions // PART_VERSIONS))
+        yield from ((next(lanes), str(each.id), each.number, part, parts) for part in range(parts))
 
 
 class _ReadParts:
@@ -101,8 +117,9 @@ class _ReadParts:
         self._options = store.options
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with self._connector(self._options) as store:
-            yield from version_rows(self._versions(store, batches))
+        for first in batches:  # a task without parts needs no connection
+            with self._connector(self._options) as store:
+                yield from version_rows(self._versions(store, itertools.chain([first], batches)))
 
     def _versions(self, store: LiveSetStore, batches: Iterator[pa.RecordBatch]) -> Iterator[ContentVersion]:
         assert isinstance(store, SupportsVersionParts)

@@ -9,8 +9,9 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import home_of_metadata
-from nessie_gc_core.services.places import marked_live_sets
+from nessie_gc_core.services.places import WithFolders, distinct_places, marked_live_sets
 from nessie_gc_core.services.run import Member, SweepRun
+from nessie_gc_core.services.stored_versions import stored_versions
 
 
 def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table) -> None:
@@ -41,14 +42,13 @@ def _remembered(member: Member, run: SweepRun) -> Iterator[str]:
     """Raw or canonical locations of all that was ever seen of a repository, and what its live sets say."""
     repository = member.live_set.repository
     yield from (seen.location for seen in run.store.seen_contents(repository))
-    for live_set in marked_live_sets(run):
-        if live_set.repository != repository:
-            continue
-        for version in run.store.content_versions(live_set.id):
-            if version.metadata_location is not None:
-                yield home_of_metadata(version.metadata_location)
-            if version.location is not None:
-                yield version.location
+    live_sets = {each.id: member.number for each in marked_live_sets(run) if each.repository == repository}
+    versions, _ = stored_versions(run, live_sets)
+    for folder, location in distinct_places(versions.flat_map(WithFolders())):
+        if folder is not None:
+            yield home_of_metadata(folder)
+        if location is not None:
+            yield location
 
 
 def _among(homes: tuple[pa.Table, ...], member: Member) -> Iterator[str]:

@@ -192,7 +192,7 @@ class WhatIfService(Service[Run]):
         history = walked(run, swept, self.parameters.identify_parallelism)
         live_set = swept.live_set
         sighting = Sighting(run=str(live_set.id), runid=0, at=live_set.references_listed or live_set.created)
-        assets = named_assets(run, swept, sighting, history, tables=table_locations(run, swept)).checkpoint()
+        assets = named_assets(run, swept, sighting, history, tables=table_locations(swept)).checkpoint()
         freed = assets.where("reason", [AssetReason.EXPIRED_COMMIT.value])
         chosen = history.versions.flat_map(_OfTables(self.parameters.finding.tables, swept.located.names))
         ended = ended_states(chosen, swept.located.versions).checkpoint()

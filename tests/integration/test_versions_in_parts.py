@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from collecting import LakeServices, on_disk, spark_engine
@@ -17,6 +18,9 @@ from scenes import NOW, START
 
 from nessie_gc_core.errors import StoreError
 from nessie_gc_core.services import stored_versions
+from nessie_gc_core.services.assets.identify import IdentifyService
+from nessie_gc_core.services.assets.parameters import IdentifyParameters
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.testing.servers import PostgresServer
 
 if TYPE_CHECKING:
@@ -61,6 +65,23 @@ def test_executors_read_all_of_a_live_set(
     report = services.collect("1")
     assert report.content_versions == TABLES
     assert report.warnings == [each for each in report.warnings if "executors" not in each]
+    assert left(tmp_path) == {"live.parquet"}, report
+
+
+def test_executors_read_it_for_a_deferred_deletion_and_for_the_assets(
+    services: LakeServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(stored_versions, "_by_driver")
+    services.mark("1")
+    parameters = IdentifyParameters(default_cutoff="1", history=True)
+    assets = IdentifyService(parameters).find(services.run(), None).assets.summary()
+    named = [row["tableName"] for row in assets.to_pylist() if row["name"] == "dead.parquet"]
+    assert sorted(f"db.t{number}" for number in range(TABLES)) == sorted(named)
+    sweep = SweepParameters(defer_deletes=True, min_age=timedelta(0), no_age_floor=True)
+    live_set = services.collect("1", sweep=sweep).live_set_id
+    assert left(tmp_path) == {"live.parquet", "dead.parquet"}
+    report = services.delete_deferred(UUID(live_set), SweepParameters(by_table=True))
+    assert {(f"db.t{number}",) for number in range(TABLES)} == {row.tables for row in report.tables or ()}
     assert left(tmp_path) == {"live.parquet"}, report
 
 

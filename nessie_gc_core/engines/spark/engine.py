@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
@@ -70,6 +71,7 @@ class SparkEngine(Engine):
         """
         self._own = session is None
         self._checked = False
+        self._checking = threading.Lock()
         self.session = session if session is not None else open_session(master, conf or {})
         check_session(self.session)
         self.work_done = _adding_up(self.session)
@@ -115,10 +117,11 @@ class SparkEngine(Engine):
         return loaded(self.session, table), table.num_rows
 
     def check(self) -> None:
-        """Runs one small job that asks every worker for its Python and its packages; once."""
-        if not self._checked:
-            check_workers(self.session, self._parallelism)
-            self._checked = True
+        """Runs one small job that asks every worker for its Python and its packages; once, whoever asks first."""
+        with self._checking:
+            if not self._checked:
+                check_workers(self.session, self._parallelism)
+                self._checked = True
 
     @contextmanager
     def beside(self, function: Callable[[], T]) -> Iterator[Beside[T]]:

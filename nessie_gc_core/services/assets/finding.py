@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from nessie_gc_core.algorithms.all_commits import AllCommits
 from nessie_gc_core.algorithms.assets import NameAssets, Sighting, TableIndex, asset_files
 from nessie_gc_core.algorithms.history import held_files, walk_history
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_rows
-from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.model.relations import FILE_KEYS, OUTCOMES
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, OUTCOMES
 from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.sweep import Swept
+
+_BEING_MARKED = LiveSetStatus.IDENTIFY_IN_PROGRESS
+_KEYS = pa.schema([CONTENT_VERSIONS.field("content_id"), pa.field("content_key", pa.string())])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,7 @@ def walked(run: Run, swept: Swept, parallelism: int) -> History:
             progress=lambda done, total: run.tell("history", done, total),
         )
         policies = ReferencePolicies.from_texts(live_set.policies, {head.name: head.policy for head in live_set.heads})
-        versions = walk_history(run.engine, commits, policies, remembered=_remembered(run, live_set))
+        versions = walk_history(run.engine, commits, policies, _remembered(run, live_set))
         for problem in commits.problems:
             run.report.warn(f"the history is incomplete: {problem}")
         live, scope = swept.located.versions, swept.scope
@@ -82,19 +87,20 @@ def walked(run: Run, swept: Swept, parallelism: int) -> History:
         return History(versions=versions, held=held)
 
 
-def _remembered(run: Run, live_set: LiveSet) -> Iterator[ContentVersion]:
-    """The content versions of the repository's earlier live sets."""
-    for other in run.store.live_sets():
-        if other.repository == live_set.repository and other.id != live_set.id:
-            yield from run.store.content_versions(other.id)
+def _remembered(run: Run, live_set: LiveSet) -> Dataset:
+    """The content versions (:data:`CONTENT_VERSIONS`) of the repository's earlier live sets."""
+    stored = (each for each in run.store.live_sets() if each.repository == live_set.repository)
+    # The rows of one that is being marked still come.
+    others = (each for each in stored if each.id != live_set.id and each.status is not _BEING_MARKED)
+    versions, _ = stored_versions(run, {other.id: 0 for other in others})
+    return versions
 
 
-def table_locations(run: Run, swept: Swept) -> Iterator[tuple[str, str]]:
+def table_locations(swept: Swept) -> Iterator[tuple[str, str]]:
     """Raw base locations with the names of their tables; a name that is not known is empty."""
     yield from ((each.location, each.name) for each in swept.located.dropped if each.name)
-    names: dict[str, str] = {}
-    for version in run.store.content_versions(swept.live_set.id):
-        names[version.content_id] = max(version.content_key, names.get(version.content_id, ""))
+    named = swept.located.versions.aggregate(["content_id"], {"content_key": ("max", "content_key")}, _KEYS).summary()
+    names = dict(zip(*(named.column(name).to_pylist() for name in _KEYS.names), strict=True))
     for batch in swept.located.homes.to_batches():
         for content_id, location in to_rows(batch, "content_id", "location"):
             if location is not None:

@@ -108,7 +108,7 @@ class IdentifyService(Service[Run]):
         identity = self.parameters.identity or str(uuid.uuid4())
         history = walked(run, swept, self.parameters.identify_parallelism) if self.parameters.history else None
         sighting = Sighting(run=identity, runid=0, at=at)
-        known = list(table_locations(run, swept))
+        known = list(table_locations(swept))
         if table is not None:
             ours = frozenset(table.ours(name for _, name in known))
             own = [*own, *(location for location, name in known if name in ours)]

@@ -101,7 +101,7 @@ class BranchPlan:
 
     # ---- what live commits need -----------------------------------------------------------------------
     def _needed(self, branch: Reference, versions: Collection[str]) -> Needed:
-        """By the mark, and by what was committed to the branch since."""
+        """By the mark, and by what was committed to the branch since; no engine is started for that."""
         needed: dict[str, set[int | None]] = {id_: set() for id_ in versions}
         for ids in in_pieces(versions, ASKED_AT_ONCE):
             for each in self._run.store.content_versions(self._live_set_id, ids):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from uuid import UUID
 
@@ -24,9 +24,11 @@ from nessie_gc_core.services.file_deletions import file_deletions, forget_deleti
 from nessie_gc_core.services.needed import Needed
 from nessie_gc_core.services.report import MAX_NAMES
 from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.stored_versions import stored_versions
 
 KINDS = pa.schema([*FILE_KEYS, pa.field("kind", pa.string())])
 """Files with what they are to a table, such as ``DATA`` or ``MANIFEST``."""
+_FIRST_KEY = pa.schema([pa.field("content_key", pa.string())])
 
 
 def expired_files(planned: Sequence[PlannedTable], needed: Needed, run: SweepRun) -> Dataset:
@@ -104,7 +106,7 @@ class Unfinished:
         Of a table that is gone since, its commit may never have been made: what it recorded is left alone (S20).
         """
         self._run = run
-        mine, live = run.report.live_set_id, frozenset(run.store.content_ids(UUID(run.report.live_set_id)))
+        mine, live = run.report.live_set_id, list(run.store.content_ids(UUID(run.report.live_set_id)))
         identity = run.repository.identity()
         others = (each.id for each in run.store.live_sets() if each.repository == identity and str(each.id) != mine)
         with_records = (id_ for id_ in others if next(iter(run.store.file_deletions(id_)), None) is not None)
@@ -112,14 +114,16 @@ class Unfinished:
         self._live_sets = [id_ for id_ in of_expiries if self._has_all_tables(id_, live)]
         self._found: dict[UUID, Dataset] = {}
 
-    def _has_all_tables(self, live_set_id: UUID, live: Collection[str]) -> bool:
-        versions = self._run.store.content_versions(live_set_id)
-        gone = {each.content_key for each in versions if each.content_id not in live}
-        if gone:
+    def _has_all_tables(self, live_set_id: UUID, live: Sequence[str]) -> bool:
+        versions, _ = stored_versions(self._run, {live_set_id: 0})
+        gone = versions.where("content_id", live, negate=True)
+        found = gone.aggregate([], {"content_key": ("min", "content_key")}, _FIRST_KEY).summary()
+        first = found.column("content_key")[0].as_py()
+        if first is not None:
             self._run.report.warn(
-                f"files that the expiry of live set {live_set_id} recorded stay: {min(gone)} no longer exists"
+                f"files that the expiry of live set {live_set_id} recorded stay: {first} no longer exists"
             )
-        return not gone
+        return first is None
 
     @cached_property
     def locations(self) -> frozenset[str]:

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from lakes_in_memory import beside, lake, services  # noqa: F401 - fixtures
+from lakes_in_memory import beside, lake, services, together  # noqa: F401 - fixtures
