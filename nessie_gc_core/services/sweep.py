@@ -322,7 +322,7 @@ class _Sweep:
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
         """Reachable files that are not stored, which are reported; freezes units in which none was found."""
-        mine = expansion.written().where("unit", sorted(plan.roots)).distinct(["unit", "key"])
+        mine = expansion.written().where("unit", sorted(plan.roots))
         lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
         if self._parameters.file_list:
@@ -333,7 +333,7 @@ class _Sweep:
             self._run.report.lost.files = sum(lost_by_unit.values())
         for row in lost.head(MAX_NAMES).to_pylist():
             self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced but missing"))
-        needed = subtract.count_by_unit(mine) if missing else {}
+        needed = subtract.count_by_unit(mine.distinct(["unit", "key"])) if missing else {}
         for unit, files in missing.items():
             if files == needed[unit]:
                 plan.freeze([unit], "the listing shows none of the expected files")

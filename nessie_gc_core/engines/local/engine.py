@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -26,6 +23,7 @@ from nessie_gc_core.dataset import (
 )
 from nessie_gc_core.engines.beside import in_thread
 from nessie_gc_core.engines.local.chunks import cut, cut_between
+from nessie_gc_core.engines.local.database import Database, literal, quoted
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.engines.local.processes import Processes, cores
 from nessie_gc_core.engines.local.workers import Helper, map_in_threads
@@ -33,23 +31,12 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
 
-if TYPE_CHECKING:
-    import duckdb
-
 T = TypeVar("T")
 
 CHUNK_ROWS = 8192
 """The maximum number of rows that a worker gets at once."""
 INSERT_ROWS = 100_000
 """Rows are put into a table in portions of about this many."""
-_SQL_TYPES = {
-    pa.string(): "VARCHAR",
-    pa.int64(): "BIGINT",
-    pa.int32(): "INTEGER",
-    pa.bool_(): "BOOLEAN",
-    pa.binary(): "BLOB",
-    pa.timestamp("us", tz="UTC"): "TIMESTAMPTZ",
-}
 _SQL_FUNCTIONS = {"count": "count(*)", "sum": "CAST(sum({0}) AS BIGINT)", "max": "max({0})", "min": "min({0})"}
 
 
@@ -73,24 +60,9 @@ class LocalEngine(Engine):
         """
         if workers < 1:
             raise ConfigurationError(f"`expiry_parallelism` must be at least 1, not {workers}")
-        try:
-            import duckdb
-        except ImportError as error:
-            raise ConfigurationError(
-                "`engine` local needs DuckDB: pip install 'nessie-gc-core[local]' (or use `engine` spark)"
-            ) from error
         self._workers = workers
+        self.database = Database(threads=min(workers, cores()), memory_limit=memory_limit, directory=spill_directory)
         self._processes = Processes(min(workers, cores()) - 1)
-        self._directory = Path(tempfile.mkdtemp(prefix="nessie-gc-", dir=spill_directory))
-        self._connection = duckdb.connect(str(self._directory / "relations.duckdb"))
-        self._tables = itertools.count()
-        try:
-            self._connection.execute(f"SET memory_limit = {_literal(memory_limit)}")
-        except duckdb.Error as error:
-            self.close()
-            raise ConfigurationError(f"memory limit {memory_limit!r} is not a size such as 512MB: {error}") from error
-        self._connection.execute(f"SET threads = {min(workers, cores())}")
-        self._connection.execute("SET preserve_insertion_order = false")
 
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
         """A frame of this engine, or an Arrow table."""
@@ -109,44 +81,17 @@ class LocalEngine(Engine):
 
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
         """Puts the batches into a table."""
-        name = f"relation_{next(self._tables)}"
-        columns = ", ".join(f"{_name(field.name)} {_SQL_TYPES[field.type]}" for field in schema)
-        self._execute(f"CREATE TABLE {name} ({columns})")
+        name = self.database.new_table(schema)
         portion: list[pa.RecordBatch] = []
         rows = 0
         for batch in batches:
             portion.append(batch)
             rows += batch.num_rows
             if rows >= INSERT_ROWS:
-                self._insert(name, portion, schema)
+                self.database.insert(name, portion, schema)
                 portion, rows = [], 0
-        self._insert(name, portion, schema)
+        self.database.insert(name, portion, schema)
         return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
-
-    def _insert(self, name: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
-        if not batches:
-            return
-        cursor = self._connection.cursor()
-        try:
-            cursor.register("portion", pa.Table.from_batches(batches, schema))
-            cursor.execute(f"INSERT INTO {name} SELECT * FROM portion")
-        finally:
-            cursor.close()
-
-    def store(self, query: str, schema: pa.Schema) -> LocalDataset:
-        """Computes a query into a table."""
-        name = f"relation_{next(self._tables)}"
-        self._execute(f"CREATE TABLE {name} AS {query}")
-        return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
-
-    def _execute(self, statement: str) -> None:
-        """Each statement has its own connection, because several threads may run statements."""
-        with self.cursor() as cursor:
-            cursor.execute(statement)
-
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection of its own to the same database."""
-        return self._connection.cursor()
 
     def helpers(self, function: BatchFunction, rows: int) -> Sequence[Helper]:
         """The worker processes that help with a function of so many rows."""
@@ -178,8 +123,7 @@ class LocalEngine(Engine):
     def close(self) -> None:
         """Ends the worker processes, closes the database and removes its file."""
         self._processes.close()
-        self._connection.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self.database.close()
 
 
 class LocalDataset(Dataset):
@@ -221,17 +165,17 @@ class LocalDataset(Dataset):
 
     def where(self, column: str, values: Sequence[str | int | bool], *, negate: bool = False) -> Dataset:
         """A WHERE clause; many values come from a table."""
-        among = ", ".join(_literal(value) for value in values[:MANY_VALUES])
+        among = ", ".join(literal(value) for value in values[:MANY_VALUES])
         if len(values) > MANY_VALUES:
             batch = values_batch(self.schema.field(column), values)
             among = self._query_of(self._engine.dataset([batch], batch.schema))
-        test = f"{_name(column)} IN ({among})" if values else "false"
+        test = f"{quoted(column)} IN ({among})" if values else "false"
         condition = f"NOT coalesce({test}, false)" if negate else test
         return self._derive(f"SELECT * FROM ({self.query}) WHERE {condition}")
 
     def present(self, column: str) -> Dataset:
         """IS NOT NULL."""
-        return self._derive(f"SELECT * FROM ({self.query}) WHERE {_name(column)} IS NOT NULL")
+        return self._derive(f"SELECT * FROM ({self.query}) WHERE {quoted(column)} IS NOT NULL")
 
     def select(self, schema: pa.Schema) -> Dataset:
         """A SELECT list."""
@@ -257,7 +201,7 @@ class LocalDataset(Dataset):
 
     def _join(self, kind: str, other: Dataset, keys: Sequence[str]) -> Dataset:
         columns = _names(keys)
-        names = ", ".join(f"l.{_name(name)}" for name in self.schema.names)
+        names = ", ".join(f"l.{quoted(name)}" for name in self.schema.names)
         return self._derive(
             f"SELECT {names} FROM ({self.query}) l {kind} JOIN ({self._query_of(other)}) r USING ({columns})"
         )
@@ -270,7 +214,7 @@ class LocalDataset(Dataset):
 
     def setting(self, values: Mapping[str, str]) -> Dataset:
         """REPLACE in the SELECT list."""
-        columns = ", ".join(f"{_literal(value)} AS {_name(name)}" for name, value in values.items())
+        columns = ", ".join(f"{literal(value)} AS {quoted(name)}" for name, value in values.items())
         return self._derive(f"SELECT * REPLACE ({columns}) FROM ({self.query})")
 
     def matching(self, predicate: str) -> Dataset:
@@ -279,7 +223,7 @@ class LocalDataset(Dataset):
 
         try:
             duckdb.SQLExpression(predicate)  # one expression, and not the end of one and the beginning of another
-            with self._engine.cursor() as cursor:
+            with self._engine.database.cursor() as cursor:
                 (type_,) = cursor.sql(f"SELECT ({predicate}\n) FROM ({self.query}) LIMIT 0").types
         except duckdb.Error as error:
             raise ConfigurationError(
@@ -291,20 +235,23 @@ class LocalDataset(Dataset):
 
     def aggregate(self, keys: Sequence[str], measures: Mapping[str, tuple[str, str]], schema: pa.Schema) -> Dataset:
         """GROUP BY."""
-        columns = [_name(key) for key in keys]
+        columns = [quoted(key) for key in keys]
         for name, (function, column) in measures.items():
-            columns.append(f"{_SQL_FUNCTIONS[function].format(_name(column))} AS {_name(name)}")
+            columns.append(f"{_SQL_FUNCTIONS[function].format(quoted(column))} AS {quoted(name)}")
         grouping = f" GROUP BY {_names(keys)}" if keys else ""
         query = f"SELECT {', '.join(columns)} FROM ({self.query}){grouping}"
         return LocalDataset(self._engine, query, schema)
 
     def checkpoint(self) -> LocalDataset:
         """Computes the query into a table."""
-        return self if self._stored else self._engine.store(self.query, self.schema)
+        if self._stored:
+            return self
+        name = self._engine.database.store(self.query)
+        return LocalDataset(self._engine, f"SELECT * FROM {name}", self.schema, stored=True)
 
     def count(self) -> int:
         """Counts in SQL."""
-        with self._engine.cursor() as cursor:
+        with self._engine.database.cursor() as cursor:
             row = cursor.execute(f"SELECT count(*) FROM ({self.query})").fetchone()
         return int(row[0]) if row else 0
 
@@ -322,12 +269,12 @@ class LocalDataset(Dataset):
 
     def to_frame(self) -> LocalFrame:
         """A frame on its own connection."""
-        relation = self._engine.cursor().sql(self.query)
+        relation = self._engine.database.connection().sql(self.query)
         assert relation is not None  # a query always gives one
         return LocalFrame(relation)
 
     def _read(self, query: str, rows: int) -> Generator[pa.RecordBatch, None, None]:
-        with self._engine.cursor() as cursor:
+        with self._engine.database.cursor() as cursor:
             for batch in cursor.sql(query).to_arrow_reader(rows):
                 yield _cast(batch, self.schema)
 
@@ -353,13 +300,5 @@ def _first(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
         yield batch
 
 
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
 def _names(columns: Iterable[str]) -> str:
-    return ", ".join(map(_name, columns))
-
-
-def _literal(value: str | int) -> str:
-    return str(value).lower() if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+    return ", ".join(map(quoted, columns))

@@ -1,0 +1,128 @@
+"""The temporary DuckDB database of the local engine: its tables, its memory limit, and what its errors mean."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.closing import Closing
+
+if TYPE_CHECKING:
+    import duckdb
+
+_SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int64(): "BIGINT",
+    pa.int32(): "INTEGER",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BLOB",
+    pa.timestamp("us", tz="UTC"): "TIMESTAMPTZ",
+}
+_OUT_OF_MEMORY = "Out of Memory Error"
+"""How DuckDB begins to say so, also where Arrow reads its rows and raises an error of its own."""
+
+
+class Database(Closing):
+    """One file with a memory limit; what does not fit into memory is spilled into it. Threads may share it."""
+
+    def __init__(self, *, threads: int, memory_limit: str, directory: str | None) -> None:
+        """Makes it.
+
+        Args:
+            threads: how many threads a query may use.
+            memory_limit: how much memory joins may take, in DuckDB's words, such as ``512MB``.
+            directory: where its file lies; the system's temporary folder where not given.
+
+        Raises:
+            ConfigurationError: DuckDB is not installed, or the limit is not a size.
+        """
+        try:
+            import duckdb
+        except ImportError as error:
+            raise ConfigurationError(
+                "`engine` local needs DuckDB: pip install 'nessie-gc-core[local]' (or use `engine` spark)"
+            ) from error
+        self._memory_limit = memory_limit
+        self._directory = Path(tempfile.mkdtemp(prefix="nessie-gc-", dir=directory))
+        self._connection = duckdb.connect(str(self._directory / "relations.duckdb"))
+        self._tables = itertools.count()
+        try:
+            self._connection.execute(f"SET memory_limit = {literal(memory_limit)}")
+        except duckdb.Error as error:
+            self.close()
+            raise ConfigurationError(f"memory limit {memory_limit!r} is not a size such as 512MB: {error}") from error
+        self._connection.execute(f"SET threads = {threads}")
+        self._connection.execute("SET preserve_insertion_order = false")
+
+    def new_table(self, schema: pa.Schema) -> str:
+        """Creates an empty table; gives its name."""
+        name = self._new_name()
+        columns = ", ".join(f"{quoted(field.name)} {_SQL_TYPES[field.type]}" for field in schema)
+        self.execute(f"CREATE TABLE {name} ({columns})")
+        return name
+
+    def insert(self, table: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
+        """Puts batches into a table."""
+        if batches:
+            with self.cursor() as cursor:
+                cursor.register("portion", pa.Table.from_batches(batches, schema))
+                cursor.execute(f"INSERT INTO {table} SELECT * FROM portion")
+
+    def store(self, query: str) -> str:
+        """Computes a query into a table; gives its name."""
+        name = self._new_name()
+        self.execute(f"CREATE TABLE {name} AS {query}")
+        return name
+
+    def _new_name(self) -> str:
+        return f"relation_{next(self._tables)}"
+
+    def execute(self, statement: str) -> None:
+        """Each statement has its own connection, because several threads may run statements."""
+        with self.cursor() as cursor:
+            cursor.execute(statement)
+
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection of its own to the same database, for the block.
+
+        Raises:
+            ConfigurationError: a statement in the block needs more memory than the limit.
+        """
+        with self.connection() as connection:
+            try:
+                yield connection
+            except Exception as error:
+                if _OUT_OF_MEMORY not in str(error):
+                    raise
+                raise ConfigurationError(
+                    f"relations need more memory than `memory_limit` {self._memory_limit}: set a higher one, or use "
+                    "`engine` spark"
+                ) from error
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection that the caller closes."""
+        return self._connection.cursor()
+
+    def close(self) -> None:
+        """Closes it and removes its file."""
+        self._connection.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def quoted(column: str) -> str:
+    """The name of a column in SQL."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def literal(value: str | int) -> str:
+    """A value in SQL."""
+    return str(value).lower() if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
