@@ -25,8 +25,9 @@ from nessie_gc_core.engines.beside import in_thread
 from nessie_gc_core.engines.local.chunks import cut, cut_between
 from nessie_gc_core.engines.local.database import Database, literal, quoted
 from nessie_gc_core.engines.local.frame import LocalFrame
-from nessie_gc_core.engines.local.processes import Processes, cores
+from nessie_gc_core.engines.local.processes import Processes
 from nessie_gc_core.engines.local.workers import Helper, map_in_threads
+from nessie_gc_core.engines.machine import cores
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import pickle
 import subprocess
 import sys
@@ -56,11 +55,6 @@ from nessie_gc_core.engines.local.child import main
 gc.enable()
 main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
 """
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Processes(Closing):

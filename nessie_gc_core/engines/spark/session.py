@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from nessie_gc_core.engines.spark.jvm import options_of_local_jvm
 from nessie_gc_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ CONNECT_SCHEME = "sc://"
 """How the address of a Spark Connect server begins."""
 CHECKPOINTS = "spark.checkpoint.dir"
 """A reliable directory for checkpoints."""
+JVM_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Options of the driver's JVM that go before ``spark.driver.extraJavaOptions``."""
 _LEAVES = "spark.sql.leafNodeDefaultParallelism"
 _CONNECT_PORT = 15002
 _CONNECT_TIMEOUT_SECONDS = 10
@@ -72,7 +75,7 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    properties = {**DEFAULTS, **(LOCAL_DEFAULTS if master.startswith("local") else {}), **conf}
+    properties = {**DEFAULTS, **(_local_defaults() if master.startswith("local") else {}), **conf}
     builder = SparkSession.builder.master(master)
     for key, value in properties.items():
         builder = builder.config(key, value)
@@ -86,6 +89,12 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
             f"Spark did not start with master {master!r} ({_first_line(error)}); it needs Java 17 or 21 "
             "(Debian: apt-get install openjdk-17-jre-headless), or use `engine` local"
         ) from error
+
+
+def _local_defaults() -> dict[str, str]:
+    """Those of a session on this machine; a user's own options of the JVM come after ours and win."""
+    options = options_of_local_jvm()
+    return {**LOCAL_DEFAULTS, **({JVM_OPTIONS: " ".join(options)} if options else {})}
 
 
 def _connect(address: str, conf: Mapping[str, str]) -> SparkSession:

@@ -1,0 +1,20 @@
+"""Options of the JVM of a local session that Nessie GC starts, on a machine with few cores.
+
+There most of a small run goes into compiling Spark's own classes. A simple compiler takes half the processor time for
+a lake of 100,000 files, and no more than the usual one for a million (``docs/explanation/performance.md``). An archive
+of loaded classes would save more, but writing one costs more than a run saves: that is left to the user.
+"""
+
+from __future__ import annotations
+
+from nessie_gc_core.engines.machine import cores
+
+FEW_CORES = 4
+"""On so many cores or fewer, the threads that compile take them from the work."""
+QUICK = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+"""A simple compiler, with room for the code that Spark makes for every query."""
+
+
+def options_of_local_jvm() -> tuple[str, ...]:
+    """The options; none where there are many cores."""
+    return QUICK if cores() <= FEW_CORES else ()
