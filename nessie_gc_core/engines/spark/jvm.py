@@ -7,14 +7,12 @@ of loaded classes would save more, but writing one costs more than a run saves: 
 
 from __future__ import annotations
 
-from nessie_gc_core.engines.machine import cores
-
 FEW_CORES = 4
 """On so many cores or fewer, the threads that compile take them from the work."""
 QUICK = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 """A simple compiler, with room for the code that Spark makes for every query."""
 
 
-def options_of_local_jvm() -> tuple[str, ...]:
-    """The options; none where there are many cores."""
-    return QUICK if cores() <= FEW_CORES else ()
+def options_of_local_jvm(cores: int) -> tuple[str, ...]:
+    """The options on so many cores; none where there are many."""
+    return QUICK if cores <= FEW_CORES else ()

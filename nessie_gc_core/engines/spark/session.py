@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from nessie_gc_core.engines.machine import cores
 from nessie_gc_core.engines.spark.jvm import options_of_local_jvm
 from nessie_gc_core.errors import ConfigurationError
 
@@ -75,7 +76,7 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    properties = {**DEFAULTS, **(_local_defaults() if master.startswith("local") else {}), **conf}
+    properties = properties_of(master, conf, available=cores())
     builder = SparkSession.builder.master(master)
     for key, value in properties.items():
         builder = builder.config(key, value)
@@ -91,10 +92,18 @@ def _start(master: str, conf: Mapping[str, str]) -> SparkSession:
         ) from error
 
 
-def _local_defaults() -> dict[str, str]:
-    """Those of a session on this machine; a user's own options of the JVM come after ours and win."""
-    options = options_of_local_jvm()
-    return {**LOCAL_DEFAULTS, **({JVM_OPTIONS: " ".join(options)} if options else {})}
+def properties_of(master: str, conf: Mapping[str, str], *, available: int) -> dict[str, str]:
+    """The properties of a session that Nessie GC starts.
+
+    Args:
+        master: where it runs; a local one gets options of the JVM, which come before the user's, so that these win.
+        conf: what the user wants, which takes the place of ours.
+        available: how many cores this machine has for it.
+    """
+    if not master.startswith("local"):
+        return {**DEFAULTS, **conf}
+    options = options_of_local_jvm(available)
+    return {**DEFAULTS, **LOCAL_DEFAULTS, **({JVM_OPTIONS: " ".join(options)} if options else {}), **conf}
 
 
 def _connect(address: str, conf: Mapping[str, str]) -> SparkSession:

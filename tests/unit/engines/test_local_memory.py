@@ -1,0 +1,59 @@
+"""How much memory the local engine needs, and what it says where its limit is too low."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from nessie_gc_core.algorithms import subtract
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.relations import REACHABLE_FILES, STORED_FILES
+
+FILES = 100_000
+TIMES = 12
+"""How often each of them is named."""
+UNIT = "file:///lake/warehouse/namespace/table/"
+
+
+def files(schema: pa.Schema, numbers: range) -> pa.RecordBatch:
+    """Files with these numbers; what else there is to know of them is empty."""
+    keys = [f"data/part-{number:080}.parquet" for number in numbers]
+    given = {"unit": [UNIT] * len(keys), "key": keys, "path": [UNIT + key for key in keys]}
+    empty = {pa.string(): "", pa.bool_(): False}
+    columns = [
+        pa.array(given.get(field.name, [None if field.nullable else empty.get(field.type, 0)] * len(keys)), field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def named_often(engine: LocalEngine) -> Dataset:
+    """Reachable files, each named many times."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for _ in range(TIMES):
+            yield files(REACHABLE_FILES, range(FILES))
+
+    return engine.dataset(batches(), REACHABLE_FILES)
+
+
+def test_missing_files_are_found_in_a_small_part_of_the_memory_of_all_that_is_named() -> None:
+    with LocalEngine(workers=1, memory_limit="24MB") as engine:
+        stored = engine.dataset([files(STORED_FILES, range(FILES - 3))], STORED_FILES)
+        lost = subtract.lost(stored, named_often(engine), engine.empty(REACHABLE_FILES)).checkpoint()
+        assert {FILES - 3, FILES - 2, FILES - 1} == {
+            int(key.removeprefix("data/part-").removesuffix(".parquet"))
+            for key in lost.summary().column("key").to_pylist()
+        }
+
+
+def test_a_limit_that_is_too_low_is_named_with_what_to_set() -> None:
+    with LocalEngine(workers=1, memory_limit="2MB") as engine:
+        numbers = pa.schema([pa.field("number", pa.int64())])
+        relation = engine.dataset([pa.record_batch([pa.array(range(300_000))], schema=numbers)], numbers)
+        with pytest.raises(ConfigurationError, match="`memory_limit` 2MB: set a higher one, or use `engine` spark"):
+            relation.distinct(["number"]).checkpoint()
