@@ -1,8 +1,9 @@
 """Options of the JVM of a local session that Nessie GC starts, on a machine with few cores.
 
-There most of a small run goes into compiling Spark's own classes. A simple compiler takes half the processor time for
-a lake of 100,000 files, and no more than the usual one for a million (``docs/explanation/performance.md``). An archive
-of loaded classes would save more, but writing one costs more than a run saves: that is left to the user.
+There most of a small run goes into compiling Spark's own classes. With a simple compiler the JVM needs half the
+processor time on a lake of 100,000 files, and no more than with the usual one on a million
+(``docs/explanation/performance.md``). An archive of loaded classes would save more, but writing one costs more than a
+run saves: that is left to the user.
 """
 
 from __future__ import annotations

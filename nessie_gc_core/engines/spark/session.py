@@ -97,7 +97,7 @@ def properties_of(master: str, conf: Mapping[str, str], *, available: int) -> di
 
     Args:
         master: where it runs; a local one gets options of the JVM, which come before the user's, so that these win.
-        conf: what the user wants, which takes the place of ours.
+        conf: what the user wants; it replaces our defaults.
         available: how many cores this machine has for it.
     """
     if not master.startswith("local"):
