@@ -27,6 +27,10 @@ class IncompleteError(NessieGcError):
     """Look at the report and run again: something could not be deleted, or stayed unknown."""
 
 
+class InsufficientMemoryError(NessieGcError, MemoryError):
+    """Raise a limit, or free some room, and run again: what has to be compared does not fit."""
+
+
 class ServiceUnavailableError(NessieGcError, ConnectionError):
     """Retry later: a server does not answer, or is unavailable."""
 

@@ -131,11 +131,21 @@ class Collector(Upkeep, Questions, Closing):
         plugins: PluginRegistry,
         spark: SparkSession | None = None,
         progress: Progress = no_progress,
+        ends_process: bool = False,
     ) -> Self:
-        """A collector with settings that were already read, such as by a command line."""
+        """A collector with settings that were already read, such as by a command line.
+
+        Args:
+            given: the settings.
+            plugins: the installed plugins.
+            spark: a session to run on, which stays open.
+            progress: told what is done.
+            ends_process: whether the process ends with it, so that closing need not wait for a session that starts.
+        """
         collector = cls.__new__(cls)
         collector._plugins = plugins
         collector._set_up(given, spark, progress)
+        collector._resources.waits_for_engine = not ends_process
         return collector
 
     # ---- what it does ---------------------------------------------------------------------------------

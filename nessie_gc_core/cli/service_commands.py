@@ -61,6 +61,6 @@ def _run(service: AnyService, call: Call) -> Report:
         session.in_memory = is_in_memory(call)
     with (
         show_progress(session.console, quiet=session.quiet) as progress,
-        Collector.from_given(given, plugins=installed(), progress=progress) as collector,
+        Collector.from_given(given, plugins=installed(), progress=progress, ends_process=True) as collector,
     ):
         return service(parameters).run(collector.new_run(session.report))  # type: ignore[arg-type]  # see AnyService

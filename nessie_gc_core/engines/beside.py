@@ -48,11 +48,17 @@ def in_thread(function: Callable[[], T], end: Callable[[], None] | None) -> Iter
         yield Beside(result=future.result, check=check)
     except BaseException as error:
         if end is None:
+            future.add_done_callback(_log_failure)
             raise
         while thread.is_alive():
             end()
             thread.join(_SECONDS)
-        if (other := future.exception()) not in (None, error):
-            log.info("a task that ran at the same time failed too: %s", one_line(other))
+        if future.exception() is not error:
+            _log_failure(future)
         raise
     thread.join()
+
+
+def _log_failure(future: Future[T]) -> None:
+    if (error := future.exception()) is not None:
+        log.info("a task that ran at the same time failed too: %s", one_line(error))

@@ -164,7 +164,7 @@ class ForgottenTables:
         numbers = {
             repository: number for number, repository in enumerate(dict.fromkeys(each.repository for each in asked))
         }
-        found, _ = stored_versions(run, {each.id: numbers[each.repository] for each in asked})
+        found, _ = stored_versions(run, {each.id: numbers[each.repository] for each in asked}, of_the_past=True)
         versions = found.flat_map(WithFolders())
         for places in distinct_places(versions):
             yield from (place for place in places if place is not None)

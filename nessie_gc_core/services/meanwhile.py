@@ -7,6 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from nessie_gc_core.engines.beside import in_thread
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
@@ -21,21 +22,34 @@ class _NoEngineError(Exception):
 def mark_meanwhile(run: Run, parameters: MarkParameters) -> None:
     """Marks, while the engine starts and is checked; returns when both are done.
 
-    A mark that fails does not wait for the engine, which then starts for nobody; whoever closes the run's resources
-    closes it as well. An engine that fails ends a mark that has references left to walk, and what that mark stored is
+    A mark that fails does not wait for the engine: whoever closes the run's resources closes it as well, or waits for
+    it. An engine that fails ends a mark that has references left to walk, and what that mark stored is
     deleted. A mark without any is finished first, and its live set stays: a later sweep can use it.
 
     Raises:
         NessieGcError: one of the two failed.
     """
-    with in_thread(lambda: run.engine.check(), end=None) as engine:
+    opened = run.resources.opened
+    with in_thread(lambda: run.resources.engine_of(opened).check(), end=None) as engine:
         marking = replace(run, progress=_checked_by(engine.check, run.progress))
         try:
             MarkService(parameters).run(marking)
         except _NoEngineError:
-            delete_together(run.store, UUID(run.report.live_set_id))
-            run.report.live_set_id, run.report.repositories = None, []
+            _forget(run)
     engine.result()
+
+
+def _forget(run: Run) -> None:
+    """Deletes what a mark stored that has not come to its end.
+
+    Only by the id of the mark itself: for a repository that could not be read, the report names an earlier live set,
+    which shows what it has (S6). That it could not be read stays in the store.
+    """
+    try:
+        delete_together(run.store, UUID(run.report.live_set_id))
+    except NessieGcError as error:  # why the run ends is what matters
+        run.report.warn(f"live set {run.report.live_set_id} of this mark stays: {one_line(error)}")
+    run.report.live_set_id, run.report.repositories = None, []
 
 
 def _checked_by(check: Callable[[], None], progress: Progress) -> Progress:

@@ -74,6 +74,11 @@ class Resources(Closing):
         """Held for a moment, where what was opened is kept or given up: closing waits for nobody who is opening."""
         self.opened = 1
         """For the so-manieth time they are open, or will be; what was made with earlier ones is gone."""
+        self.waits_for_engine = True
+        """Whether closing waits for an engine that is being opened; not where the process ends anyway. One that is
+        left alone stops when it has started, and a session of Spark is one for all of a process."""
+        self.workers_reach_store = True
+        """Whether the engine's workers are asked to read the live-set store: false once they could not."""
 
     @classmethod
     def borrowed(
@@ -163,6 +168,17 @@ class Resources(Closing):
             engine = self._engine
             return engine if engine is not None else self._opened_engine()
 
+    def engine_of(self, opened: int) -> Engine:
+        """The engine of one of the times they are open, for a thread that may come late.
+
+        Raises:
+            ConfigurationError: all was closed since.
+        """
+        with self._opening:
+            if self.opened != opened:
+                raise ConfigurationError("the collector was closed before its engine was started")
+            return self.engine
+
     def _opened_engine(self) -> Engine:
         opened = self.opened
         with ExitStack() as stack:
@@ -185,12 +201,13 @@ class Resources(Closing):
     def close(self) -> None:
         """Closes what is open, and the connectors that were kept; the next use opens it again.
 
-        Does not wait for an engine that is being opened: whoever opens it closes it.
+        Where it does not wait for an engine that is being opened, whoever opens it closes it.
         """
-        with self._keeping:
+        with self._opening if self.waits_for_engine else nullcontext(), self._keeping:
             self._repositories.clear()
             self._store = self._engine = None
             self.opened += 1
+            self.workers_reach_store = True
             stack = self._stack.pop_all()
         stack.close()
         KEPT.close_idle()

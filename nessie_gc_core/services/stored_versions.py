@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nessie_gc_core.connectors import LiveSetStore, SupportsVersionParts
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import StoreError
+from nessie_gc_core.errors import LiveSetNotFoundError, StoreError
 from nessie_gc_core.model.batches import to_batches, version_rows
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
@@ -35,7 +35,6 @@ _PARTS = pa.schema(
     ]
 )
 _BY_TYPE = pa.schema([CONTENT_VERSIONS.field("content_type"), pa.field("versions", pa.int64())])
-_UNREADABLE = "the executors could not read the live-set store, so that the driver does"
 
 
 class _Wanted(NamedTuple):
@@ -46,26 +45,45 @@ class _Wanted(NamedTuple):
     versions: int
 
 
-def stored_versions(run: Run, live_sets: Mapping[UUID, int]) -> tuple[Dataset, frozenset[str]]:
+def stored_versions(
+    run: Run, live_sets: Mapping[UUID, int], *, of_the_past: bool = False
+) -> tuple[Dataset, frozenset[str]]:
     """All content versions (:data:`CONTENT_VERSIONS`) of some live sets, and the content types in them.
 
     Args:
         run: the run.
         live_sets: the live sets, marked to their end, each with the number of its repository, by which content ids are
             qualified.
+        of_the_past: whether another process may delete them meanwhile; those that are gone are then left out. Their
+            contents are in the register of the store by then.
 
     Raises:
         StoreError: the store gave fewer or more than it says that it has.
     """
     wanted = [_Wanted(id_, number, run.store.count_content_versions(id_)[0]) for id_, number in live_sets.items()]
     expected = sum(each.versions for each in wanted)
-    versions, by_type = _by_workers(run, wanted) or _by_driver(run, wanted)
-    if sum(by_type.values()) != expected:
-        raise StoreError(
-            f"{run.store.name} gave {sum(by_type.values())} of {expected} content versions; nothing is deleted on the "
-            "word of a live set that is not read whole: mark again"
-        )
-    return versions, frozenset(by_type)
+    try:
+        versions, by_type = _by_workers(run, wanted) or _by_driver(run, wanted)
+        if sum(by_type.values()) == expected:
+            return versions, frozenset(by_type)
+        found = f"{run.store.name} gave {sum(by_type.values())} of {expected} content versions"
+    except LiveSetNotFoundError as error:
+        found = one_line(error)
+    left = {id_: number for id_, number in live_sets.items() if _is_there(run.store, id_)}
+    if of_the_past and len(left) < len(live_sets):
+        return stored_versions(run, left, of_the_past=True)
+    raise StoreError(
+        f"{found}; nothing is deleted on the word of a live set that is not read whole: run again, and mark again if "
+        "it is the same"
+    )
+
+
+def _is_there(store: LiveSetStore, live_set_id: UUID) -> bool:
+    try:
+        store.get(live_set_id)
+    except LiveSetNotFoundError:
+        return False
+    return True
 
 
 def _by_driver(run: Run, wanted: Sequence[_Wanted]) -> tuple[Dataset, dict[str, int]]:
@@ -85,16 +103,16 @@ def _by_workers(run: Run, wanted: Sequence[_Wanted]) -> tuple[Dataset, dict[str,
     """Read in parts where the rows are needed; ``None`` where that is not worth it, or not possible."""
     store = run.store
     can = run.engine.distributed and store.multi_process and isinstance(store, SupportsVersionParts)
+    can = can and run.resources.workers_reach_store  # what they cannot reach may take minutes to say so
     if not can or sum(each.versions for each in wanted) < READ_BY_WORKERS:
         return None
-    if any(warning.startswith(_UNREADABLE) for warning in run.report.warnings):
-        return None  # once is enough: what they cannot reach may take minutes to say so
     parts = run.engine.dataset(to_batches(_parts(wanted), _PARTS), _PARTS).spread(["lane"], together=True)
     try:
         versions = parts.flat_map(_ReadParts(store)).checkpoint()
         counted = versions.aggregate(["content_type"], {"versions": ("count", "content_type")}, _BY_TYPE).summary()
     except Exception as error:  # noqa: BLE001 - the classes are those of the engine; the driver reads all of it again
-        run.report.warn(f"{_UNREADABLE}: {one_line(error)}")
+        run.resources.workers_reach_store = False
+        run.report.warn(f"the executors could not read the live-set store, so that the driver does: {one_line(error)}")
         return None
     return versions, dict(zip(*(counted.column(name).to_pylist() for name in _BY_TYPE.names), strict=True))
 

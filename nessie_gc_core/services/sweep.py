@@ -322,7 +322,7 @@ class _Sweep:
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
         """Reachable files that are not stored, which are reported; freezes units in which none was found."""
-        mine = expansion.written().where("unit", sorted(plan.roots))
+        mine = expansion.written().where("unit", sorted(plan.roots))  # not distinct, for that would not fit in memory
         lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
         if self._parameters.file_list:

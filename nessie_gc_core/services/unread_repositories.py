@@ -41,14 +41,15 @@ def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table)
 def _remembered(member: Member, run: SweepRun) -> Iterator[str]:
     """Raw or canonical locations of all that was ever seen of a repository, and what its live sets say."""
     repository = member.live_set.repository
-    yield from (seen.location for seen in run.store.seen_contents(repository))
     live_sets = {each.id: member.number for each in marked_live_sets(run) if each.repository == repository}
-    versions, _ = stored_versions(run, live_sets)
+    versions, _ = stored_versions(run, live_sets, of_the_past=True)
     for folder, location in distinct_places(versions.flat_map(WithFolders())):
         if folder is not None:
             yield home_of_metadata(folder)
         if location is not None:
             yield location
+    # Last: a live set that is deleted meanwhile leaves its contents here.
+    yield from (seen.location for seen in run.store.seen_contents(repository))
 
 
 def _among(homes: tuple[pa.Table, ...], member: Member) -> Iterator[str]:

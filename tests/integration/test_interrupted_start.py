@@ -59,3 +59,39 @@ def test_a_program_that_ends_while_spark_starts_leaves_no_process(
     assert ("the log is broken" if cause == "fault" else "KeyboardInterrupt") in problems
     _, alive = psutil.wait_procs(starting, timeout=SECONDS)
     assert [] == alive
+
+
+RETRY = """
+import sys, time
+import psutil
+from nessie_gc_memory import MemoryLake, put
+from nessie_gc_core import Collector
+from nessie_gc_core.errors import RepositoryError
+
+lake = MemoryLake.named("retried")
+lake.commit("main", put(lake.table("db.t", location="memory://wh/db/t").append("a.parquet").version))
+
+def tell(phase, done, total):
+    while not psutil.Process().children():
+        time.sleep(0.01)
+    raise RepositoryError("the log is broken")
+
+settings = {"repository": "memory", "repository_option": {"lake": lake.name}, "jdbc_url": sys.argv[1]}
+try:
+    with Collector(engine="spark", progress=tell, **settings) as gc:
+        gc.collect(delete=False)
+except RepositoryError as error:
+    print(error, flush=True)
+from pyspark.sql import SparkSession
+
+session = SparkSession.builder.master("local[1]").getOrCreate()
+time.sleep(10)  # whoever was left behind has ended by now
+print(session.range(3).count())
+session.stop()
+"""
+
+
+def test_a_session_that_is_opened_after_a_failed_run_is_not_stopped_by_it(spark: SparkSession, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RETRY, f"sqlite:///{tmp_path}/live-sets.db"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False)
+    assert "the log is broken\n3\n" == ended.stdout, ended.stderr

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, InsufficientMemoryError
 from nessie_gc_core.model.closing import Closing
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ _SQL_TYPES = {
 }
 _OUT_OF_MEMORY = "Out of Memory Error"
 """How DuckDB begins to say so, also where Arrow reads its rows and raises an error of its own."""
+_NO_ROOM = ("failed to offload", "max_temp_directory_size")
+"""What it says then where the disk is full."""
 
 
 class Database(Closing):
@@ -95,7 +97,7 @@ class Database(Closing):
         """A connection of its own to the same database, for the block.
 
         Raises:
-            ConfigurationError: a statement in the block needs more memory than the limit.
+            InsufficientMemoryError: a statement in the block needs more memory than the limit, or the disk is full.
         """
         with self.connection() as connection:
             try:
@@ -103,10 +105,15 @@ class Database(Closing):
             except Exception as error:
                 if _OUT_OF_MEMORY not in str(error):
                     raise
-                raise ConfigurationError(
-                    f"relations need more memory than `memory_limit` {self._memory_limit}: set a higher one, or use "
-                    "`engine` spark"
-                ) from error
+                raise InsufficientMemoryError(self._what_to_do(str(error))) from error
+
+    def _what_to_do(self, said: str) -> str:
+        if any(words in said for words in _NO_ROOM):
+            return f"no room to spill relations in {self._directory}: free some, or set TMPDIR to a larger disk"
+        return (
+            f"relations need more memory than `memory_limit` {self._memory_limit}: set a higher one, or use `engine` "
+            "spark"
+        )
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A connection that the caller closes."""

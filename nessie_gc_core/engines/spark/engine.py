@@ -18,12 +18,13 @@ from nessie_gc_core.engines.spark.session import (
     check_session,
     functions_of,
     is_connect,
+    is_stopped,
     open_session,
     parallelism_of,
 )
 from nessie_gc_core.engines.spark.stored import remove_stored, stored
 from nessie_gc_core.engines.spark.task import ArrowTask
-from nessie_gc_core.engines.spark.transfer import can_store, collected, loaded, received, strictly, struct_of
+from nessie_gc_core.engines.spark.transfer import can_store, collected, loaded, portions, received, strictly, struct_of
 from nessie_gc_core.engines.spark.workers import check_workers
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.batches import in_schema
@@ -103,12 +104,12 @@ class SparkEngine(Engine):
 
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
         """Hands the batches to Spark, portion by portion; each portion is stored before the next is read."""
-        portions = [self._load(portion, schema) for portion in _portions(batches)]
-        if not portions:
+        loads = [self._load(portion, schema) for portion in portions(batches, LOAD_ROWS)]
+        if not loads:
             empty = self.session.createDataFrame([], struct_of(schema))
             return SparkDataset(self, empty, schema, rows=Rows.known(0), stored=True)
-        frame, rows = portions[0]
-        for other, more in portions[1:]:
+        frame, rows = loads[0]
+        for other, more in loads[1:]:
             frame, rows = frame.unionAll(other), rows + more
         return SparkDataset(self, frame, schema, rows=Rows.known(rows), stored=True)
 
@@ -137,8 +138,8 @@ class SparkEngine(Engine):
         return None if self.work_done is None else self.work_done.value + METER.work()
 
     def close(self) -> None:
-        """Stops the session where it is the engine's own."""
-        if self._own:
+        """Stops the session where it is the engine's own, and still runs."""
+        if self._own and not is_stopped(self.session):
             remove_stored(self.session)
             self.session.stop()
 
@@ -342,16 +343,3 @@ def _to_join(dataset: Dataset) -> DataFrame:
     rows = rows_of(dataset)
     few = rows is not None and rows.most() <= BROADCAST_ROWS
     return frame_of(dataset).hint("broadcast" if few else "merge")
-
-
-def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    portion: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        portion.append(batch)
-        rows += batch.num_rows
-        if rows >= LOAD_ROWS:
-            yield portion
-            portion, rows = [], 0
-    if portion:
-        yield portion

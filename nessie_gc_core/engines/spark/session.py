@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -102,8 +104,21 @@ def properties_of(master: str, conf: Mapping[str, str], *, available: int) -> di
     """
     if not master.startswith("local"):
         return {**DEFAULTS, **conf}
-    options = options_of_local_jvm(available)
+    options = () if site_says(JVM_OPTIONS) else options_of_local_jvm(available)
     return {**DEFAULTS, **LOCAL_DEFAULTS, **({JVM_OPTIONS: " ".join(options)} if options else {}), **conf}
+
+
+def site_says(name: str) -> bool:
+    """Whether the file of a site's own properties has one; what we said would replace it."""
+    import pyspark
+
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    file = Path(os.environ.get("SPARK_CONF_DIR") or Path(home) / "conf") / "spark-defaults.conf"
+    try:
+        lines = file.read_text(errors="replace").splitlines()
+    except OSError:
+        return False
+    return any(re.split(r"[\s=:]", line.strip(), maxsplit=1)[0] == name for line in lines)
 
 
 def _connect(address: str, conf: Mapping[str, str]) -> SparkSession:
@@ -151,6 +166,11 @@ def _without_parameters(address: str) -> str:
 def is_connect(used: SparkSession | DataFrame) -> bool:
     """Whether a session, or the session of a DataFrame, is one of Spark Connect."""
     return any(each.__module__.startswith("pyspark.sql.connect.") for each in type(used).__mro__)
+
+
+def is_stopped(session: SparkSession) -> bool:
+    """Whether somebody stopped a classic session; PySpark has one context for all of a process."""
+    return not is_connect(session) and getattr(session.sparkContext, "_jsc", None) is None
 
 
 def functions_of(used: SparkSession | DataFrame) -> ModuleType:

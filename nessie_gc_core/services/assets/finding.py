@@ -92,7 +92,7 @@ def _remembered(run: Run, live_set: LiveSet) -> Dataset:
     stored = (each for each in run.store.live_sets() if each.repository == live_set.repository)
     # The rows of one that is being marked still come.
     others = (each for each in stored if each.id != live_set.id and each.status is not _BEING_MARKED)
-    versions, _ = stored_versions(run, {other.id: 0 for other in others})
+    versions, _ = stored_versions(run, {other.id: 0 for other in others}, of_the_past=True)
     return versions
 
 

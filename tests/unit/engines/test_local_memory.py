@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.engines.local import LocalEngine
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.engines.local.database import Database
+from nessie_gc_core.errors import InsufficientMemoryError
 from nessie_gc_core.model.relations import REACHABLE_FILES, STORED_FILES
 
 FILES = 100_000
@@ -55,5 +57,16 @@ def test_a_limit_that_is_too_low_is_named_with_what_to_set() -> None:
     with LocalEngine(workers=1, memory_limit="2MB") as engine:
         numbers = pa.schema([pa.field("number", pa.int64())])
         relation = engine.dataset([pa.record_batch([pa.array(range(300_000))], schema=numbers)], numbers)
-        with pytest.raises(ConfigurationError, match="`memory_limit` 2MB: set a higher one, or use `engine` spark"):
+        with pytest.raises(InsufficientMemoryError, match="`memory_limit` 2MB: set a higher one"):
             relation.distinct(["number"]).checkpoint()
+
+
+def test_a_full_disk_is_named_with_what_to_set(tmp_path: Path) -> None:
+    with Database(threads=1, memory_limit="16MB", directory=str(tmp_path)) as database:
+        database.execute("SET max_temp_directory_size = '1MB'")
+        with pytest.raises(InsufficientMemoryError, match=f"no room to spill relations in {tmp_path}/.*: free some"):
+            database.store("SELECT DISTINCT 'a long text' || (i * 7)::VARCHAR AS text FROM range(3000000) r(i)")
+
+
+def test_too_little_memory_is_no_fault_of_the_configuration_that_stops_a_run_before_it_deletes() -> None:
+    assert 1 == InsufficientMemoryError.exit_code

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from nessie_gc_core.engines.spark.jvm import FEW_CORES
@@ -33,3 +35,19 @@ def test_the_users_own_value_takes_the_place_of_ours() -> None:
     mine = {JVM_OPTIONS: "-Xss8m", "spark.driver.memory": "8g"}
     properties = properties_of("local[*]", mine, available=1)
     assert mine == {name: properties[name] for name in mine}
+
+
+@pytest.mark.parametrize("line", ["{} -Dsite=1", "{}=-Dsite=1", "  {}\t-Dsite=1"])
+def test_options_that_an_administrator_set_are_not_replaced(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(f"# site\n{line.format(JVM_OPTIONS)}\n", encoding="utf-8")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert JVM_OPTIONS not in properties_of("local[2]", {}, available=1)
+
+
+def test_other_properties_of_a_site_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"spark.driver.extraJavaOptions -Xss8m\n# {JVM_OPTIONS} -Dnot=1\n"
+    (tmp_path / "spark-defaults.conf").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert JVM_OPTIONS in properties_of("local[2]", {}, available=1)

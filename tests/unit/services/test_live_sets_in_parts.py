@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from scenes import START
 
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.assets.identify import IdentifyService
 from nessie_gc_core.services.assets.parameters import IdentifyParameters
 from nessie_gc_core.services.deferred import DeferredDeletionService
@@ -84,6 +85,41 @@ def test_workers_that_do_not_reach_the_store_are_not_asked_again(
             assert [("t", "db.t")] == identities(run, {live_set: 0})
         assert 1 == len(UnreachableStore.attempts)
         assert [text for text in run.report.warnings if "nobody answers" in text] == run.report.warnings
+
+
+class Vanishing(CountingStore):
+    """A live set of it is deleted when it is to be read."""
+
+    doomed: UUID | None = None
+
+    def content_versions(
+        self, live_set_id: UUID, content_ids: Collection[str] | None = None
+    ) -> Iterator[ContentVersion]:
+        if live_set_id == self.doomed:
+            self.delete(live_set_id)
+            return iter(())
+        return super().content_versions(live_set_id, content_ids)
+
+
+def test_a_live_set_of_the_past_that_is_deleted_meanwhile_is_left_out(lake: MemoryLake) -> None:
+    with in_memory(lake) as found:
+        store = Vanishing.from_options({"store": lake.name})
+        services = replace(found, store=store)
+        table(lake, "t", content_id="t")
+        live_sets = {services.mark("1"): number for number in range(2)}
+        store.doomed = min(live_sets, key=live_sets.__getitem__)
+        versions, _ = stored_versions(services.run(), live_sets, of_the_past=True)
+        assert [qualified_id("t", 1)] == versions.summary().column("content_id").to_pylist()
+
+
+def test_a_live_set_of_the_run_that_is_deleted_meanwhile_ends_it(lake: MemoryLake) -> None:
+    with in_memory(lake) as found:
+        store = Vanishing.from_options({"store": lake.name})
+        services = replace(found, store=store)
+        table(lake, "t", content_id="t")
+        store.doomed = services.mark("1")
+        with pytest.raises(StoreError, match="0 of 1 content versions"):
+            stored_versions(services.run(), {store.doomed: 0})
 
 
 def test_a_deferred_deletion_reads_the_types_and_names_of_live_contents(

@@ -122,12 +122,13 @@ def test_a_mark_that_fails_does_not_wait_for_the_engine(
 
 
 @pytest.mark.parametrize("error", INTERRUPTS, ids=["fault", "interrupt"])
-def test_an_engine_that_nobody_waits_for_is_closed_as_soon_as_it_is_open(
+def test_an_engine_that_starts_when_the_process_ends_is_closed_as_soon_as_it_is_open(
     lake: MemoryLake, services: LakeServices, error: BaseException
 ) -> None:
     opening = Opening()
     found = with_engine(lake, services, services.engine)  # type: ignore[arg-type]
     with resources_with(found, opening) as resources:
+        resources.waits_for_engine = False
         collect_and_fail(lake, replace(found.run(), resources=resources), error)
         assert opening.begun.wait(SECONDS)
     assert [] == opening.engines
@@ -155,6 +156,7 @@ def test_an_engine_that_nobody_waited_for_serves_the_next_run(lake: MemoryLake, 
 def test_resources_that_were_closed_while_an_engine_was_opened_open_another_one(services: LakeServices) -> None:
     opening, errors = Opening(), list[Exception]()
     with resources_with(services, opening) as resources:
+        resources.waits_for_engine = False
 
         def open_it() -> None:
             try:
@@ -172,6 +174,33 @@ def test_resources_that_were_closed_while_an_engine_was_opened_open_another_one(
         assert resources.engine is opening.engines[1]
         assert [True, False] == [engine.closed.is_set() for engine in opening.engines]
     assert opening.engines[1].closed.is_set()
+
+
+def test_resources_wait_for_an_engine_that_is_being_opened_and_close_it(services: LakeServices) -> None:
+    opening = Opening()
+    resources = resources_with(services, opening)
+    using = threading.Thread(target=lambda: resources.engine)
+    using.start()
+    assert opening.begun.wait(SECONDS)
+    closing = threading.Thread(target=resources.close)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive()
+    opening.go_on.set()
+    closing.join(SECONDS)
+    (engine,) = opening.engines
+    assert engine.closed.is_set()
+    using.join(SECONDS)
+
+
+def test_a_thread_that_comes_late_opens_no_engine_of_closed_resources(services: LakeServices) -> None:
+    opening = Opening()
+    resources = resources_with(services, opening)
+    opened = resources.opened
+    resources.close()
+    with pytest.raises(ConfigurationError, match="closed before its engine was started"):
+        resources.engine_of(opened)
+    assert not opening.begun.is_set()
 
 
 def resources_with(services: LakeServices, engine: Opening) -> Resources:
@@ -242,6 +271,21 @@ def test_of_several_repositories_none_keeps_its_live_set_where_one_is_under_way(
     with Starting(NO_JAVA) as engine:
         collect_without(together, engine, after=3)
     assert [] == statuses(together)
+
+
+def test_s06_what_is_known_of_a_repository_that_cannot_be_read_stays(
+    lake: MemoryLake, beside: MemoryLake, together: LakeServices
+) -> None:
+    branches(lake, 1)
+    branches(beside, 3)
+    together.mark("NONE")
+    earlier = {each.id: each.status for each in together.store.live_sets()}
+    lake.faults.log[lake.history.reference("main").commit_id or ""] = RepositoryError("the log is broken")
+    with Starting(NO_JAVA) as engine:
+        collect_without(together, engine, after=2)
+    now = {each.id: each.status for each in together.store.live_sets()}
+    assert earlier == {id_: status for id_, status in now.items() if id_ in earlier}
+    assert [LiveSetStatus.IDENTIFY_FAILED] == [status for id_, status in now.items() if id_ not in earlier]
 
 
 def test_an_engine_that_cannot_be_reached_is_not_taken_for_a_repository(
