@@ -105,12 +105,14 @@ class Database(Closing):
             except Exception as error:
                 if _OUT_OF_MEMORY not in str(error):
                     raise
-                raise InsufficientMemoryError(self._what_to_do(str(error))) from error
+                raise self._insufficient(str(error)) from error
 
-    def _what_to_do(self, said: str) -> str:
+    def _insufficient(self, said: str) -> InsufficientMemoryError:
         if any(words in said for words in _NO_ROOM):
-            return f"no room to spill relations in {self._directory}: free some, or set TMPDIR to a larger disk"
-        return (
+            return InsufficientMemoryError(
+                f"no room to spill relations in {self._directory}: free some, or set TMPDIR to a larger disk"
+            )
+        return InsufficientMemoryError(
             f"relations need more memory than `memory_limit` {self._memory_limit}: set a higher one, or use `engine` "
             "spark"
         )
