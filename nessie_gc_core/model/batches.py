@@ -171,16 +171,21 @@ class _ListedFile(NamedTuple):
 
 def merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of a stream, small batches put together until they have :data:`BATCH_ROWS`."""
+    return map(pa.concat_batches, portions(batches, BATCH_ROWS))
+
+
+def portions(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
+    """The batches of a stream in lists that have so many rows or a little more; the last one may have fewer."""
     held: list[pa.RecordBatch] = []
-    rows = 0
+    count = 0
     for batch in batches:
         held.append(batch)
-        rows += batch.num_rows
-        if rows >= BATCH_ROWS:
-            yield pa.concat_batches(held)
-            held, rows = [], 0
+        count += batch.num_rows
+        if count >= rows:
+            yield held
+            held, count = [], 0
     if held:
-        yield pa.concat_batches(held)
+        yield held
 
 
 def file_reference(location: str, path: str, size: int, modified: int) -> FileReference:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from nessie_gc_core.connectors import LiveSetStore, SupportsVersionParts
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import LiveSetNotFoundError, StoreError
+from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.batches import to_batches, version_rows
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
@@ -62,28 +62,18 @@ def stored_versions(
     """
     wanted = [_Wanted(id_, number, run.store.count_content_versions(id_)[0]) for id_, number in live_sets.items()]
     expected = sum(each.versions for each in wanted)
-    try:
-        versions, by_type = _by_workers(run, wanted) or _by_driver(run, wanted)
-        if sum(by_type.values()) == expected:
-            return versions, frozenset(by_type)
-        found = f"{run.store.name} gave {sum(by_type.values())} of {expected} content versions"
-    except LiveSetNotFoundError as error:
-        found = one_line(error)
-    left = {id_: number for id_, number in live_sets.items() if _is_there(run.store, id_)}
+    versions, by_type = _by_workers(run, wanted) or _by_driver(run, wanted)
+    found = sum(by_type.values())
+    if found == expected:
+        return versions, frozenset(by_type)
+    there = {live_set.id for live_set in run.store.live_sets()}
+    left = {id_: number for id_, number in live_sets.items() if id_ in there}
     if of_the_past and len(left) < len(live_sets):
         return stored_versions(run, left, of_the_past=True)
     raise StoreError(
-        f"{found}; nothing is deleted on the word of a live set that is not read whole: run again, and mark again if "
-        "it is the same"
+        f"{run.store.name} gave {found} of {expected} content versions; nothing is deleted on the word of a live set "
+        "that is not read whole: run again, and mark again if it is the same"
     )
-
-
-def _is_there(store: LiveSetStore, live_set_id: UUID) -> bool:
-    try:
-        store.get(live_set_id)
-    except LiveSetNotFoundError:
-        return False
-    return True
 
 
 def _by_driver(run: Run, wanted: Sequence[_Wanted]) -> tuple[Dataset, dict[str, int]]:

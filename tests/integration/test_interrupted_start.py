@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 SECONDS = 60
-PROGRAM = """
+LAKE = """
 import sys, time
 import psutil
 from nessie_gc_memory import MemoryLake, put
@@ -25,16 +25,20 @@ from nessie_gc_core.errors import RepositoryError
 
 lake = MemoryLake.named("interrupted")
 lake.commit("main", put(lake.table("db.t", location="memory://wh/db/t").append("a.parquet").version))
+settings = {"repository": "memory", "repository_option": {"lake": lake.name}, "jdbc_url": sys.argv[1]}
 
-def tell(phase, done, total):
+def wait_for_spark():
     while not psutil.Process().children():
         time.sleep(0.01)
+"""
+PROGRAM = """
+def tell(phase, done, total):
+    wait_for_spark()
     print("Spark starts", flush=True)
-    if sys.argv[1] == "fault":
+    if sys.argv[2] == "fault":
         raise RepositoryError("the log is broken")
     time.sleep(60)
 
-settings = {"repository": "memory", "repository_option": {"lake": lake.name}, "jdbc_url": sys.argv[2]}
 try:
     with Collector(engine="spark", progress=tell, **settings) as gc:
         gc.collect(delete=False)
@@ -47,7 +51,7 @@ finally:
 def test_a_program_that_ends_while_spark_starts_leaves_no_process(
     spark: SparkSession, tmp_path: Path, cause: str
 ) -> None:
-    command = [sys.executable, "-c", PROGRAM, cause, f"sqlite:///{tmp_path}/live-sets.db"]
+    command = [sys.executable, "-c", LAKE + PROGRAM, f"sqlite:///{tmp_path}/live-sets.db", cause]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "Spark starts\n" == process.stdout.readline()
@@ -62,21 +66,10 @@ def test_a_program_that_ends_while_spark_starts_leaves_no_process(
 
 
 RETRY = """
-import sys, time
-import psutil
-from nessie_gc_memory import MemoryLake, put
-from nessie_gc_core import Collector
-from nessie_gc_core.errors import RepositoryError
-
-lake = MemoryLake.named("retried")
-lake.commit("main", put(lake.table("db.t", location="memory://wh/db/t").append("a.parquet").version))
-
 def tell(phase, done, total):
-    while not psutil.Process().children():
-        time.sleep(0.01)
+    wait_for_spark()
     raise RepositoryError("the log is broken")
 
-settings = {"repository": "memory", "repository_option": {"lake": lake.name}, "jdbc_url": sys.argv[1]}
 try:
     with Collector(engine="spark", progress=tell, **settings) as gc:
         gc.collect(delete=False)
@@ -92,6 +85,6 @@ session.stop()
 
 
 def test_a_session_that_is_opened_after_a_failed_run_is_not_stopped_by_it(spark: SparkSession, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", RETRY, f"sqlite:///{tmp_path}/live-sets.db"]
+    command = [sys.executable, "-c", LAKE + RETRY, f"sqlite:///{tmp_path}/live-sets.db"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * SECONDS, check=False)
     assert "the log is broken\n3\n" == ended.stdout, ended.stderr

@@ -73,10 +73,9 @@ class Database(Closing):
 
     def insert(self, table: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
         """Puts batches into a table."""
-        if batches:
-            with self.cursor() as cursor:
-                cursor.register("portion", pa.Table.from_batches(batches, schema))
-                cursor.execute(f"INSERT INTO {table} SELECT * FROM portion")
+        with self.cursor() as cursor:
+            cursor.register("portion", pa.Table.from_batches(batches, schema))
+            cursor.execute(f"INSERT INTO {table} SELECT * FROM portion")
 
     def store(self, query: str) -> str:
         """Computes a query into a table; gives its name."""

@@ -29,6 +29,7 @@ from nessie_gc_core.engines.local.processes import Processes
 from nessie_gc_core.engines.local.workers import Helper, map_in_threads
 from nessie_gc_core.engines.machine import cores
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.batches import portions
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
 
@@ -83,15 +84,8 @@ class LocalEngine(Engine):
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
         """Puts the batches into a table."""
         name = self.database.new_table(schema)
-        portion: list[pa.RecordBatch] = []
-        rows = 0
-        for batch in batches:
-            portion.append(batch)
-            rows += batch.num_rows
-            if rows >= INSERT_ROWS:
-                self.database.insert(name, portion, schema)
-                portion, rows = [], 0
-        self.database.insert(name, portion, schema)
+        for portion in portions(batches, INSERT_ROWS):
+            self.database.insert(name, portion, schema)
         return LocalDataset(self, f"SELECT * FROM {name}", schema, stored=True)
 
     def helpers(self, function: BatchFunction, rows: int) -> Sequence[Helper]:

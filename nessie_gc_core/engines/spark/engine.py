@@ -24,10 +24,10 @@ from nessie_gc_core.engines.spark.session import (
 )
 from nessie_gc_core.engines.spark.stored import remove_stored, stored
 from nessie_gc_core.engines.spark.task import ArrowTask
-from nessie_gc_core.engines.spark.transfer import can_store, collected, loaded, portions, received, strictly, struct_of
+from nessie_gc_core.engines.spark.transfer import can_store, collected, loaded, received, strictly, struct_of
 from nessie_gc_core.engines.spark.workers import check_workers
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.batches import in_schema
+from nessie_gc_core.model.batches import in_schema, portions
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.work import Work
 

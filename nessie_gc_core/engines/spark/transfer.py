@@ -6,7 +6,7 @@ What is private there changes no more: it is the last 3.x.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -206,17 +206,3 @@ def inheriting(session: SparkSession, function: Callable[[], T]) -> Callable[[],
     if not callable(inherits):  # where threads are not pinned, it is the session itself
         return function
     return cast("Callable[[], T]", inherits(function))
-
-
-def portions(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[list[pa.RecordBatch]]:
-    """Batches together, as soon as they have so many rows."""
-    portion: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        portion.append(batch)
-        rows += batch.num_rows
-        if rows >= most:
-            yield portion
-            portion, rows = [], 0
-    if portion:
-        yield portion

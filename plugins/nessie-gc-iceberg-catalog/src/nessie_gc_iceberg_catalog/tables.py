@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nessie_gc_core.connectors import OpenCatalog
 from nessie_gc_core.errors import NessieGcError, TableError
+from nessie_gc_core.model.batches import portions
 from nessie_gc_core.model.tables import BUCKETS, TableName, TableState
 from nessie_gc_iceberg_catalog.errors import Redactor
 
@@ -67,15 +68,15 @@ class PyIcebergTables(OpenCatalog):
 
     def append(self, name: TableName, rows: Iterable[pa.RecordBatch]) -> None:
         """Portion by portion, in one transaction: it becomes visible as a whole."""
-        portions = _portions(rows)
-        first = next(portions, None)
+        tables = _portions(rows)
+        first = next(tables, None)
         if first is None:
             return
         with self._refusals(f"write to table {_shown(name)}"):
             table = self._catalog.load_table(name)
             with table.transaction() as transaction:
                 transaction.append(first)
-                for portion in portions:
+                for portion in tables:
                     transaction.append(portion)
 
     def claim(self, name: TableName, row: pa.RecordBatch, column: str, *, since: TableState) -> bool:
@@ -230,16 +231,8 @@ def _delete(wanted: BooleanExpression, transaction: Transaction) -> None:
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    waiting: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= PORTION_ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
-    if rows:
-        yield pa.Table.from_batches(waiting)
+    tables = map(pa.Table.from_batches, portions(batches, PORTION_ROWS))
+    return (table for table in tables if table.num_rows)
 
 
 def _shown(name: TableName) -> str:
