@@ -6,7 +6,7 @@ Everything here can also be imported from ``nessie_gc_core``: ``from nessie_gc_c
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.collector import Collector
 from nessie_gc_core.api.iceberg import expire_snapshots, remove_orphan_files
-from nessie_gc_core.api.plan import Plan
+from nessie_gc_core.api.plan import Plan, SavedPlan
 from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
 from nessie_gc_core.api.upkeep import ServicePlan
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
@@ -16,6 +16,7 @@ from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.explain.report import ExplainReport
 from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.manifests.report import ManifestsReport
+from nessie_gc_core.services.plans.summary import PlanSummary
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.what_if import WhatIfReport
@@ -31,8 +32,10 @@ __all__ = [
     "HealthReport",
     "ManifestsReport",
     "Plan",
+    "PlanSummary",
     "PurgeReport",
     "Run",
+    "SavedPlan",
     "ServicePlan",
     "UnreferencedAssets",
     "WhatIfReport",

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import UUID
 
 from nessie_gc_core.api.assets import UnreferencedAssets
-from nessie_gc_core.api.calls import refuse_marking, told
+from nessie_gc_core.api.calls import told
 from nessie_gc_core.api.checks import run_checks
 from nessie_gc_core.api.opening import engine_name, open_choice, open_resources
-from nessie_gc_core.api.plan import Plan, refuse_dry_run
+from nessie_gc_core.api.plan import refuse_dry_run
+from nessie_gc_core.api.planning import Planning
 from nessie_gc_core.api.questions import Questions
 from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -28,7 +29,6 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
@@ -38,7 +38,7 @@ from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.mark_parameters import MarkParameters
-from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters, part_of
+from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters
 from nessie_gc_core.services.records import RecordsService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Progress, Run, no_progress
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=ConnectorOptions)
 
 
-class Collector(Upkeep, Questions, Closing):
+class Collector(Planning, Upkeep, Questions, Closing):
     """Finds the files that no live state needs, and deletes them on request.
 
     Its settings are those of the command line, with the same names (with underscores) and defaults; strings are parsed
@@ -169,35 +169,6 @@ class Collector(Upkeep, Questions, Closing):
         """
         name = engine_name(self._given, self._spark).value if engine else None
         return run_checks(self.new_run, lambda: self.parameters_of(GcParameters, {}), engine=name)
-
-    def plan(
-        self, *, live_set: UUID | str | None = None, cutoffs: Mapping[str, str] | None = None, **parameters: Any
-    ) -> Plan:
-        """Finds what would be deleted, but deletes nothing.
-
-        Args:
-            live_set: the id of an earlier live set (default: a new one is marked).
-            cutoffs: patterns of reference names, each with its cut-off policy; they replace those of the settings.
-            parameters: those of ``nessie-gc gc`` (or ``sweep``), such as ``default_cutoff``, ``allow``, ``min_age``.
-
-        Raises:
-            NessieGcError: a parameter is invalid, or something could not be read; the message says what to do.
-        """
-        run = self.new_run()
-        given = {**told(parameters, cutoffs), "dry_run": True}
-        if live_set is not None:
-            refuse_marking(given)
-            sweep = self.parameters_of(SweepParameters, {**given, "live_set_id": str(live_set)})
-            outcomes = SweepService(sweep).outcomes(run)
-        else:
-            gc = self.parameters_of(GcParameters, given)
-            outcomes = GcService(gc).outcomes(run)
-            sweep = part_of(gc, SweepParameters, live_set_id=run.report.live_set_id)
-        outcomes = outcomes if outcomes is not None else run.engine.empty(OUTCOMES)
-        said = bool(self._given.values.get("dry_run"))
-        whole_id = run.report.live_set_id or sweep.live_set_id  # it may be the beginning of one
-        kept = part_of(sweep, SweepParameters, dry_run=said, outcomes_to=None, live_set_id=whole_id)
-        return Plan(report=run.report, outcomes=outcomes, parameters=kept, new_run=self.later_run())
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Finds what is live, and stores it as a live set, whose id is in the report."""

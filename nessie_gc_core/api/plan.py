@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
@@ -12,9 +13,13 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.plans.file import PlanFile
+from nessie_gc_core.services.plans.making import save_plan
+from nessie_gc_core.services.plans.summary import PlanSummary, summed_up
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Directions, SweepService
+from nessie_gc_core.services.swept import Swept
 from nessie_gc_core.services.tally import Tally
 
 if TYPE_CHECKING:
@@ -31,6 +36,8 @@ class Plan:
     """What was found."""
     outcomes: Dataset
     """All unreferenced files (:data:`nessie_gc_core.model.relations.OUTCOMES`)."""
+    swept: Swept
+    """What the dry run found, on its engine."""
     parameters: SweepParameters
     """The parameters of the sweep that would follow."""
     new_run: Callable[[], Run]
@@ -74,6 +81,22 @@ class Plan:
         parameters = replace(self.parameters, outcomes_to=outcomes_to, resume=resume)
         return SweepService(parameters, Directions(only=PlannedOutcomes(planned))).run(run)
 
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Writes the plan to a new file, to review, and to apply with :meth:`Collector.read_plan` or the command line.
+
+        Args:
+            path: a file that ends in ``.jsonl`` or ``.parquet``, and does not exist yet.
+
+        Returns:
+            The digest of the plan (SHA-256, hexadecimal), which shows later changes to the file.
+
+        Raises:
+            ConfigurationError: the collector is closed, or the file cannot be a plan, or exists.
+            NessieGcError: it cannot be written.
+        """
+        run = self.new_run()
+        return save_plan(os.fspath(path), self.swept, replace(run, report=self.report)).sha256
+
     def __repr__(self) -> str:
         return f"Plan(live set {self.report.live_set_id}, would delete: {self.would_delete})"
 
@@ -82,11 +105,51 @@ class Plan:
         return self.report._repr_html_()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class SavedPlan:
+    """A plan in a file. It is valid as long as its collector is open."""
+
+    path: str
+    """The file."""
+    sweep: Callable[[dict[str, object]], GcReport]
+    """Sweeps with some parameters."""
+
+    @property
+    def summary(self) -> PlanSummary:
+        """The planned files by table, kind, age and reason; reads the whole file, and checks its digest.
+
+        Raises:
+            ConfigurationError: the file is missing or incomplete, or was changed.
+        """
+        return summed_up(PlanFile.open(self.path))
+
+    def apply(self, *, outcomes_to: str | None = None, resume: bool = False, **parameters: object) -> GcReport:
+        """Deletes only the planned files that are still unreferenced; all is listed and checked again.
+
+        Args:
+            outcomes_to: file that receives every file with its outcome (``.jsonl`` or ``.parquet``).
+            resume: whether to resume an earlier attempt that failed.
+            parameters: those of ``nessie-gc sweep``, such as ``allow``, which the plan does not contain.
+
+        Raises:
+            ConfigurationError: the file is missing or incomplete, or was changed; the collector is closed, or its
+                settings contain ``dry_run``.
+            SafetyError: the live set has become too old, or the plan is of another lake.
+            LiveSetStateError: the plan was applied before.
+            NessieGcError: it failed; what was deleted by then is recorded.
+        """
+        return self.sweep({**parameters, "apply": self.path, "outcomes_to": outcomes_to, "resume": resume})
+
+    def __repr__(self) -> str:
+        return f"SavedPlan({self.path})"
+
+
 def refuse_dry_run(parameters: ConnectorOptions) -> None:
     """Refuses to delete where the settings say that nothing is deleted.
 
     Raises:
         ConfigurationError: they do.
     """
-    if getattr(parameters, "dry_run", False):
-        raise ConfigurationError("the settings contain `dry_run`, so nothing is deleted; remove it to delete")
+    for name in ("dry_run", "plan"):
+        if getattr(parameters, name, None):
+            raise ConfigurationError(f"the settings contain `{name}`, so nothing is deleted; remove it to delete")

@@ -133,6 +133,9 @@ class _Page:
             self._unsaid(report)
         for warning in report.warnings:
             self._line(f"warning: {warning}", style="yellow")
+        if report.plan is not None:
+            self._line(f"plan: {plural(report.plan.files, 'file')} in {report.plan.path}, digest {report.plan.sha256}")
+            self._line(f"next: nessie-gc show-plan {report.plan.path}, then nessie-gc sweep --apply {report.plan.path}")
         if report.engine is None and report.live_set_id is not None:
             self._line(f"next: nessie-gc sweep --live-set-id {report.live_set_id}")
         else:

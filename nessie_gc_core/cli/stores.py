@@ -52,6 +52,10 @@ def check_store_lasts(call: Call, *, needed: bool) -> None:
         return
     if needed:
         raise click.UsageError(_ONE_PROCESS.format(in_memory))
+    if call.text("plan") is not None:
+        raise click.UsageError(
+            f"{in_memory} and --plan are mutually exclusive: no live set would be left to apply it to"
+        )
     if call.flag("defer_deletes"):
         raise click.UsageError(
             f"{in_memory} and --defer-deletes are mutually exclusive: no record would be left to delete from"

@@ -15,7 +15,8 @@ from nessie_gc_core.services.parameters import GcParameters, SweepParameters, pa
 from nessie_gc_core.services.preconditions import check_answers
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
-from nessie_gc_core.services.sweep import Directions, SweepService, Swept
+from nessie_gc_core.services.sweep import Directions, SweepService
+from nessie_gc_core.services.swept import Swept
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TypeVar
 
 from nessie_gc_core.algorithms.file_list_source import check_file_lists
@@ -47,6 +46,7 @@ from nessie_gc_core.services.mark_parameters import (
     default_cutoff_option,
     write_live_set_id_to_option,
 )
+from nessie_gc_core.services.output_files import check_output
 
 P = TypeVar("P", bound=ConnectorOptions)
 
@@ -113,18 +113,8 @@ class DeletionParameters(PlaceParameters):
         """
         PlaceParameters.check(self, choice)
         _ = self.tables
-        path = self.outcomes_to
-        if path is None:
-            return
-        if not path.endswith((".jsonl", ".parquet")):
-            raise ConfigurationError(f"`outcomes_to` {path!r} must end in .jsonl or .parquet")
-        if Path(path).is_dir():
-            raise ConfigurationError(f"`outcomes_to` {path!r} is a folder; name a file in it")
-        folder = Path(path).parent
-        if not folder.is_dir():
-            raise ConfigurationError(
-                f"`outcomes_to` {path!r}: the folder {str(folder)!r} does not exist; create it first"
-            )
+        if self.outcomes_to is not None:
+            check_output("outcomes_to", self.outcomes_to)
 
 
 @options
@@ -151,9 +141,14 @@ class CollectionParameters(DeletionParameters):
     max_delete_percent: float | None = max_delete_percent_option()
 
     @property
+    def only_looks(self) -> bool:
+        """Whether nothing is deleted or recorded."""
+        return self.dry_run
+
+    @property
     def mode(self) -> DeleteMode:
         """What happens to unreferenced files."""
-        if self.dry_run:
+        if self.only_looks:
             return DeleteMode.DRY_RUN
         return DeleteMode.DEFER if self.defer_deletes else DeleteMode.DELETE
 
@@ -213,6 +208,33 @@ class CollectionParameters(DeletionParameters):
             raise ConfigurationError(f"`dropped_under`: {reason}")
 
 
+@options
+class PlanningParameters(CollectionParameters):
+    """A collection that may be planned first."""
+
+    plan: str | None = option(
+        None,
+        section=SWEEP,
+        metavar="FILE",
+        help="Delete nothing, and write what would be deleted to this new file (.jsonl or .parquet), for --apply.",
+    )
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether nothing is deleted or recorded; a plan is for a later run."""
+        return self.dry_run or self.plan is not None
+
+    def check(self, choice: ConnectorChoice) -> None:
+        """Rejects invalid parameters before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        CollectionParameters.check(self, choice)
+        if self.plan is not None:
+            check_output("plan", self.plan, new=True)
+
+
 def _live_set_id() -> str | None:
     return option(
         None,
@@ -234,12 +256,28 @@ def _read_live_set_id_from() -> str | None:
 
 
 @options
-class SweepParameters(CollectionParameters):
+class SweepParameters(PlanningParameters):
     """One sweep of a live set."""
 
     live_set_id: str | None = _live_set_id()
     read_live_set_id_from: str | None = _read_live_set_id_from()
     resume: bool = option(False, section=SWEEP, help="Resume a sweep that was killed or that failed.")
+    apply: str | None = option(
+        None,
+        section=SWEEP,
+        metavar="FILE",
+        help="Delete only the files of this plan that are still unreferenced; it names the live set.",
+    )
+
+    def check(self, choice: ConnectorChoice) -> None:
+        """Rejects invalid parameters before anything is opened.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        PlanningParameters.check(self, choice)
+        if self.plan is not None and self.apply is not None:
+            raise ConfigurationError("`plan` and `apply` are mutually exclusive: one writes a file, the other deletes")
 
 
 @options
@@ -251,7 +289,7 @@ class DeferredDeletionParameters(DeletionParameters):
 
 
 @options
-class GcParameters(CollectionParameters):
+class GcParameters(PlanningParameters):
     """A mark, and the sweep of its live set."""
 
     default_cutoff: str = default_cutoff_option()

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,19 @@ class MarkedRepository:
     def to_dict(self) -> dict[str, str | None]:
         """As JSON shows it."""
         return {name: getattr(self, name) for name in ("repository", "address", "live_set_id", "unread")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenPlan:
+    """A plan that a dry run wrote to a file."""
+
+    path: str
+    files: int
+    """Planned files, without checksum sidecars."""
+    bytes: int
+    """Their bytes."""
+    sha256: str
+    """The digest of the plan, in hexadecimal digits."""
 
 
 @dataclass(slots=True)
@@ -116,6 +129,8 @@ class GcReport:
     references_moved: int = 0
     """References that were new or had moved at a re-check (S9)."""
     warnings: list[str] = field(default_factory=list)
+    plan: WrittenPlan | None = None
+    """The plan that was written, with ``plan``; else ``None``."""
 
     def begin(self, repositories: Iterable[MarkedRepository], engine: str, at: datetime) -> None:
         """Says what a sweep is of, where it runs, and when the first of its phases began."""
@@ -206,6 +221,7 @@ class GcReport:
             "spared_files": [_file(f) for f in self.spared_files],
             "tolerated_missing": self.tolerated_missing,
             "references_moved": self.references_moved,
+            "plan": None if self.plan is None else asdict(self.plan),
             "warnings": self.warnings,
             "exit_code": self.exit_code,
         }

@@ -29,20 +29,19 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
-from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
 from nessie_gc_core.services.file_lists import not_in_lists, stored_by_lists
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.forgotten import held_back
-from nessie_gc_core.services.left_out import names_in
-from nessie_gc_core.services.needed import Located, Needed, find_needed, locate, placed
-from nessie_gc_core.services.parameters import CollectionParameters, SweepParameters
+from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
 from nessie_gc_core.services.preconditions import check_marked
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
-from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.sweep_records import SweepRecords
+from nessie_gc_core.services.swept import Swept
 from nessie_gc_core.services.versioning import warn_of_versions
 from nessie_gc_core.services.watch import watched
 
@@ -115,7 +114,8 @@ class SweepService(Service[Run]):
 
     def swept(self, run: Run) -> Swept:
         """Sweeps, and returns what was found on the way."""
-        with work_on_live_set(run, self.parameters, self._check_status, alone=self.directions.alone) as sweep_run:
+        parameters = named_by_plan(self.parameters, run.store)
+        with work_on_live_set(run, parameters, self._check_status, alone=self.directions.alone) as sweep_run:
             return self._sweep(sweep_run)
 
     def _check_status(self, run: SweepRun) -> None:
@@ -139,7 +139,10 @@ class SweepService(Service[Run]):
 
     def _sweep(self, run: SweepRun) -> Swept:
         """Sweeps under the lease; a dry run leaves the live sets as they are."""
-        sweep = _Sweep(run, self.parameters, self.directions)
+        directions, plan = self.directions, self.parameters.apply
+        if plan is not None:  # one that was changed is refused before the live sets say that they are being swept
+            directions = replace(directions, only=planned_by(plan, run))
+        sweep = _Sweep(run, self.parameters, directions)
         if run.parameters.mode is DeleteMode.DRY_RUN:
             return sweep.run()
         ids = [live_set.id for live_set in self._to_sweep(run)]
@@ -161,28 +164,10 @@ def _finish(run: SweepRun, live_set_ids: Sequence[UUID], failure: str | None) ->
         run.store.finish_expire(id_, at=run.clock(), failure=failure)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
-    """What a sweep found, as relations on the engine of its run."""
-
-    live_set: LiveSet
-    """The live set that was swept, as it was before."""
-    outcomes: Dataset | None
-    """:data:`OUTCOMES` of the last step, if there was one."""
-    located: Located
-    """Where the contents lie."""
-    scope: Scope
-    """The units that were swept, and what else is known of them."""
-    stored: Dataset
-    """:data:`STORED_FILES`: what was listed."""
-    lost: Dataset
-    """:data:`REACHABLE_FILES`: what is referenced and not stored."""
-
-
 class _Sweep:
     """One sweep under way."""
 
-    def __init__(self, run: SweepRun, parameters: CollectionParameters, directions: Directions) -> None:
+    def __init__(self, run: SweepRun, parameters: SweepParameters, directions: Directions) -> None:
         self._run = run
         self._parameters = parameters
         self._only = directions.only
@@ -212,18 +197,14 @@ class _Sweep:
         deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         run.report.dropped = self._dropped(located, needed)
-        if self._parameters.by_table:
-            run.report.tables = by_table(
-                needed.scope.plan,
-                run.report,
-                names_in(located.versions),
-                placed(located.homes),
-                listed=counts.files,
-                dropped=located.dropped,
-            )
-        return Swept(
+        swept = Swept(
             live_set=run.live_set, outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost
         )
+        if self._parameters.by_table:
+            run.report.tables = swept.by_table(run.report, counts.files)
+        if self._parameters.plan is not None:
+            save_plan(self._parameters.plan, swept, run)
+        return swept
 
     def _held_back(self, verdicts: Dataset, located: Located, needed: Needed, counts: StoredCounts) -> Dataset:
         """The verdicts, but the metadata that shows a forgotten table is deleted after the rest of it."""

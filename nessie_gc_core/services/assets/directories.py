@@ -17,7 +17,7 @@ from nessie_gc_core.model.locations import LocationRules, folders_of, with_slash
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.run import Run
-from nessie_gc_core.services.sweep import Swept
+from nessie_gc_core.services.swept import Swept
 
 ON_REQUEST = "directories are removed only with `remove_directories`"
 NOT_EMPTY = "it is no longer the empty directory of a dropped table"

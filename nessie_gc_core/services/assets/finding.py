@@ -17,7 +17,7 @@ from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, FILE_KEYS, OUTCOMES
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.stored_versions import stored_versions
-from nessie_gc_core.services.sweep import Swept
+from nessie_gc_core.services.swept import Swept
 
 _BEING_MARKED = LiveSetStatus.IDENTIFY_IN_PROGRESS
 _KEYS = pa.schema([CONTENT_VERSIONS.field("content_id"), pa.field("content_key", pa.string())])

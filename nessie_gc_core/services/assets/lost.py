@@ -23,7 +23,7 @@ from nessie_gc_core.model.repository import ContentVersion, Reference, Reference
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.report import NamedFile
 from nessie_gc_core.services.run import Run
-from nessie_gc_core.services.sweep import Swept
+from nessie_gc_core.services.swept import Swept
 
 _CONTENT_IDS = pa.schema([NEEDING.field("content_id")])
 _MOST_ROWS = 1000

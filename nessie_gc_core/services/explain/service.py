@@ -30,7 +30,8 @@ from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.needed import Located, Needed
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.steps import judged
-from nessie_gc_core.services.sweep import Directions, Purpose, Swept
+from nessie_gc_core.services.sweep import Directions, Purpose
+from nessie_gc_core.services.swept import Swept
 
 _BY_OUTCOME = {
     Outcome.WOULD_DELETE: Standing.UNREFERENCED,

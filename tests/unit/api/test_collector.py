@@ -165,6 +165,23 @@ def test_a_plan_ends_with_its_collector(lake: MemoryLake) -> None:
     assert lake.paths() >= DEAD
 
 
+def test_a_plan_is_saved_and_applied_by_another_collector(lake: MemoryLake, home: Path) -> None:
+    stored = {**settings(lake), "inmemory": False, "jdbc_url": "sqlite:///live-sets.db"}
+    with Collector(**stored) as gc:
+        plan = gc.plan(default_cutoff="1")
+        digest = plan.save("plan.parquet")
+        with pytest.raises(ConfigurationError, match="already exists"):
+            plan.save(home / "plan.parquet")
+    before = lake.paths()
+    with Collector(**stored) as gc:
+        saved = gc.read_plan(home / "plan.parquet")
+        assert (digest, plan.would_delete) == (saved.summary.sha256, saved.summary.total)
+        report = saved.apply(outcomes_to="audit.jsonl")
+    assert plan.would_delete == report.outcomes[Outcome.DELETED]
+    assert DEAD < before - lake.paths()
+    assert plan.would_delete.files == len((home / "audit.jsonl").read_text().splitlines())
+
+
 def test_a_dry_run_in_the_settings_is_never_overruled(lake: MemoryLake) -> None:
     with Collector(**settings(lake), dry_run=True) as gc:
         plan = gc.plan(default_cutoff="1")

@@ -1,0 +1,44 @@
+"""What a sweep found, for those who ask more than its report says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.services.by_table import by_table
+from nessie_gc_core.services.left_out import names_in
+from nessie_gc_core.services.needed import Located, placed
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.scope import Scope
+from nessie_gc_core.services.tally import TableTally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """What a sweep found, as relations on the engine of its run."""
+
+    live_set: LiveSet
+    """The live set that was swept, as it was before."""
+    outcomes: Dataset | None
+    """:data:`OUTCOMES` of the last step, if there was one."""
+    located: Located
+    """Where the contents lie."""
+    scope: Scope
+    """The units that were swept, and what else is known of them."""
+    stored: Dataset
+    """:data:`STORED_FILES`: what was listed."""
+    lost: Dataset
+    """:data:`REACHABLE_FILES`: what is referenced and not stored."""
+
+    def by_table(self, report: GcReport, listed: Mapping[str, tuple[int, int]]) -> list[TableTally]:
+        """A row for each location.
+
+        Args:
+            report: of the sweep.
+            listed: files and bytes of each unit.
+        """
+        located = self.located
+        names, homes = names_in(located.versions), placed(located.homes)
+        return by_table(self.scope.plan, report, names, homes, listed=listed, dropped=located.dropped)
