@@ -20,6 +20,8 @@ from nessie_gc_core.services.health.service import HealthService
 from nessie_gc_core.services.manifests.service import RewriteManifestsService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
+from nessie_gc_core.services.quarantine.purge import PurgeService
+from nessie_gc_core.services.quarantine.restore import RestoreService
 from nessie_gc_core.services.sweep import SweepService
 from nessie_gc_core.services.what_if import WhatIfService
 
@@ -38,6 +40,8 @@ def nessie_gc_register_service() -> Sequence[AnyService]:
         MarkService,
         SweepService,
         DeferredDeletionService,
+        RestoreService,
+        PurgeService,
         IdentifyService,
         DeleteUnreferencedService,
         AssetPageService,

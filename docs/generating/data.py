@@ -19,6 +19,7 @@ _OUTCOMES = {
     "failed": "it could not be deleted; `failed_files` has reasons",
     "spared": "a moved reference, a veto, a cap, or a location that became unknown keeps it; see `spared_files`",
     "too_young": "it is not old enough, its time is unknown, or its time is in the future",
+    "quarantined": "it was moved to a [quarantine](../how-to/quarantine.md)",
     "deferred": "its deletion is recorded for `deferred-deletes`",
     "would_delete": "a real run would delete it; this was a dry run",
 }

@@ -26,6 +26,7 @@ GROUPS = {
     "Verdicts and outcomes": ("verdicts", "See [what they mean](../explanation/verdicts-and-reports.md)."),
     "Live sets": ("live_sets", "The data in a [store](contracts.md#livesetstore)."),
     "Tags": ("tags", "The [tag records](contracts.md#supportstagrecords) in a store."),
+    "Quarantine": ("quarantine", "Files that were [moved instead of deleted](../how-to/quarantine.md)."),
     "Cut-off policies": ("policies", "How far back commits stay live."),
     "Limits": ("limits", "Limits on the deletion of unreferenced files."),
     "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,22 +19,38 @@ from nessie_gc_core.model.relations import CANDIDATES, OUTCOMES, VERDICTS
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 
-_NOT_DELETED = {DeleteMode.DEFER: Outcome.DEFERRED, DeleteMode.DRY_RUN: Outcome.WOULD_DELETE}
 _FILE_STAYS = "its file could not be deleted"
+Remove = Callable[[FileDeleter, str, Sequence[FileReference]], Iterator[tuple[str, Outcome, str]]]
+"""Removes files of a raw location: one outcome and reason for each path."""
 _DECIDED = pa.schema([*CANDIDATES, *(OUTCOMES.field(name) for name in ("outcome", "reason"))])
 """Candidates and their outcomes."""
 
 
 class DeleteFiles:
-    """Verdicts to outcomes (:data:`OUTCOMES`): deletes the files, or in the other modes does all but that."""
+    """Verdicts to outcomes (:data:`OUTCOMES`): removes the files, or in some modes does all but that."""
 
     schema = OUTCOMES
 
-    def __init__(self, choice: ConnectorChoice, mode: DeleteMode, spared_units: Mapping[str, str]) -> None:
-        """Takes the connectors' options, the mode, and units that are spared as a whole with the reason."""
+    def __init__(
+        self,
+        choice: ConnectorChoice,
+        mode: DeleteMode,
+        spared_units: Mapping[str, str],
+        remove: Remove | None = None,
+    ) -> None:
+        """Takes the connectors' options, and what is done with files.
+
+        Args:
+            choice: the connectors' options.
+            mode: whether files are removed.
+            spared_units: units that are spared as a whole, with the reason.
+            remove: how files are removed (default: they are deleted).
+        """
         self._choice = choice
         self._mode = mode
         self._spared_units = dict(spared_units)
+        assert (remove is None) == (mode is not DeleteMode.QUARANTINE), "a quarantine never deletes"
+        self._remove = remove if remove is not None else delete_batch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Decides column by column; deletes in batches per location."""
@@ -48,17 +64,29 @@ class DeleteFiles:
                 yield from as_files(decided.filter(outcome.is_valid()), self.schema)
                 for location, doomed in _by_location(rows.filter(outcome.is_null())):
                     waiting.setdefault(location, []).append(doomed)
-                    yield from _delete_full(connectors.deleter(location), location, waiting)
+                    yield from self._remove_full(connectors.deleter(location), location, waiting)
             for location, rest in waiting.items():
-                yield from _delete(connectors.deleter(location), location, pa.concat_batches(rest))
+                yield from _removed(self._remove, connectors.deleter(location), location, pa.concat_batches(rest))
+
+    def _remove_full(
+        self, deleter: FileDeleter, location: str, waiting: dict[str, list[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Removes what fills batches of the deleter; the rest waits for more."""
+        rows = sum(each.num_rows for each in waiting[location])
+        full = rows - rows % deleter.batch_size
+        if full:
+            doomed = pa.concat_batches(waiting.pop(location))
+            if full < rows:
+                waiting[location] = [doomed.slice(full)]
+            yield from _removed(self._remove, deleter, location, doomed.slice(0, full))
 
     def _kept(self, rows: pa.RecordBatch, lacking: str | None) -> tuple[pa.Array, pa.Array]:
         """The outcome of each row that stays, and why; null for rows to delete."""
         said: tuple[str | None, str | None] = (None, None)
         if lacking is not None:
             said = Outcome.SPARED.value, lacking
-        elif self._mode is not DeleteMode.DELETE:
-            said = _NOT_DELETED[self._mode].value, None
+        elif not self._mode.removes:
+            said = self._mode.done.value, None
         outcome, reason = (constant(text, rows.num_rows, pa.string()) for text in said)
         if self._spared_units:
             units = pc.index_in(rows.column("unit"), pa.array(list(self._spared_units), pa.string()))
@@ -89,21 +117,8 @@ def _by_location(doomed: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
         yield location, doomed if len(locations) == 1 else doomed.filter(pc.equal(doomed.column("location"), location))
 
 
-def _delete_full(
-    deleter: FileDeleter, location: str, waiting: dict[str, list[pa.RecordBatch]]
-) -> Iterator[pa.RecordBatch]:
-    """Deletes what fills batches of the deleter; the rest waits for more."""
-    rows = sum(each.num_rows for each in waiting[location])
-    full = rows - rows % deleter.batch_size
-    if full:
-        doomed = pa.concat_batches(waiting.pop(location))
-        if full < rows:
-            waiting[location] = [doomed.slice(full)]
-        yield from _delete(deleter, location, doomed.slice(0, full))
-
-
-def _delete(deleter: FileDeleter, location: str, doomed: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Deletes files, then the sidecars of those that are gone; returns one outcome for each (:data:`OUTCOMES`)."""
+def _removed(remove: Remove, deleter: FileDeleter, location: str, doomed: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Removes files, then the sidecars of those that are gone; returns one outcome for each (:data:`OUTCOMES`)."""
     first: list[FileReference] = []
     sidecars: list[tuple[str, FileReference]] = []
     for row in to_tuples(doomed, _Doomed):
@@ -113,13 +128,13 @@ def _delete(deleter: FileDeleter, location: str, doomed: pa.RecordBatch) -> Iter
             file = file_reference(location, row.sidecar_path, row.sidecar_size, row.modified)
             first.append(file) if row.path is None else sidecars.append((row.path, file))
     done: dict[str, tuple[Outcome, str]] = {}
-    for path, outcome, reason in delete_batch(deleter, location, first):
+    for path, outcome, reason in remove(deleter, location, first):
         if outcome is not Outcome.ALREADY_GONE or path not in done:  # it may be we who deleted it a moment ago
             done[path] = outcome, reason
     failed = {path for path, (outcome, _) in done.items() if outcome is Outcome.FAILED}
     done.update((file.path, (Outcome.FAILED, _FILE_STAYS)) for path, file in sidecars if path in failed)
     second = [file for path, file in sidecars if path not in failed]
-    done.update((path, (outcome, why)) for path, outcome, why in delete_batch(deleter, location, second))
+    done.update((path, (outcome, why)) for path, outcome, why in remove(deleter, location, second))
     unknown = pa.nulls(doomed.num_rows, pa.string())
     for files in as_files(in_schema(doomed, _DECIDED, {"outcome": unknown, "reason": unknown}), OUTCOMES):
         said = [done[path] for path in files.column("path").to_pylist()]

@@ -21,6 +21,7 @@ from nessie_gc_core.cli.live_set_commands import LIVE_SET_COMMANDS
 from nessie_gc_core.cli.new_plugin import PLUGIN_COMMANDS
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.plan_commands import PLAN_COMMANDS
+from nessie_gc_core.cli.quarantine_commands import QUARANTINE_COMMANDS
 from nessie_gc_core.cli.records import RECORD_COMMANDS
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands
@@ -122,7 +123,7 @@ def _verbosity(arguments: Sequence[str]) -> int:
 
 cli = Program(
     {
-        "Live sets": (*LIVE_SET_COMMANDS, *PLAN_COMMANDS),
+        "Live sets": (*LIVE_SET_COMMANDS, *PLAN_COMMANDS, *QUARANTINE_COMMANDS),
         "Live-set store": (*RECORD_COMMANDS, *SCHEMA_COMMANDS),
         "Installation": (*CONFIGURATION_COMMANDS, *PLUGIN_COMMANDS, *INSTALLATION_COMMANDS),
     }

@@ -32,6 +32,7 @@ _MEANINGS: Mapping[Outcome, str] = {
     Outcome.FAILED: "see the reasons below; the next run tries again",
     Outcome.SPARED: "kept, for the reasons below",
     Outcome.TOO_YOUNG: "kept until they are older (--min-age)",
+    Outcome.QUARANTINED: "'restore' can bring them back",
     Outcome.DEFERRED: "recorded for 'deferred-deletes'",
     Outcome.WOULD_DELETE: "nothing was deleted: this was a dry run",
 }

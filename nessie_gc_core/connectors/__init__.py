@@ -9,7 +9,7 @@ from nessie_gc_core.connectors.content_to_files import (
     SupportsSnapshotRemoval,
     SupportsTableMetadata,
 )
-from nessie_gc_core.connectors.file_deleter import FileDeleter, SupportsEmptyDirectories
+from nessie_gc_core.connectors.file_deleter import FileDeleter, SupportsEmptyDirectories, SupportsMoves
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
     ListingPart,
@@ -23,6 +23,7 @@ from nessie_gc_core.connectors.file_lister import (
 )
 from nessie_gc_core.connectors.live_set_store import (
     LiveSetStore,
+    SupportsQuarantine,
     SupportsSqlSchema,
     SupportsTagRecords,
     SupportsVersionParts,
@@ -67,6 +68,8 @@ __all__ = [
     "SupportsLookUp",
     "SupportsManifests",
     "SupportsMetadataCommits",
+    "SupportsMoves",
+    "SupportsQuarantine",
     "SupportsSharedClock",
     "SupportsSnapshotExpiry",
     "SupportsSnapshotRemoval",

@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 
 
 class FileDeleter(Connector):
@@ -76,4 +77,27 @@ class SupportsEmptyDirectories(Protocol):
 
         Returns:
             Whether it was removed. Anything added in the meantime stays, with its parent directories.
+        """
+
+
+@runtime_checkable
+class SupportsMoves(Protocol):
+    """A deleter that can move files within a store: to a quarantine instead of deleting them, and back."""
+
+    def move_refusal(self, location: str, to: str) -> str | None:
+        """Why files of a location cannot be moved to another one, in one line; ``None``: they can.
+
+        Both are raw locations that end in a slash. Changes nothing; it need not ask the store.
+        """
+
+    def move_files(self, location: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
+        """Moves the files, and yields exactly one outcome for each, in any order.
+
+        At no time is a file at neither path: a store that cannot rename copies it, makes sure that the copy is whole,
+        and then deletes the original. A killed call is repeated: a file that is at both paths with the same content is
+        deleted at the old one, a file that is at the new path only is MOVED. Nothing is ever overwritten: if another
+        file is at the new path, the outcome is EXISTS, also if it cannot be told apart. The bytes stay the same; the
+        time of the last modification may change. Folders above the new path are created where a store has folders. An
+        error of one file is FAILED with its reason in one line; it never stops the others, and is not raised. Nothing
+        is moved out of or into a folder that is a link (S24).
         """

@@ -19,6 +19,7 @@ from nessie_gc_core.model.live_sets import (
     SeenContent,
     SweepStep,
 )
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.tags import TagRecord
 
@@ -240,6 +241,34 @@ class SupportsTagRecords(Protocol):
 
     def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
         """Removes the records of some tags, by holder and name; missing records are ignored."""
+
+
+@runtime_checkable
+class SupportsQuarantine(Protocol):
+    """A store that remembers which files are in quarantine; its records outlive live sets.
+
+    ``count_records`` counts them, and ``move_records`` moves them.
+    """
+
+    def put_held_files(self, files: Iterable[HeldFile]) -> None:
+        """Adds records, or replaces those with the same live set, place and held path; durable when it returns."""
+
+    def held_files(
+        self, live_set_id: UUID | None = None, states: Collection[HeldState] = tuple(HeldState)
+    ) -> Iterator[HeldFile]:
+        """The records of one live set or of all, in these states, streamed, in any order.
+
+        Records may be put and forgotten meanwhile; every other record comes once.
+        """
+
+    def forget_held_files(self, files: Iterable[HeldFile]) -> None:
+        """Removes records by live set, place and held path; missing ones are ignored."""
+
+    def quarantines(self) -> Iterator[Quarantine]:
+        """What is in quarantine: a row for each repository, live set, place, end and state."""
+
+    def remove_tombstones(self, paths: Iterable[str]) -> None:
+        """Removes the tombstones of canonical paths, of all repositories: these files are there again (S7)."""
 
 
 @runtime_checkable

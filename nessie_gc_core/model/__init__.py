@@ -23,6 +23,7 @@ from nessie_gc_core.model.live_sets import (
 )
 from nessie_gc_core.model.manifests import FileEntry, Manifest, ManifestContent, PartitionRange
 from nessie_gc_core.model.policies import CutoffPolicy, Reach, ReferencePolicies
+from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveOutcome, MoveStatus, Quarantine
 from nessie_gc_core.model.repository import (
     ICEBERG_SNAPSHOT,
     ICEBERG_TABLE,
@@ -55,20 +56,26 @@ __all__ = [
     "FileDeletion",
     "FileEntry",
     "FileKind",
+    "FileMove",
     "FileReference",
     "FileRewrite",
+    "HeldFile",
+    "HeldState",
     "LeaseHolder",
     "LiveSet",
     "LiveSetStatus",
     "LogEntry",
     "Manifest",
     "ManifestContent",
+    "MoveOutcome",
+    "MoveStatus",
     "Operation",
     "OperationKind",
     "Outcome",
     "PartitionField",
     "PartitionRange",
     "PartitionSet",
+    "Quarantine",
     "Reach",
     "ReachableFile",
     "RefType",

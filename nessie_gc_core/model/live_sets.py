@@ -202,8 +202,10 @@ class RepositoryRecords:
     """How many entries of the register of contents."""
     tags: int = 0
     """How many records of tags."""
+    held_files: int = 0
+    """How many records of files in quarantine."""
 
     @property
     def any(self) -> bool:
         """Whether there is one."""
-        return bool(self.live_sets or self.tombstones or self.seen_contents or self.tags)
+        return bool(self.live_sets or self.tombstones or self.seen_contents or self.tags or self.held_files)

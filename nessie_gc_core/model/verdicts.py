@@ -29,6 +29,8 @@ class Outcome(StrEnum):
     """A moved reference, a veto, a cap, or a location that became unknown keeps it."""
     TOO_YOUNG = "too_young"
     """It is not old enough, its time is unknown, or its time is in the future."""
+    QUARANTINED = "quarantined"
+    """It was moved to a quarantine, from which it can be restored."""
     DEFERRED = "deferred"
     """Its deletion is recorded for later."""
     WOULD_DELETE = "would_delete"
@@ -40,11 +42,28 @@ class DeleteMode(StrEnum):
 
     DELETE = "delete"
     """Deletes it."""
+    QUARANTINE = "quarantine"
+    """Moves it to a quarantine."""
     DEFER = "defer"
     """Records its deletion for later."""
     DRY_RUN = "dry_run"
     """Does nothing."""
 
+    @property
+    def removes(self) -> bool:
+        """Whether the file is then no longer where it was."""
+        return self in (DeleteMode.DELETE, DeleteMode.QUARANTINE)
 
-GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value)
-"""The outcomes of files that no longer exist."""
+    @property
+    def done(self) -> Outcome:
+        """The outcome of a file with which all went well."""
+        return {
+            DeleteMode.DELETE: Outcome.DELETED,
+            DeleteMode.QUARANTINE: Outcome.QUARANTINED,
+            DeleteMode.DEFER: Outcome.DEFERRED,
+            DeleteMode.DRY_RUN: Outcome.WOULD_DELETE,
+        }[self]
+
+
+GONE = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value, Outcome.QUARANTINED.value)
+"""The outcomes of files that are no longer where they were."""

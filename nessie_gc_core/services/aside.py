@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from nessie_gc_core.algorithms.kept_versions import KeptVersions
-from nessie_gc_core.connectors import LiveSetStore, SupportsSharedClock
+from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine, SupportsSharedClock
 from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.live_sets import (
     FileDeletion,
@@ -28,6 +28,7 @@ from nessie_gc_core.model.live_sets import (
     SweepStep,
 )
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.repository import ContentVersion
 
 _Statuses = Mapping[UUID, LiveSetStatus]
@@ -218,6 +219,19 @@ class AsideStore(LiveSetStore):
         """Those of the other store."""
         return self._store.count_records(repository)
 
+    def held_files(
+        self, live_set_id: UUID | None = None, states: Collection[HeldState] = tuple(HeldState)
+    ) -> Iterator[HeldFile]:
+        """Those of the other store, if it has any."""
+        return self._store.held_files(live_set_id, states) if isinstance(self._store, SupportsQuarantine) else iter(())
+
+    def quarantines(self) -> Iterator[Quarantine]:
+        """Those of the other store, if it has any."""
+        return self._store.quarantines() if isinstance(self._store, SupportsQuarantine) else iter(())
+
+    put_held_files = _refused("put_held_files")
+    forget_held_files = _refused("forget_held_files")
+    remove_tombstones = _refused("remove_tombstones")
     add_tombstones = _refused("add_tombstones")
     register_contents = _refused("register_contents")
     move_records = _refused("move_records")

@@ -42,7 +42,7 @@ def work_on_live_set(
         LiveSetStateError, LeaseHeldError: its status does not fit, or another process is at work.
     """
     named = chosen_live_set(parameters)
-    run.choice.check_plugins(deletes=parameters.mode is DeleteMode.DELETE)
+    run.choice.check_plugins(deletes=parameters.mode.removes)
     parameters.check(run.choice)
     found = list(members(run, run.store.get(find_live_set(run.store, named))))
     now = max(times_now(run))

@@ -21,7 +21,7 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
-from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.verdicts import GONE
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
@@ -31,6 +31,7 @@ from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_executors, check_swept
+from nessie_gc_core.services.quarantine.holding import named
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
@@ -115,7 +116,8 @@ class _DeferredDeletion:
         warn_of_versions(plan.units, run)
         verdicts = self._verdicts(scope)
         scope.report_to(run)
-        Deletion(run, scope, spared_units=spared).run(verdicts, DeferredRecords(run), stored_by_unit={})
+        deletion = Deletion(run, scope, spared_units=spared, tables=lambda: named(self._by_table(plan, versions)))
+        deletion.run(verdicts, DeferredRecords(run), stored_by_unit={})
         if run.parameters.by_table:
             run.report.tables = self._by_table(plan, versions)
 
@@ -189,8 +191,7 @@ class DeferredRecords(OutcomeRecords):
 
     def remember(self, outcomes: Dataset) -> None:
         """Removes the records of files that are gone; those that failed or were spared stay recorded."""
-        gone = outcomes.where("outcome", [Outcome.DELETED.value, Outcome.ALREADY_GONE.value])
-        forget_deletions(gone, self._run)
+        forget_deletions(outcomes.where("outcome", GONE), self._run)
 
     def close(self, step: Step, by_unit: Mapping[str, Counts]) -> None:
         """Nothing is left to say: what is recorded is not done."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
 from nessie_gc_core.algorithms.guard import spare
+from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.algorithms.roots import ROOTS, may_be_roots
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_texts
@@ -17,6 +18,8 @@ from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
+from nessie_gc_core.services.quarantine.holding import Holding, Tables
+from nessie_gc_core.services.quarantine.places import held_in, hold_places
 from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
@@ -63,10 +66,22 @@ class Deletion:
         *,
         spared_units: Mapping[str, str] | None = None,
         on_outcomes: OnOutcomes = nobody_told,
+        tables: Callable[[], Tables] = tuple,
     ) -> None:
+        """Takes what it is about.
+
+        Args:
+            run: the run.
+            scope: the sweep units.
+            spared_units: units that are spared as a whole, with the reason.
+            on_outcomes: told the outcomes of every step.
+            tables: the names of the tables at each unit, for the records of a quarantine.
+        """
         self._run = run
         self._on_outcomes = on_outcomes
         self._scope = scope
+        self._holding: Holding | None = None
+        self._tables = tables
         self._recheck = Recheck(run, scope, spared_units or {})
         self._rows = run.engine.empty(VERDICTS)
         self._roots = run.engine.empty(ROOTS)
@@ -84,13 +99,15 @@ class Deletion:
         """
         run = self._run
         found = judged(verdicts)
+        if run.parameters.quarantine:
+            self._prepare_quarantine()
         self._spare_over_caps(found, stored_by_unit)
         steps = self._steps(found)
         outcomes: Dataset | None = None
         if steps:
             self._store(verdicts)
         with self._outcome_file() as outcome_file:
-            if run.parameters.mode is DeleteMode.DELETE:
+            if run.parameters.mode.removes:
                 records.begin(verdicts, outcome_file)
             for number, step in enumerate(steps):
                 run.tell("delete", number, len(steps))
@@ -102,6 +119,20 @@ class Deletion:
                     outcomes = self._take(step, records, outcome_file)
             run.tell("delete", len(steps), len(steps))
         return outcomes
+
+    def _prepare_quarantine(self) -> None:
+        """Finds where files are moved to; what cannot be moved is spared, also in a dry run (S21).
+
+        Raises:
+            ConfigurationError: a quarantine overlaps with a swept location, or the store cannot remember one.
+        """
+        run = self._run
+        held_in(run.store)
+        places, without = hold_places(run.parameters.quarantine, self._scope.plan, run)
+        self._recheck.spared_units.update(without)
+        if run.parameters.mode is DeleteMode.QUARANTINE:
+            hold = Hold(live_set_id=run.live_set.id, places=places)
+            self._holding = Holding(run, hold, self._tables)
 
     def _spare_over_caps(self, found: Judged, stored_by_unit: Mapping[str, int]) -> None:
         spared = self._recheck.spared_units
@@ -121,12 +152,18 @@ class Deletion:
 
     def _outcome_file(self) -> OutcomeFile:
         run = self._run
-        deletes = run.parameters.mode is DeleteMode.DELETE
-        return OutcomeFile(run.parameters.outcomes_to, live_set_id=run.live_set.id, clock=run.clock, deletes=deletes)
+        mode = run.parameters.mode
+        return OutcomeFile(
+            run.parameters.outcomes_to,
+            live_set_id=run.live_set.id,
+            clock=run.clock,
+            deletes=mode.removes,
+            done=mode.done,
+        )
 
     def _store(self, verdicts: Dataset) -> None:
         """Stores all verdicts, distributed, before the first step and whenever some change; steps choose among them."""
-        if self._run.parameters.mode is not DeleteMode.DELETE:
+        if not self._run.parameters.mode.removes:
             self._rows = verdicts.checkpoint()
         else:
             self._rows = dealt_out(verdicts)
@@ -144,16 +181,21 @@ class Deletion:
         """Deletes one step: announces it, deletes, counts, and closes it."""
         run, spared, mode = self._run, self._recheck.spared_units, self._run.parameters.mode
         rows = step.of(self._rows)
-        if mode is DeleteMode.DELETE:
+        if mode.removes:
             records.announce(step, rows, spared, outcome_file)
             self._put_up_tombstones(step.of(self._roots))
+        if self._holding is not None:
+            self._holding.announce(rows, spared)
         run.lease.check()
-        outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared)).checkpoint()
+        remove = None if self._holding is None else self._holding.hold.move
+        outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared, remove)).checkpoint()
         outcome_file.write(outcomes)
+        if self._holding is not None:
+            self._holding.remember(outcomes)
         if mode is not DeleteMode.DRY_RUN:
             records.remember(outcomes)
         by_unit = add_outcomes(outcomes, run.report)
-        if mode is DeleteMode.DELETE:
+        if mode.removes:
             records.close(step, by_unit)
         self._on_outcomes(outcomes)
         return outcomes

@@ -29,6 +29,17 @@ class Membership(StrEnum):
     BLOOM = "bloom"
 
 
+def lease_option() -> timedelta:
+    """Declares how long the lease of a repository lasts."""
+    return option(
+        timedelta(minutes=2),
+        section=SWEEP,
+        minimum=1,
+        maximum=3600,
+        help="How long the lease on the repository lasts without being renewed.",
+    )
+
+
 @options
 class PlaceParameters(WalkParameters):
     """Where garbage is looked for."""
@@ -47,13 +58,7 @@ class PlaceParameters(WalkParameters):
         help="Minimum path depth below the bucket (default: 2, or 3 for local files; with --allow, no minimum).",
     )
     strict_unknown: bool = option(False, section=GUARD, help="Delete nothing at all if anything could not be read.")
-    lease: timedelta = option(
-        timedelta(minutes=2),
-        section=SWEEP,
-        minimum=1,
-        maximum=3600,
-        help="How long the lease on the repository lasts without being renewed.",
-    )
+    lease: timedelta = lease_option()
 
     def allowed(self, rules: LocationRules) -> AllowedLocations:
         """The allow-list, in canonical form.

@@ -8,7 +8,6 @@ from typing import ClassVar
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.meanwhile import mark_meanwhile
 from nessie_gc_core.services.parameters import GcParameters, SweepParameters, part_of
@@ -46,7 +45,7 @@ class GcService(Service[Run]):
 
     def swept(self, run: Run) -> Swept:
         """Both phases; returns what the sweep found on the way."""
-        run.choice.check_plugins(deletes=self.parameters.mode is DeleteMode.DELETE)
+        run.choice.check_plugins(deletes=self.parameters.mode.removes)
         self.parameters.check(run.choice)
         self.parameters.policies(run.clock())
         check_answers(run)

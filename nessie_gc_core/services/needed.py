@@ -32,6 +32,7 @@ from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.left_out import Names, leave_out, names_in, names_of
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
+from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
 from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
@@ -104,6 +105,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         names = names_of(run, names_in(versions))
         leave_out(plan, run, names, placed(homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
+    leave_quarantines_alone(plan, run)
     if remember:
         _remember(homes, shared, plan.rules, run)
     return Located(

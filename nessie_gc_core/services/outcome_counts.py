@@ -9,7 +9,7 @@ from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 
 Counts = dict[str, tuple[int, int]]
 """For each outcome its files and bytes."""
-_GONE = frozenset({Outcome.DELETED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
+_GONE = frozenset({Outcome.DELETED, Outcome.QUARANTINED, Outcome.WOULD_DELETE, Outcome.DEFERRED})
 
 
 def add_outcomes(outcomes: Dataset, report: GcReport) -> dict[str, Counts]:

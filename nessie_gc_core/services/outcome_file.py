@@ -30,7 +30,7 @@ from nessie_gc_core.services.outcome_formats import (
 
 PLANNED = "planned"
 """Outcome of a file that an earlier attempt was about to delete, where nothing says whether it did."""
-_BY_EARLIER = "deleted by an earlier attempt"
+_BY_EARLIER = "by an earlier attempt"
 _NOT_KNOWN = "an earlier attempt was about to delete it, and this run does not sweep its location"
 
 
@@ -42,8 +42,23 @@ class OutcomeFile:
     what a killed one may have deleted.
     """
 
-    def __init__(self, path: str | None, *, live_set_id: UUID, clock: Clock, deletes: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | None,
+        *,
+        live_set_id: UUID,
+        clock: Clock,
+        deletes: bool = True,
+        done: Outcome = Outcome.DELETED,
+    ) -> None:
         """Opens the file, before anything is deleted; what is in it stays, whoever wrote it.
+
+        Args:
+            path: the file; ``None``: nothing is written.
+            live_set_id: the live set.
+            clock: says what time it is.
+            deletes: whether files are removed.
+            done: the outcome of a file that is removed.
 
         Raises:
             ConfigurationError: it cannot be written.
@@ -52,6 +67,7 @@ class OutcomeFile:
         self._live_set_id = str(live_set_id)
         self._clock = clock
         self._deletes = deletes
+        self._done = done
         self._format: OutcomeFormat | None = None
         if self._path is None:
             return
@@ -79,7 +95,7 @@ class OutcomeFile:
         with self._telling_errors():
             since = self._format.position()
             with unfinished.open("wb") as file:
-                file.write(json.dumps({"since": since}).encode() + b"\n")
+                file.write(json.dumps({"since": since, "outcome": self._done.value}).encode() + b"\n")
                 for batch in planned.batches():
                     file.writelines(json.dumps(list(row.values())).encode() + b"\n" for row in batch.to_pylist())
                 file.flush()
@@ -108,12 +124,12 @@ class OutcomeFile:
         """
         if self._format is None or not self._plan_path.exists():
             return
-        since, planned = self._read_plan()
+        since, outcome, planned = self._read_plan()
         written = engine.dataset(self._format.names_since(since), NAMES)
         left = engine.dataset(planned, PLANNED_FILES).anti_join(written, NAMES.names).checkpoint()
         gone = left.where("location", locations).anti_join(stored, PLANNED_KEYS)
         elsewhere = left.where("location", locations, negate=True)
-        named = gone.flat_map(NameOutcome(Outcome.DELETED, _BY_EARLIER))
+        named = gone.flat_map(NameOutcome(outcome, f"{outcome} {_BY_EARLIER}"))
         self.write(named.union(elsewhere.flat_map(NameOutcome(PLANNED, _NOT_KNOWN))).checkpoint())
 
     @property
@@ -121,10 +137,11 @@ class OutcomeFile:
         assert self._path is not None
         return self._path.with_name(f"{self._path.name}.{self._live_set_id}.plan")
 
-    def _read_plan(self) -> tuple[int, Iterator[pa.RecordBatch]]:
+    def _read_plan(self) -> tuple[int, str, Iterator[pa.RecordBatch]]:
         with self._plan_path.open("rb") as file:
-            since = int(json.loads(file.readline())["since"])
-        return since, to_batches(self._planned_rows(), PLANNED_FILES)
+            said = json.loads(file.readline())
+        since, outcome = int(said["since"]), str(said.get("outcome", Outcome.DELETED.value))
+        return since, outcome, to_batches(self._planned_rows(), PLANNED_FILES)
 
     def _planned_rows(self) -> Iterator[Row]:
         with self._plan_path.open("rb") as file:

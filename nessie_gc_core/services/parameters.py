@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from nessie_gc_core.algorithms.file_list_source import check_file_lists
 from nessie_gc_core.algorithms.forgotten import plan_warehouses
+from nessie_gc_core.algorithms.hold import canonical_places
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
@@ -67,6 +68,18 @@ class DeletionParameters(PlaceParameters):
         metavar="FILE",
         help="Write every file with its outcome and reason to this file (.jsonl or .parquet).",
     )
+    quarantine: Sequence[str] = option(
+        (),
+        section=SWEEP,
+        metavar="PLACE",
+        help="Move files below this location of their bucket instead of deleting them, so that 'restore' can bring "
+        "them back; may be repeated, one for each bucket.",
+    )
+    quarantine_for: timedelta = option(
+        timedelta(days=30),
+        section=SWEEP,
+        help="How long files in quarantine can be restored; then 'purge' takes them.",
+    )
     max_live_set_age: timedelta = option(
         timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this."
     )
@@ -89,7 +102,12 @@ class DeletionParameters(PlaceParameters):
     @property
     def mode(self) -> DeleteMode:
         """What happens to unreferenced files."""
-        return DeleteMode.DRY_RUN if self.dry_run else DeleteMode.DELETE
+        return DeleteMode.DRY_RUN if self.dry_run else self.removing
+
+    @property
+    def removing(self) -> DeleteMode:
+        """How unreferenced files are removed."""
+        return DeleteMode.QUARANTINE if self.quarantine else DeleteMode.DELETE
 
     @property
     def caps(self) -> DeletionCaps:
@@ -113,6 +131,9 @@ class DeletionParameters(PlaceParameters):
         """
         PlaceParameters.check(self, choice)
         _ = self.tables
+        canonical_places(self.quarantine, choice.rules())
+        if self.quarantine_for < timedelta(0):
+            raise ConfigurationError("`quarantine_for` must not be negative; give a duration such as P30D")
         if self.outcomes_to is not None:
             check_output("outcomes_to", self.outcomes_to)
 
@@ -150,7 +171,7 @@ class CollectionParameters(DeletionParameters):
         """What happens to unreferenced files."""
         if self.only_looks:
             return DeleteMode.DRY_RUN
-        return DeleteMode.DEFER if self.defer_deletes else DeleteMode.DELETE
+        return DeleteMode.DEFER if self.defer_deletes else self.removing
 
     @property
     def caps(self) -> DeletionCaps:
@@ -199,6 +220,10 @@ class CollectionParameters(DeletionParameters):
             raise ConfigurationError(
                 "`dropped_under` and `file_list` are mutually exclusive: only a listing shows dropped tables"
             )
+        for raw in self.quarantine:
+            place = rules.place_prefix(raw)
+            if any(place.startswith(rules.place_prefix(each)) for each in self.dropped_under):
+                raise ConfigurationError(f"`quarantine` {raw} is inside `dropped_under`; name a folder outside it")
         if self.defer_deletes:
             raise ConfigurationError("`dropped_under` and `defer_deletes` are mutually exclusive: delete at once")
         plan = plan_warehouses(self.dropped_under, rules, self.allowed(rules))
@@ -235,7 +260,8 @@ class PlanningParameters(CollectionParameters):
             check_output("plan", self.plan, new=True)
 
 
-def _live_set_id() -> str | None:
+def live_set_id_option() -> str | None:
+    """Declares the live set that is meant."""
     return option(
         None,
         section=_LIVE_SET,
@@ -259,7 +285,7 @@ def _read_live_set_id_from() -> str | None:
 class SweepParameters(PlanningParameters):
     """One sweep of a live set."""
 
-    live_set_id: str | None = _live_set_id()
+    live_set_id: str | None = live_set_id_option()
     read_live_set_id_from: str | None = _read_live_set_id_from()
     resume: bool = option(False, section=SWEEP, help="Resume a sweep that was killed or that failed.")
     apply: str | None = option(
@@ -284,7 +310,7 @@ class SweepParameters(PlanningParameters):
 class DeferredDeletionParameters(DeletionParameters):
     """One run of recorded deletions."""
 
-    live_set_id: str | None = _live_set_id()
+    live_set_id: str | None = live_set_id_option()
     read_live_set_id_from: str | None = _read_live_set_id_from()
 
 

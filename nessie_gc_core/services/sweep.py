@@ -38,10 +38,11 @@ from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
 from nessie_gc_core.services.preconditions import check_marked
+from nessie_gc_core.services.quarantine.holding import named
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.sweep_records import SweepRecords
-from nessie_gc_core.services.swept import Swept
+from nessie_gc_core.services.swept import Swept, tables_at
 from nessie_gc_core.services.versioning import warn_of_versions
 from nessie_gc_core.services.watch import watched
 
@@ -192,9 +193,14 @@ class _Sweep:
         warn_of_versions(needed.scope.plan.units, run)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
-        if run.parameters.mode is DeleteMode.DELETE:
+        if run.parameters.mode.removes:
             verdicts = self._purpose.before_deletion(verdicts, needed, run)
-        deletion = Deletion(run, needed.scope, on_outcomes=self._on_outcomes)
+        deletion = Deletion(
+            run,
+            needed.scope,
+            on_outcomes=self._on_outcomes,
+            tables=lambda: named(tables_at(located, needed.scope, run.report, {})),
+        )
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         run.report.dropped = self._dropped(located, needed)
         swept = Swept(

@@ -53,7 +53,7 @@ class SweepRecords(OutcomeRecords):
         closed = _closed(known, verdicts)
         self._run.store.record_steps(self._run.live_set.id, closed)
         for step in (*closed, *(step for step in earlier if step.state is SweepStepState.DONE)):
-            for outcome in (Outcome.DELETED, Outcome.ALREADY_GONE):
+            for outcome in (Outcome.DELETED, Outcome.QUARANTINED, Outcome.ALREADY_GONE):
                 report.add_outcome(step.unit, outcome, *step.outcomes.get(outcome.value, (0, 0)))
 
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
@@ -62,7 +62,10 @@ class SweepRecords(OutcomeRecords):
         self._announced = {
             unit: counts for (unit, verdict), counts in found.items() if verdict == DEAD and unit not in spared
         }
-        kept = {unit: {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0))} for unit in self._announced}
+        doing = self._run.parameters.mode.done.value
+        kept = {
+            unit: {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0)), doing: (0, 0)} for unit in self._announced
+        }
         self._record(step, SweepStepState.STARTED, kept)
         outcome_file.plan(rows.flat_map(PlanFiles(spared_units=spared)))
 
@@ -105,7 +108,8 @@ def _closed(steps: Sequence[SweepStep], verdicts: Dataset) -> list[SweepStep]:
         together = list(some)
         left = judged(step_of([step.unit for step in together], part).of(verdicts))
         for step in together:
-            outcomes = {Outcome.DELETED.value: _gone_since(step, left)}
+            gone = Outcome.QUARANTINED if Outcome.QUARANTINED.value in step.outcomes else Outcome.DELETED
+            outcomes = {gone.value: _gone_since(step, left)}
             closed.append(replace(step, state=SweepStepState.DONE, outcomes=outcomes))
     return closed
 

@@ -39,6 +39,19 @@ class Swept:
             report: of the sweep.
             listed: files and bytes of each unit.
         """
-        located = self.located
-        names, homes = names_in(located.versions), placed(located.homes)
-        return by_table(self.scope.plan, report, names, homes, listed=listed, dropped=located.dropped)
+        return tables_at(self.located, self.scope, report, listed)
+
+
+def tables_at(
+    located: Located, scope: Scope, report: GcReport, listed: Mapping[str, tuple[int, int]]
+) -> list[TableTally]:
+    """A row for each location of a sweep, which may be under way.
+
+    Args:
+        located: where the contents lie.
+        scope: the units.
+        report: of the sweep.
+        listed: files and bytes of each unit.
+    """
+    names, homes = names_in(located.versions), placed(located.homes)
+    return by_table(scope.plan, report, names, homes, listed=listed, dropped=located.dropped)

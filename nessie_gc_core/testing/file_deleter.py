@@ -14,7 +14,7 @@ from nessie_gc_core.connectors import FileDeleter, SupportsEmptyDirectories
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
 from nessie_gc_core.testing.demands import demands, not_defined, possible, shown, skip_unless_shareable, skip_without
-from nessie_gc_core.testing.file_fixtures import FileStoreFixtures
+from nessie_gc_core.testing.file_deleter_moves import MoveTests
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import HasDirectory, PutDirectory, PutFile, PutLink
 from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
@@ -22,7 +22,7 @@ from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 _GONE = frozenset({DeleteStatus.DELETED, DeleteStatus.ALREADY_GONE})
 
 
-class FileDeleterContract(FileStoreFixtures):
+class FileDeleterContract(MoveTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -41,6 +41,9 @@ class FileDeleterContract(FileStoreFixtures):
         directory or marker: ``path`` on a disk, often ``path + "/"`` in an object store.
         ``put_link``: ``put_link(location, path, target)`` makes a link to the folder ``target``, which is
         a location too. Object stores have no links.
+
+    Required of deleters that move files (``SupportsMoves``):
+        ``read_file``: ``read_file(location, path)`` returns the bytes of a file, without the connector.
 
     Optional:
         ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out

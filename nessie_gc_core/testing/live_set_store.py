@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from nessie_gc_core.testing.live_set_lifecycle import LifecycleTests
 from nessie_gc_core.testing.live_set_machine import MachineTests
+from nessie_gc_core.testing.live_set_quarantine import QuarantineTests
 from nessie_gc_core.testing.live_set_registers import RegisterTests
 from nessie_gc_core.testing.live_set_rows import RowTests
 from nessie_gc_core.testing.live_set_situations import StoreSituationTests
@@ -14,7 +15,14 @@ from nessie_gc_core.testing.options import OptionsTests
 
 
 class LiveSetStoreContract(
-    LifecycleTests, RowTests, RegisterTests, TagRecordTests, StoreSituationTests, MachineTests, OptionsTests
+    LifecycleTests,
+    RowTests,
+    RegisterTests,
+    TagRecordTests,
+    QuarantineTests,
+    StoreSituationTests,
+    MachineTests,
+    OptionsTests,
 ):
     """Inherit it and give it these fixtures.
 

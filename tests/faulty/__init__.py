@@ -10,7 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-MODULES = ("listers", "deleters", "repositories", "readers", "manifests", "stores", "deduplicators", "tables")
+MODULES = (
+    "listers",
+    "deleters",
+    "moves",
+    "repositories",
+    "readers",
+    "manifests",
+    "stores",
+    "quarantines",
+    "deduplicators",
+    "tables",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

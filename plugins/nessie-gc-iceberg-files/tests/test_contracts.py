@@ -52,6 +52,11 @@ class OnAStore:
         return lambda location, path, data: store.put((location + path)[len(store.root) :], data)
 
     @pytest.fixture
+    def read_file(self, store):
+        get = getattr(store, "get", None)  # of a store whose files can be moved
+        return None if get is None else lambda location, path: get((location + path)[len(store.root) :])
+
+    @pytest.fixture
     def stored_paths(self, store):
         def paths(location):
             prefix = location[len(store.root) :]
@@ -106,6 +111,7 @@ def in_folder(root, properties, location, **more):
         properties=properties,
         root=location,
         put=put,
+        get=lambda key: (root / key).read_bytes(),
         keys=keys,
         put_directory=lambda key: (root / key).mkdir(parents=True),
         has_directory=lambda key: (root / key).is_dir(),
@@ -173,6 +179,7 @@ def s3_store(endpoint, properties, odd_paths):
         client=client,
         properties=dict(properties),
         root="s3://lake/",
+        get=lambda key: client.get_object(Bucket="lake", Key=key)["Body"].read(),
         put=lambda key, data: client.put_object(Bucket="lake", Key=key, Body=data),
         keys=keys,
         put_directory=lambda key: client.put_object(Bucket="lake", Key=key + "/", Body=b""),

@@ -91,6 +91,10 @@ class TestMemoryFileDeleter(InMemory, FileDeleterContract):
         return lambda location: {path.removeprefix(location) for path, _ in lake.objects.below(location)}
 
     @pytest.fixture
+    def read_file(self, lake):
+        return lambda location, path: lake.objects.get(location + path).data
+
+    @pytest.fixture
     def undeletable(self, lake):
         def make(location):
             lake.faults.deleting[lake.put(location + "stuck")] = "it is locked"

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
@@ -10,11 +11,13 @@ from hypothesis import strategies as st
 from lakes_by_hand import lake_at
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, delete_batch
+from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
+from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome
@@ -108,6 +111,7 @@ def test_every_file_has_one_outcome_whatever_the_deleter_does(
 
 # ---- whole batches ------------------------------------------------------------------------------------------
 PLACES = ("memory://b/t/", "memory://b/u/")
+REMOVED = {DeleteMode.DELETE: "deleted", DeleteMode.QUARANTINE: "quarantined"}
 files = st.tuples(
     st.sampled_from(PLACES),
     st.sampled_from(["UNREFERENCED", "UNREFERENCED", "TOO_YOUNG", "SPARED"]),
@@ -123,10 +127,10 @@ def expected_of(file: tuple[str, ...], mode: DeleteMode, spared: Mapping[str, st
         return verdict.lower(), "why"
     if place in spared:
         return "spared", spared[place]
-    if mode is not DeleteMode.DELETE:
+    if mode in (DeleteMode.DRY_RUN, DeleteMode.DEFER):
         return {DeleteMode.DRY_RUN: "would_delete", DeleteMode.DEFER: "deferred"}[mode], None
     if sidecar == "sidecar only" or state == "there":
-        return "deleted", None
+        return REMOVED[mode], None
     return ("already_gone", None) if state == "gone" else ("failed", "denied")
 
 
@@ -148,7 +152,9 @@ def test_every_file_of_a_batch_has_the_outcome_that_its_row_says(
             if beside is not None:
                 lake.put(place + beside)
                 of_file = outcome[0] in ("already_gone", "failed") and sidecar == "sidecar"
-                gone_too = ("failed", "its file could not be deleted") if outcome[0] == "failed" else ("deleted", None)
+                gone_too = (
+                    ("failed", "its file could not be deleted") if outcome[0] == "failed" else (REMOVED[mode], None)
+                )
                 expected[place + beside, True] = gone_too if of_file else outcome
             if sidecar != "sidecar only":
                 expected[place + path, False] = outcome
@@ -156,7 +162,9 @@ def test_every_file_of_a_batch_has_the_outcome_that_its_row_says(
             candidate = (place, path, place, named, 1, 5, beside, 2 if beside else 0)
             rows.append((*candidate, verdict, None if verdict == "UNREFERENCED" else "why", 0, named is None))
         choice = ConnectorChoice(options={("file-deleter", "memory"): {"lake": lake.name}})
-        batches = DeleteFiles(choice, mode, spared)(to_batches(rows, VERDICTS))
+        hold = Hold(live_set_id=uuid4(), places={store_of(PLACES[0]): "memory://b/held/"})
+        remove = hold.move if mode is DeleteMode.QUARANTINE else None
+        batches = DeleteFiles(choice, mode, spared, remove)(to_batches(rows, VERDICTS))
         seen = [row for batch in batches for row in batch.to_pylist()]
     assert len(expected) == len(seen)
     assert expected == {(r["location"] + r["path"], r["sidecar"]): (r["outcome"], r["reason"]) for r in seen}

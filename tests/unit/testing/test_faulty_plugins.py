@@ -130,6 +130,8 @@ OURS = {
     "reader",
     "lister",
     "deleter",
+    "here",
+    "held",
     "store",
     "open_catalog",
     "catalog",

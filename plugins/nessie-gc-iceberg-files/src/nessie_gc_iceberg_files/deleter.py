@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
 from nessie_gc_iceberg_files.lister import base_of
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
-from nessie_gc_iceberg_files.places import SCHEMES
+from nessie_gc_iceberg_files.places import S3_SCHEMES, SCHEMES
 from nessie_gc_iceberg_files.stores import failed, one_line
 from nessie_gc_iceberg_files.traffic import taken
 
@@ -40,7 +41,7 @@ class IcebergFileDeleter(FileDeleter):
         for file in files:
             if file.location != location:
                 yield failed(file.path, f"it belongs to {file.location}, not to {location}")
-            elif not file.path or file.path.endswith("/"):
+            elif not _names_a_file(file.path):
                 yield failed(file.path, "it is not a file: its path is empty or ends in a slash")
             else:
                 paths.append(file.path)
@@ -57,6 +58,28 @@ class IcebergFileDeleter(FileDeleter):
         refused = store.refusals(place.key, [path for path in paths if path in without_size])
         yield from (failed(path, reason) for path, reason in refused.items())
         yield from store.delete(place.key, [path for path in paths if path not in refused])
+
+    def move_refusal(self, location: str, to: str) -> str | None:
+        """Within one bucket, or on the local disk; other stores cannot."""
+        place, target = base_of(location), base_of(to)
+        if place.authority != target.authority or not _are_alike(place.scheme, target.scheme):
+            return f"{to} is in another bucket; name a quarantine in the same"
+        return None if self._stores.of(place).can_move else f"files on {place.scheme}:// cannot be moved"
+
+    def move_files(self, location: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
+        """One outcome per file."""
+        try:
+            refusal = self.move_refusal(location, to)
+            place, target = base_of(location), base_of(to)
+            store = self._stores.of(place)
+        except NessieGcError as error:
+            refusal = one_line(error)
+        if refusal is not None:
+            yield from (_unmoved(move, refusal) for move in moves)
+            return
+        odd = [move for move in moves if not _names_a_file(move.path) or not _names_a_file(move.to_path)]
+        yield from (_unmoved(move, "it is not a file: its path is empty or ends in a slash") for move in odd)
+        yield from store.move(place.key, target.key, [move for move in moves if move not in odd])
 
     def is_empty_directory(self, location: str) -> bool:
         """On a local disk; elsewhere there are no directories."""
@@ -75,3 +98,15 @@ class IcebergFileDeleter(FileDeleter):
     def close(self) -> None:
         """Closes the clients."""
         self._stores.close()
+
+
+def _are_alike(scheme: str, other: str) -> bool:
+    return scheme == other or {scheme, other} <= S3_SCHEMES
+
+
+def _names_a_file(path: str) -> bool:
+    return bool(path) and not path.endswith("/")
+
+
+def _unmoved(move: FileMove, reason: str) -> MoveOutcome:
+    return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=reason)

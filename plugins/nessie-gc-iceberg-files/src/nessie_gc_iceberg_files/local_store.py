@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import stat
@@ -18,6 +17,9 @@ from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.locations import folders_of
 from nessie_gc_core.model.mounts import Mounts
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
+from nessie_gc_iceberg_files.local_handles import FOLLOW_NOTHING, open_parent, reason_of
+from nessie_gc_iceberg_files.local_moves import move_one
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
 from nessie_gc_iceberg_files.traffic import asked
 
@@ -26,7 +28,6 @@ _DIRECTORY = "it is a directory"
 _UNLINK_SPARES_DIRECTORIES = sys.platform == "linux"
 """Linux refuses to unlink a directory, whatever file system it is on; POSIX lets a system do that."""
 _PART = 1 << 20
-_FOLLOW_NOTHING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LocalStore(Store):
@@ -36,6 +37,8 @@ class LocalStore(Store):
     belong to another location. A link to a file is a file (deleting it removes the link). A directory that is mounted
     from a place that is visible elsewhere is not listed either: its files are listed there.
     """
+
+    can_move = True
 
     def __init__(self) -> None:
         self._left_alone = threading.local()
@@ -51,7 +54,7 @@ class LocalStore(Store):
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
-            raise OSError(_reason(error)) from error
+            raise OSError(reason_of(error)) from error
 
     def create(self, key: str, data: bytes) -> None:
         """A new file, on the disk before it is named to anybody."""
@@ -69,7 +72,7 @@ class LocalStore(Store):
         except FileExistsError:
             raise
         except (OSError, ValueError) as error:
-            raise OSError(_reason(error)) from error
+            raise OSError(reason_of(error)) from error
 
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """All regular files below a directory."""
@@ -104,7 +107,7 @@ class LocalStore(Store):
         mounts = Mounts.read()
         try:
             _check_base(prefix)
-            os.close(os.open(prefix, _FOLLOW_NOTHING))
+            os.close(os.open(prefix, FOLLOW_NOTHING))
             for parent, children in by_parent.items():
                 if not any(mounts.is_elsewhere(prefix + folder) for folder in folders_of(f"{parent}/")):
                     yield from _found(prefix, parent, children)
@@ -127,17 +130,25 @@ class LocalStore(Store):
         for parent, children in by_parent.items():
             with ExitStack() as stack:
                 try:
-                    handle: int | None = _open_parent(prefix, parent, stack)
+                    handle: int | None = open_parent(prefix, parent, stack)
                 except FileNotFoundError:
                     handle = None
                 except (OSError, ValueError) as error:
-                    yield from (failed(path, _reason(error)) for path in children)
+                    yield from (failed(path, reason_of(error)) for path in children)
                     continue
                 for path in children:
                     started = time.perf_counter()
                     outcome = _unlink(handle, path)
                     asked(started)
                     yield outcome
+
+    def move(self, prefix: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
+        """One after the other, without a copy."""
+        for move in moves:
+            started = time.perf_counter()
+            outcome = move_one(prefix, to, move)
+            asked(started)
+            yield outcome
 
     def is_empty_directory(self, prefix: str) -> bool:
         """No link, no mount, and no name below it that is anything but a directory."""
@@ -164,7 +175,7 @@ class LocalStore(Store):
                     os.rmdir(name, dir_fd=handle)
             Path(base).rmdir()
         except (OSError, ValueError) as error:
-            _LOG.info("%s stays: %s", base, _reason(error))
+            _LOG.info("%s stays: %s", base, reason_of(error))
             return False
         return True
 
@@ -201,7 +212,7 @@ class LocalStore(Store):
         except FileNotFoundError:
             return None  # it went while the listing ran
         except OSError as error:
-            raise ListingError(f"cannot list {entry.path}: {_reason(error)}") from error
+            raise ListingError(f"cannot list {entry.path}: {reason_of(error)}") from error
         if not regular:
             self._leave_alone(entry, "is a special file, or a link to something other than a file")
             return None
@@ -247,14 +258,14 @@ def _listing_error(directory: str, error: OSError | ValueError) -> NessieGcError
     if isinstance(error, NessieGcError):
         return error
     kind = AccessDeniedError if isinstance(error, PermissionError) else ListingError
-    return kind(f"cannot list {directory}: {_reason(error)}")
+    return kind(f"cannot list {directory}: {reason_of(error)}")
 
 
 def _found(prefix: str, parent: str, paths: Sequence[str]) -> Iterator[StoredFile]:
     """Those files of one directory that are there; behind a link, or below a file, is none."""
     with ExitStack() as stack:
         try:
-            handle = _open_parent(prefix, parent, stack)
+            handle = open_parent(prefix, parent, stack)
         except (OSError, ValueError) as error:
             if isinstance(error, PermissionError):
                 raise
@@ -274,18 +285,6 @@ def _found(prefix: str, parent: str, paths: Sequence[str]) -> Iterator[StoredFil
                 yield StoredFile(prefix + path, status.st_size, status.st_mtime_ns // 1000)
 
 
-def _open_parent(prefix: str, parent: str, stack: ExitStack) -> int:
-    """A handle of the directory ``prefix + parent``, reached from the base without following any link."""
-    handle = os.open(prefix.rstrip("/") or "/", _FOLLOW_NOTHING)
-    stack.callback(os.close, handle)
-    for name in parent.split("/") if parent else ():
-        if name in ("", ".", ".."):
-            raise ValueError(f"{name!r} is not a directory name")
-        handle = os.open(name, _FOLLOW_NOTHING, dir_fd=handle)
-        stack.callback(os.close, handle)
-    return handle
-
-
 def _unlink(handle: int | None, path: str) -> DeleteOutcome:
     name = path.rpartition("/")[2]
     if name in ("", ".", ".."):
@@ -301,11 +300,5 @@ def _unlink(handle: int | None, path: str) -> DeleteOutcome:
     except IsADirectoryError:
         return failed(path, _DIRECTORY)
     except (OSError, ValueError) as error:
-        return failed(path, _reason(error))
+        return failed(path, reason_of(error))
     return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return "a parent directory is a symbolic link or not a directory"
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

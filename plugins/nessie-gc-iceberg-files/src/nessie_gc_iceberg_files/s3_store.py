@@ -12,11 +12,13 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 
 from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.key_ranges import OrderedStore
 from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
 from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, asked_for, deleted
+from nessie_gc_iceberg_files.s3_moves import move_all
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 
 class S3Store(Store, OrderedStore):
     """Keys are raw S3 keys; doubled slashes and leading slashes are part of them."""
+
+    can_move = True
 
     def __init__(self, bucket: str, properties: Mapping[str, str]) -> None:
         self._bucket = bucket
@@ -98,6 +102,10 @@ class S3Store(Store, OrderedStore):
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
         return deleted(prefix, paths, self._delete_batch, self._delete_one)
+
+    def move(self, prefix: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
+        """Copies on the server, several at a time, then deletes in bulk."""
+        return move_all(self._client, self._bucket, prefix, to, moves, self.delete)
 
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key; a refusal has one too."""

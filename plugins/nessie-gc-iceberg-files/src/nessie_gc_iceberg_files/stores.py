@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 
 from nessie_gc_core.model.batches import to_micros
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 
 MANY_NAMES = 2000
 """A level with more names than this is not read as a whole for the sake of some of its files."""
@@ -44,6 +45,8 @@ class Level:
 class Store(ABC):
     """One bucket, one container, or the local disk. Used from several threads at once."""
 
+    can_move: ClassVar[bool] = False
+    """Whether files can be moved within it."""
     has_folders: ClassVar[bool] = False
     """Whether a prefix that :meth:`files` takes is a folder, so that a key is none of itself."""
 
@@ -80,6 +83,16 @@ class Store(ABC):
     @abstractmethod
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
         """Deletes the files with the keys ``prefix + path``; one outcome for each, named by its path."""
+
+    def move(self, prefix: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
+        """Moves the files ``prefix + path`` to the keys ``to + to_path``; one outcome for each, named by its path.
+
+        Only where it can (:attr:`can_move`).
+        """
+        return (
+            MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason="files of its store cannot be moved")
+            for move in moves
+        )
 
     def look_up(self, prefix: str, paths: Sequence[str]) -> Iterator[StoredFile]:
         """Those of the files ``prefix + path`` that are stored now, found by listing their levels.

@@ -9,7 +9,16 @@ from sqlalchemy import Column, Connection, Row, Select, Table, delete, func, sel
 
 from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_jdbc.database import BATCH_ROWS, Database
-from nessie_gc_jdbc.tables import AFTER_ALL, DIGEST_BYTES, key_of, live_sets, seen_contents, tags, tombstones
+from nessie_gc_jdbc.tables import (
+    AFTER_ALL,
+    DIGEST_BYTES,
+    held_files,
+    key_of,
+    live_sets,
+    seen_contents,
+    tags,
+    tombstones,
+)
 
 _Values = dict[str, Any]
 
@@ -22,11 +31,13 @@ def count_records(connection: Connection, repository: str) -> RepositoryRecords:
         return int(connection.execute(query).scalar_one())
 
     sets = select(func.count()).select_from(live_sets).where(live_sets.c.repository == repository)
+    held = select(func.count()).select_from(held_files).where(held_files.c.repository == repository)
     return RepositoryRecords(
         live_sets=int(connection.execute(sets).scalar_one()),
         tombstones=count(tombstones, tombstones.c.tombstone_key),
         seen_contents=count(seen_contents, seen_contents.c.seen_key),
         tags=count(tags, tags.c.tag_key),
+        held_files=int(connection.execute(held).scalar_one()),
     )
 
 
@@ -34,6 +45,7 @@ def move_records(connection: Connection, database: Database, source: str, target
     """Moves all of them; the transaction is the caller's."""
     of_source = live_sets.c.repository == source
     connection.execute(update(live_sets).where(of_source).values(repository=target))
+    connection.execute(update(held_files).where(held_files.c.repository == source).values(repository=target))
     for table, key, merged in (
         (tombstones, tombstones.c.tombstone_key, _newest_tombstone),
         (seen_contents, seen_contents.c.seen_key, _merged_content),

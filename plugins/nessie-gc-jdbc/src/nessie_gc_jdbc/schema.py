@@ -9,7 +9,7 @@ from sqlalchemy.schema import CreateTable, DropTable, ExecutableDDLElement
 
 from nessie_gc_core.errors import StoreError
 from nessie_gc_jdbc.options import SchemaStrategy
-from nessie_gc_jdbc.tables import SCHEMA_VERSION, leases, metadata, schema_version, tags
+from nessie_gc_jdbc.tables import SCHEMA_VERSION, held_files, leases, metadata, schema_version, tags
 
 _LOCK = 4_711_020_231
 """The number of the advisory lock under which PostgreSQL creates the tables."""
@@ -19,6 +19,7 @@ UPGRADES: Mapping[int, Sequence[ExecutableDDLElement]] = {
     # Leases got host, process and start; one that nobody holds any more is worth nothing.
     1: (DropTable(leases, if_exists=True), CreateTable(leases)),
     2: (CreateTable(tags, if_not_exists=True),),
+    3: (CreateTable(held_files, if_not_exists=True),),
 }
 """What makes tables of a version those of the next one."""
 

@@ -6,13 +6,14 @@ from datetime import datetime
 
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
+from nessie_gc_jdbc.quarantine import QuarantineVerbs
 from nessie_gc_jdbc.registers import RegisterVerbs
 from nessie_gc_jdbc.rows import RowVerbs
 from nessie_gc_jdbc.status import StatusVerbs
 from nessie_gc_jdbc.tables import create_script, from_micros
 
 
-class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs):
+class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs, QuarantineVerbs):
     """Keeps live sets in a database, by SQLAlchemy: SQLite or PostgreSQL.
 
     The name and the forms of the URLs are those of the Java tool. Text is kept whole but for characters that the

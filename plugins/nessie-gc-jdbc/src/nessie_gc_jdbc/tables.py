@@ -20,16 +20,18 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Select,
     SmallInteger,
     String,
     Table,
     Text,
+    select,
 )
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 PREFIX = "nessie_gc_"
 DIGEST_BYTES = 20
 AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
@@ -161,6 +163,22 @@ tags = _table(
     Column("target", _text()),
     Column("made", SmallInteger, nullable=False),
 )
+held_files = _table(
+    "held_files",
+    _key("held_key", 2),
+    _required("repository"),
+    Column("live_set_id", String(36), nullable=False),
+    _required("place"),
+    _required("held_path"),
+    _required("location"),
+    _required("path"),
+    Column("size", BigInteger),
+    Column("modified", BigInteger),
+    _required("tables"),
+    Column("held", BigInteger, nullable=False),
+    Column("ends", BigInteger, nullable=False),
+    Column("state", String(40), nullable=False),
+)
 leases = _table(
     "leases",
     _key("repository_key", 1),
@@ -171,6 +189,11 @@ leases = _table(
     Column("since", BigInteger, nullable=False),
     Column("ends", BigInteger, nullable=False),
 )
+
+
+def repositories_of_tombstones() -> Select[tuple[str]]:
+    """The identities under which there are tombstones."""
+    return select(tombstones.c.repository).distinct()
 
 
 def digest(*values: str | int | None) -> bytes:

@@ -9,8 +9,9 @@ from datetime import datetime
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import FileDeleter, FileLister
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 from nessie_gc_memory.lake import MemoryLake
-from nessie_gc_memory.objects import SCHEME
+from nessie_gc_memory.objects import PREFIX, SCHEME
 
 
 @options
@@ -96,3 +97,31 @@ class MemoryFileDeleter(FileDeleter):
                 continue
             was_there = self._lake.objects.delete(path)
             yield DeleteOutcome(path=file.path, status=DeleteStatus.DELETED if was_there else DeleteStatus.ALREADY_GONE)
+
+    def move_refusal(self, location: str, to: str) -> str | None:
+        """All objects of a lake are in one store."""
+        return None if to.startswith(PREFIX) else f"{to} is not in a simulated lake"
+
+    def move_files(self, location: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
+        """Copies, then deletes, as an object store does; a copy is as young as any new object."""
+        objects, faults, refusal = self._lake.objects, self._lake.faults, self.move_refusal(location, to)
+        for move in moves:
+            path, new_path = location + move.path, to + move.to_path
+            reason = refusal or faults.deleting.get(path)
+            if reason is not None:
+                yield MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=reason)
+                continue
+            stored, there = objects.get(path), objects.get(new_path)
+            if stored is None:
+                status = MoveStatus.MISSING if there is None else MoveStatus.MOVED
+                yield MoveOutcome(path=move.path, status=status)
+                continue
+            if there is not None and (there.size, there.data) != (stored.size, stored.data):
+                yield MoveOutcome(path=move.path, status=MoveStatus.EXISTS)
+                continue
+            content = stored.data if stored.data is not None else stored.size
+            objects.put(new_path, content, modified=self._lake.time)
+            if path in faults.deleting_dies:
+                raise faults.deleting_dies[path]
+            objects.delete(path)
+            yield MoveOutcome(path=move.path, status=MoveStatus.MOVED)

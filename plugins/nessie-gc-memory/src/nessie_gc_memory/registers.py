@@ -18,6 +18,7 @@ from nessie_gc_core.model.live_sets import (
     SeenContent,
     SweepStep,
 )
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.tags import TagRecord
 
@@ -42,6 +43,8 @@ class Data:
     tombstones: dict[tuple[str, str], datetime] = field(default_factory=dict)
     seen: dict[tuple[str, str, str], SeenContent] = field(default_factory=dict)
     tags: dict[tuple[str, str, str], TagRecord] = field(default_factory=dict)
+    held: dict[tuple[UUID, str, str], HeldFile] = field(default_factory=dict)
+    """Files in quarantine by live set, place and held path."""
     leases: dict[str, LeaseHolder] = field(default_factory=dict)
 
 
@@ -104,6 +107,53 @@ class RegisterVerbs(LiveSetStore):
             with self._data.lock:
                 self._data.tags.pop((repository, *key), None)
 
+    def put_held_files(self, files: Iterable[HeldFile]) -> None:
+        """Adds or replaces records."""
+        for file in files:
+            modified = None if file.modified is None else utc(file.modified)
+            kept = replace(file, modified=modified, held=utc(file.held), until=utc(file.until))
+            with self._data.lock:
+                self._data.held[_held_key(file)] = kept
+
+    def held_files(
+        self, live_set_id: UUID | None = None, states: Collection[HeldState] = tuple(HeldState)
+    ) -> Iterator[HeldFile]:
+        """The records."""
+        with self._data.lock:
+            found = list(self._data.held.values())
+        yield from (file for file in found if file.state in states and live_set_id in (None, file.live_set_id))
+
+    def forget_held_files(self, files: Iterable[HeldFile]) -> None:
+        """Removes records."""
+        for file in files:
+            with self._data.lock:
+                self._data.held.pop(_held_key(file), None)
+
+    def quarantines(self) -> Iterator[Quarantine]:
+        """What there is."""
+        found: dict[tuple[str, UUID, str, datetime, HeldState], tuple[int, int]] = {}
+        for file in self.held_files():
+            key = (file.repository, file.live_set_id, file.place, file.until, file.state)
+            files, bytes_ = found.get(key, (0, 0))
+            found[key] = (files + 1, bytes_ + (file.size or 0))
+        for (repository, id_, place, until, state), (files, bytes_) in found.items():
+            yield Quarantine(
+                repository=repository,
+                live_set_id=id_,
+                place=place,
+                until=until,
+                state=state,
+                files=files,
+                bytes=bytes_,
+            )
+
+    def remove_tombstones(self, paths: Iterable[str]) -> None:
+        """Forgets paths, of all repositories."""
+        gone = set(paths)
+        with self._data.lock:
+            for key in [key for key in self._data.tombstones if key[1] in gone]:
+                del self._data.tombstones[key]
+
     def repositories(self) -> Iterator[str]:
         """All that have live sets or seen contents."""
         with self._data.lock:
@@ -119,6 +169,7 @@ class RegisterVerbs(LiveSetStore):
                 tombstones=sum(owner == repository for owner, _ in self._data.tombstones),
                 seen_contents=sum(owner == repository for owner, _, _ in self._data.seen),
                 tags=sum(owner == repository for owner, _, _ in self._data.tags),
+                held_files=sum(file.repository == repository for file in self._data.held.values()),
             )
 
     def move_records(self, source: str, target: str) -> RepositoryRecords:
@@ -146,6 +197,9 @@ class RegisterVerbs(LiveSetStore):
             latest = max(mine, theirs, key=lambda seen: seen.last_seen)
             first = min(mine.first_seen, theirs.first_seen)
             data.seen[target, content_id, location] = replace(latest, first_seen=first)
+        for key, file in data.held.items():
+            if file.repository == source:
+                data.held[key] = replace(file, repository=target)
         for owner, holder, name in [key for key in data.tags if key[0] == source]:
             moved = data.tags.pop((owner, holder, name))
             known = data.tags.get((target, holder, name), moved)
@@ -175,6 +229,10 @@ class RegisterVerbs(LiveSetStore):
             holder = self._data.leases.get(repository)
             if holder is not None and holder.owner == owner:
                 del self._data.leases[repository]
+
+
+def _held_key(file: HeldFile) -> tuple[UUID, str, str]:
+    return file.live_set_id, file.place, file.held_path
 
 
 def utc_now() -> datetime:

@@ -1,0 +1,202 @@
+"""Hold: moves unreferenced files to a quarantine instead of deleting them, and back (S15)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.delete import delete_batch
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.connectors import FileDeleter, SupportsMoves
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.model.batches import Row, Value, to_batches, to_micros
+from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of, with_slash
+from nessie_gc_core.model.quarantine import FileMove, HeldFile, MoveStatus
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.verdicts import Outcome
+
+HELD_FILES = pa.schema(
+    [
+        pa.field("place", pa.string(), nullable=False),
+        pa.field("held_path", pa.string(), nullable=False),
+        pa.field("location", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64()),
+        pa.field("modified", pa.int64(), nullable=False),
+    ]
+)
+"""Files in quarantine: where each is, and where it was."""
+RELEASED = pa.schema([*HELD_FILES, pa.field("status", pa.string(), nullable=False), pa.field("reason", pa.string())])
+"""The same, with what became of each: a :class:`MoveStatus` or an :class:`Outcome`, and why."""
+_Held = Mapping[str, Value]
+_OUTCOMES = {
+    MoveStatus.MOVED: Outcome.QUARANTINED,
+    MoveStatus.MISSING: Outcome.ALREADY_GONE,
+    MoveStatus.EXISTS: Outcome.FAILED,
+    MoveStatus.FAILED: Outcome.FAILED,
+}
+_EXISTS = "another file is at its path in the quarantine"
+
+
+def canonical_places(raw: Collection[str], rules: LocationRules) -> dict[str, str]:
+    """Raw quarantines, with a slash at the end, by their stores in canonical form.
+
+    Raises:
+        ConfigurationError: one is not a location, is a whole bucket, or is the second of its store.
+    """
+    found: dict[str, str] = {}
+    for each in raw:
+        try:
+            place = rules.place_prefix(each)
+        except UnknownLocationError as error:
+            raise ConfigurationError(f"`quarantine`: {error}") from error
+        store = store_of(place)
+        if len(place.rstrip("/")) <= len(store.rstrip("/")):
+            raise ConfigurationError(f"`quarantine` {each!r} is a whole bucket; name a folder in it")
+        if store in found:
+            raise ConfigurationError(f"`quarantine` has {found[store]!r} and {each!r} in one store; name one of them")
+        found[store] = with_slash(each)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Where a sweep moves files to."""
+
+    live_set_id: UUID
+    """The live set that is swept."""
+    places: Mapping[str, str]
+    """For every store (:func:`store_of`) the raw location of its quarantine."""
+
+    def place(self, location: str) -> str | None:
+        """The quarantine for the files of a raw location; ``None``: its store has none."""
+        return self.places.get(store_of(location))
+
+    def held_path(self, location: str, path: str, modified: int) -> str:
+        """Where a file is in the quarantine: different for each file, and for each state of it.
+
+        Args:
+            location: raw location of the file.
+            path: raw path below it.
+            modified: microseconds since the epoch.
+        """
+        inside = location.removeprefix("file:") if scheme_of(location) == "file" else location.partition("://")[2]
+        return f"{self.live_set_id}/{modified}/{inside.lstrip('/')}{path}"
+
+    def move(
+        self, deleter: FileDeleter, location: str, files: Sequence[FileReference]
+    ) -> Iterator[tuple[str, Outcome, str]]:
+        """Moves files, and gives exactly one outcome for each path, as :func:`delete_batch` does."""
+        place = self.place(location)
+        if place is None or not isinstance(deleter, SupportsMoves):
+            yield from ((file.path, Outcome.FAILED, "its store has no quarantine") for file in files)
+            return
+        moves = [
+            FileMove(path=file.path, to_path=self.held_path(location, file.path, to_micros(file.modified)))
+            for file in files
+        ]
+        for path, status, reason in moved(deleter, location, place, moves, batch_size=deleter.batch_size):
+            yield path, _OUTCOMES[status], _EXISTS if status is MoveStatus.EXISTS else reason
+
+
+def moved(
+    deleter: SupportsMoves, location: str, to: str, moves: Sequence[FileMove], *, batch_size: int
+) -> Iterator[tuple[str, MoveStatus, str]]:
+    """Moves files and gives exactly one status for each path, whatever the deleter does (S15)."""
+    for start in range(0, len(moves), batch_size):
+        waiting = {move.path: move for move in moves[start : start + batch_size]}
+        error = "the deleter returned no outcome for it"
+        try:
+            for given in deleter.move_files(location, to, list(waiting.values())):
+                if waiting.pop(given.path, None) is not None:
+                    yield given.path, given.status, given.reason
+        except Exception as failure:  # noqa: BLE001 - a deleter that breaks off fails the files it did not report
+            error = one_line(failure)
+        yield from zip(waiting, itertools.repeat(MoveStatus.FAILED), itertools.repeat(error))
+
+
+def held_row(file: HeldFile) -> Row:
+    """A file as a row (:data:`HELD_FILES`)."""
+    return file.place, file.held_path, file.location, file.path, file.size, to_micros(file.modified)
+
+
+class Restore:
+    """Files in quarantine (:data:`HELD_FILES`) to where they were (:data:`RELEASED`)."""
+
+    schema = RELEASED
+
+    def __init__(self, choice: ConnectorChoice) -> None:
+        self._choice = choice
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Moves those of one place and one location together."""
+        with OpenConnectors(self._choice) as connectors:
+            for batch in batches:
+                yield from to_batches(self._rows(connectors, batch.to_pylist()), self.schema)
+
+    def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
+        by_place: dict[tuple[str, str], dict[str, _Held]] = {}
+        for row in rows:
+            by_place.setdefault((str(row["place"]), str(row["location"])), {})[str(row["held_path"])] = row
+        for (place, location), held in by_place.items():
+            deleter = connectors.deleter(place)
+            said: Iterator[tuple[str, MoveStatus, str]]
+            if not isinstance(deleter, SupportsMoves):
+                said = ((path, MoveStatus.FAILED, f"{deleter.name!r} cannot move files") for path in held)
+            else:
+                moves = [FileMove(path=path, to_path=str(row["path"])) for path, row in held.items()]
+                said = moved(deleter, place, location, moves, batch_size=deleter.batch_size)
+            yield from (_released(held[path], status.value, reason) for path, status, reason in said)
+
+
+class Purge:
+    """Files in quarantine (:data:`HELD_FILES`) to nothing (:data:`RELEASED`), but for those that a veto keeps."""
+
+    schema = RELEASED
+
+    def __init__(self, choice: ConnectorChoice) -> None:
+        self._choice = choice
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Deletes those of one place together."""
+        lacking = self._choice.lacking_plugin()
+        with OpenConnectors(self._choice) as connectors:
+            for batch in batches:
+                rows = batch.to_pylist()
+                kept = self._vetoed(rows) if lacking is None else dict.fromkeys(range(len(rows)), lacking)
+                yield from to_batches(self._rows(connectors, rows, kept), self.schema)
+
+    def _vetoed(self, rows: Sequence[_Held]) -> dict[int, str]:
+        """By their numbers the rows that a veto keeps; the vetoes know files by where they were."""
+        registry, by_location = self._choice.registry(), dict[str, list[int]]()
+        if registry.has_vetoes:
+            for number, row in enumerate(rows):
+                by_location.setdefault(str(row["location"]), []).append(number)
+        kept: dict[int, str] = {}
+        for location, numbers in by_location.items():
+            vetoed = registry.veto(
+                location, [FileReference(location=location, path=str(rows[n]["path"])) for n in numbers]
+            )
+            kept.update((n, reason) for n in numbers if (reason := vetoed.get(str(rows[n]["path"]))) is not None)
+        return kept
+
+    def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held], kept: Mapping[int, str]) -> Iterator[Row]:
+        by_place: dict[str, dict[str, _Held]] = {}
+        for number, row in enumerate(rows):
+            if number in kept:
+                yield _released(row, Outcome.SPARED.value, kept[number])
+            else:
+                by_place.setdefault(str(row["place"]), {})[str(row["held_path"])] = row
+        for place, held in by_place.items():
+            files = [FileReference(location=place, path=path) for path in held]
+            for path, outcome, reason in delete_batch(connectors.deleter(place), place, files):
+                yield _released(held[path], outcome.value, reason)
+
+
+def _released(row: _Held, status: str, reason: str) -> Row:
+    return (*(row[name] for name in HELD_FILES.names), status, reason or None)

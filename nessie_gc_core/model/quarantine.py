@@ -1,0 +1,100 @@
+"""Quarantined files: unreferenced files that were moved elsewhere in their store instead of being deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMove:
+    """One file to move, within one store."""
+
+    path: str
+    """Raw path below the location that it is moved from."""
+    to_path: str
+    """Raw path below the location that it is moved to."""
+
+
+class MoveStatus(StrEnum):
+    """What a deleter says about one file that it was to move."""
+
+    MOVED = "MOVED"
+    """It is whole at its new path, and no longer at the old one."""
+    MISSING = "MISSING"
+    """It is at neither path."""
+    EXISTS = "EXISTS"
+    """Another file is at the new path; both stay as they are."""
+    FAILED = "FAILED"
+    """It is still at its old path; the outcome has the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveOutcome:
+    """The outcome for one file; a deleter returns exactly one for each file."""
+
+    path: str
+    """The :attr:`FileMove.path` it was given."""
+    status: MoveStatus
+    """Where it is."""
+    reason: str = ""
+    """Why it was not moved: one line, without secrets; empty otherwise."""
+
+
+class HeldState(StrEnum):
+    """What is being done with a quarantined file; a later run goes on from here if this one is killed."""
+
+    MOVING = "MOVING"
+    """It is being moved to the quarantine, or that was interrupted: it may still be at its old path."""
+    HELD = "HELD"
+    """It is in the quarantine."""
+    RESTORING = "RESTORING"
+    """It is being moved back, or that was interrupted. It is never purged."""
+    PURGING = "PURGING"
+    """It is being deleted for good, or that was interrupted. It is never restored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldFile:
+    """One file in quarantine. Its record outlives the live set; it is gone when the file is restored or purged."""
+
+    repository: str
+    """Identity of the repository whose sweep moved it; its lease is held to restore or purge it."""
+    live_set_id: UUID
+    """The live set that was swept."""
+    place: str
+    """Raw location of the quarantine; ends in a slash."""
+    held_path: str
+    """Raw path below the place; different for all files of one place."""
+    location: str
+    """Raw location that it was moved from; ends in a slash."""
+    path: str
+    """Raw path below that location."""
+    size: int | None = None
+    """Size in bytes; ``None`` if unknown."""
+    modified: datetime | None = None
+    """Last modification before it was moved, UTC; ``None`` if unknown."""
+    table: str = ""
+    """Dotted names of the tables at its location, separated by commas; empty if there is none."""
+    held: datetime
+    """When the move was recorded, UTC."""
+    until: datetime
+    """Until when it can be restored, UTC; then it may be purged."""
+    state: HeldState = HeldState.MOVING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantine:
+    """The files that one sweep moved to one place."""
+
+    repository: str
+    live_set_id: UUID
+    place: str
+    until: datetime
+    """Until when they can be restored, UTC."""
+    state: HeldState
+    """What is being done with them; files in another state are another quarantine."""
+    files: int
+    bytes: int

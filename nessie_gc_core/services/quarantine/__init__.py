@@ -1,0 +1,1 @@
+"""The quarantine: files are moved instead of deleted, and are restored or purged later."""

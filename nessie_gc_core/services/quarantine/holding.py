@@ -1,0 +1,85 @@
+"""Records of a quarantine during a sweep: written before a file is moved, so that none is ever without one (S15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.hold import Hold
+from nessie_gc_core.algorithms.planned import PlanFiles
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.batches import from_micros
+from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.quarantine.places import held_in
+from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.tally import TableTally
+
+Tables = Iterable[tuple[str, str]]
+"""Canonical unit roots, each with the names of the tables there."""
+
+
+def named(tables: Iterable[TableTally]) -> Tables:
+    """The names of the tables at each location."""
+    return ((each.location, ", ".join(each.tables)) for each in tables)
+
+
+_COLUMNS = ("unit", "location", "path", "size", "modified")
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Remembers in the live-set store what a sweep moves."""
+
+    run: SweepRun
+    hold: Hold
+    tables: Callable[[], Tables] = field(default=tuple)
+    """Asked once, where something is moved."""
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return dict(self.tables())
+
+    def announce(self, rows: Dataset, spared: Mapping[str, str]) -> None:
+        """Records what a step is about to move: its rows (:data:`VERDICTS`) but for the units that are spared."""
+        self._put(rows.flat_map(PlanFiles(spared_units=spared)), HeldState.MOVING)
+
+    def remember(self, outcomes: Dataset) -> None:
+        """Records what was moved (:data:`OUTCOMES`); of a file that could not be moved there may be a copy.
+
+        A file that was gone has no record any more.
+        """
+        self._put(outcomes.where("outcome", [Outcome.QUARANTINED.value]), HeldState.HELD)
+        gone = outcomes.where("outcome", [Outcome.ALREADY_GONE.value])
+        for batch in gone.batches():
+            held_in(self.run.store).forget_held_files(self._held(batch, HeldState.MOVING))
+
+    def _put(self, files: Dataset, state: HeldState) -> None:
+        for batch in files.batches():
+            held_in(self.run.store).put_held_files(self._held(batch, state))
+
+    def _held(self, batch: pa.RecordBatch, state: HeldState) -> Iterator[HeldFile]:
+        run, now = self.run, self.run.clock()
+        until = now + run.parameters.quarantine_for
+        columns = (batch.column(name).to_pylist() for name in _COLUMNS)
+        for unit, location, path, size, modified in zip(*columns, strict=True):
+            place = self.hold.place(location)
+            if place is None:
+                continue  # its unit is spared
+            yield HeldFile(
+                repository=run.live_set.repository,
+                live_set_id=run.live_set.id,
+                place=place,
+                held_path=self.hold.held_path(location, path, modified),
+                location=location,
+                path=path,
+                size=size,
+                modified=from_micros(modified),
+                table=self._names.get(unit, ""),
+                held=now,
+                until=until,
+                state=state,
+            )

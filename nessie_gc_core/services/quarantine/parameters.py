@@ -1,0 +1,95 @@
+"""The typed parameters of restore and purge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.options import ConnectorOptions, option, options
+from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.services.finding_parameters import SWEEP, exclude_option, include_option, lease_option
+from nessie_gc_core.services.parameters import live_set_id_option
+
+_FILES = "Files to choose"
+
+
+@options
+class ReleaseParameters(ConnectorOptions):
+    """Which files in quarantine; all conditions must hold."""
+
+    live_set_id: str | None = live_set_id_option()
+    include: Sequence[str] = include_option()
+    exclude: Sequence[str] = exclude_option()
+    under: Sequence[str] = option(
+        (),
+        section=_FILES,
+        metavar="PREFIX",
+        help="Only files that were below this location; may be repeated.",
+    )
+    matching: str | None = option(
+        None,
+        section=_FILES,
+        metavar="PATTERN",
+        help="Only files whose whole former path matches this regular expression.",
+    )
+    dry_run: bool = option(False, section=SWEEP, help="Show which files are meant, and change nothing.")
+    files_per_step: int = option(25_000, section=SWEEP, minimum=1, help="Process about this many files in one step.")
+    lease: timedelta = lease_option()
+
+    @property
+    def tables(self) -> TablePatterns:
+        """The tables.
+
+        Raises:
+            ConfigurationError: a pattern is not a regular expression.
+        """
+        return TablePatterns.parse(self.include, self.exclude)
+
+    def pattern(self) -> re.Pattern[str] | None:
+        """The pattern of former paths.
+
+        Raises:
+            ConfigurationError: it is not a regular expression.
+        """
+        try:
+            return None if self.matching is None else re.compile(self.matching)
+        except re.error as error:
+            raise ConfigurationError(f"`matching` {self.matching!r} is not a regular expression: {error}") from error
+
+    def prefixes(self, rules: LocationRules) -> tuple[str, ...]:
+        """The locations in canonical form.
+
+        Raises:
+            ConfigurationError: one is relative, or its scheme is not known.
+        """
+        try:
+            return tuple(map(rules.place_prefix, self.under))
+        except UnknownLocationError as error:
+            raise ConfigurationError(f"`under`: {error}") from error
+
+
+@options
+class RestoreParameters(ReleaseParameters):
+    """Which files are moved back."""
+
+    everything: bool = option(False, section=_FILES, help="Restore everything that is in quarantine.")
+
+    def check(self) -> None:
+        """Refuses to restore everything by mistake.
+
+        Raises:
+            ConfigurationError: nothing says which files are meant.
+        """
+        chosen = (self.live_set_id, self.include, self.exclude, self.under, self.matching)
+        if not self.everything and not any(chosen):
+            raise ConfigurationError(
+                "say which files to restore: with `live_set_id`, `include`, `under` or `matching`, or `everything`"
+            )
+
+
+@options
+class PurgeParameters(ReleaseParameters):
+    """Which files are deleted for good: of those that are chosen the ones whose time is over."""

@@ -1,0 +1,106 @@
+"""Where quarantines are: which store has one, and that none of them is ever swept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import cast
+
+from nessie_gc_core.algorithms.hold import canonical_places
+from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.config.connectors import OpenConnectors
+from nessie_gc_core.connectors import LiveSetStore, SupportsMoves, SupportsQuarantine
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.locations import LocationRules, store_of
+from nessie_gc_core.model.text import one_line, plural
+from nessie_gc_core.services.run import SweepRun
+
+
+def hold_places(raw: Collection[str], plan: SweepPlan, run: SweepRun) -> tuple[dict[str, str], dict[str, str]]:
+    """For every store of a plan, as it is written, the raw quarantine; and units without one, with the reason.
+
+    Raises:
+        ConfigurationError: a quarantine is inside a swept location, or around it.
+    """
+    rules = plan.rules
+    by_store = canonical_places(raw, rules)
+    _check_outside(by_store.values(), plan)
+    places: dict[str, str] = {}
+    without: dict[str, str] = {}
+    refused: dict[str, str | None] = {}
+    with OpenConnectors(run.choice) as connectors:
+        for unit in plan.units:
+            for location in unit.locations:
+                store = store_of(location)
+                if store not in refused:
+                    place = by_store.get(store_of(rules.place_prefix(location)))
+                    refused[store] = _refusal(connectors, location, place)
+                    if place is not None and refused[store] is None:
+                        places[store] = place
+                reason = refused[store]
+                if reason is not None:
+                    without[unit.root] = reason
+    for reason in set(without.values()):
+        units = sum(each == reason for each in without.values())
+        run.report.warn(f"nothing is moved from {plural(units, 'location')}: {reason}")
+    return places, without
+
+
+def _refusal(connectors: OpenConnectors, location: str, place: str | None) -> str | None:
+    if place is None:
+        return f"no `quarantine` is in its store; add one below {store_of(location)}"
+    try:
+        deleter = connectors.deleter(location)
+    except ConfigurationError as error:
+        return one_line(error)
+    if not isinstance(deleter, SupportsMoves):
+        return f"its deleter {deleter.name!r} cannot move files"
+    try:
+        return deleter.move_refusal(location, place)
+    except NessieGcError as error:
+        return one_line(error)
+
+
+def _check_outside(places: Collection[str], plan: SweepPlan) -> None:
+    for raw in places:
+        place = plan.rules.place_prefix(raw)
+        for root in plan.roots:
+            if place.startswith(root):
+                raise ConfigurationError(
+                    f"`quarantine` {raw} is inside the swept location {root}; name a folder outside all table locations"
+                )
+            if root.startswith(place):
+                raise ConfigurationError(
+                    f"`quarantine` {raw} is around the table location {root}; name a folder outside all table locations"
+                )
+
+
+def known_places(store: LiveSetStore, rules: LocationRules) -> Mapping[str, str]:
+    """The canonical places of all files in quarantine, each with its raw form; whoever moved them there."""
+    found = {each.place for each in held_in(store).quarantines()} if keeps_records(store) else set[str]()
+    return {rules.place_prefix_or_none(raw) or raw: raw for raw in found}
+
+
+def leave_quarantines_alone(plan: SweepPlan, run: SweepRun) -> None:
+    """Takes every unit out of a plan that is in a quarantine, or has one in it: what is there is not garbage."""
+    for place, raw in known_places(run.store, plan.rules).items():
+        inside = [root for root in plan.roots if root.startswith(place) or place.startswith(root)]
+        if inside:
+            plan.freeze(inside, f"the quarantine {raw} overlaps with it")
+
+
+def keeps_records(store: LiveSetStore) -> bool:
+    """Whether a store remembers what is in quarantine."""
+    return isinstance(store, SupportsQuarantine)
+
+
+def held_in(store: LiveSetStore) -> SupportsQuarantine:
+    """The store as one that remembers what is in quarantine.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
+    if not keeps_records(store):
+        raise ConfigurationError(
+            f"the live-set store {store.name!r} cannot remember files in quarantine; use another `store`"
+        )
+    return cast("SupportsQuarantine", store)

@@ -1,0 +1,179 @@
+"""What restore and purge share: which files are meant, in steps, each announced before anything is touched (S15)."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar, Self
+from uuid import UUID
+
+from nessie_gc_core.algorithms.hold import HELD_FILES, RELEASED, held_row
+from nessie_gc_core.algorithms.read_ahead import in_pieces
+from nessie_gc_core.connectors import Service, SupportsQuarantine, SupportsSharedClock
+from nessie_gc_core.dataset import BatchFunction
+from nessie_gc_core.model.batches import to_batches
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.table_patterns import TablePatterns
+from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.live_set_ids import check_id, find_live_set
+from nessie_gc_core.services.quarantine.parameters import ReleaseParameters
+from nessie_gc_core.services.quarantine.places import held_in
+from nessie_gc_core.services.quarantine.report import ReleaseReport
+from nessie_gc_core.services.report import MAX_NAMES, NamedFile
+from nessie_gc_core.services.run import Run
+
+_SPREAD = ["place", "held_path"]
+
+
+class Release(Service[Run]):
+    """Takes files out of quarantine, one way or the other."""
+
+    verb: ClassVar[str]
+    """What a report calls it."""
+    taken: ClassVar[Collection[HeldState]]
+    """The states that it begins with, or goes on from."""
+    doing: ClassVar[HeldState]
+    """The state of files that are being released."""
+    parameters: ReleaseParameters
+
+    def run(self, run: Run) -> ReleaseReport:
+        """Releases the files that are meant.
+
+        Raises:
+            ConfigurationError: a parameter is invalid, or the store remembers no quarantine.
+            LeaseHeldError: another process works on a repository that they are of.
+        """
+        report = ReleaseReport(verb=self.verb, dry_run=self.parameters.dry_run)
+        run.choice.check_plugins(deletes=not self.parameters.dry_run)
+        self.check()
+        chosen = Chosen.by(self.parameters, run)
+        store, now = held_in(run.store), _certain_now(run)
+        self.say_before(store, chosen, report)
+        if self.parameters.dry_run:
+            for file in self._meant(store, chosen, now, report):
+                report.count(report.done, file)
+                if len(report.files) < MAX_NAMES:
+                    report.files.append(NamedFile(file.location + file.path, None))
+            return report
+        with self._leases(store, run) as lease:
+            run.engine.check()
+            for step in in_pieces(self._meant(store, chosen, now, report), self.parameters.files_per_step):
+                lease.check()
+                self._step(step, store, run, report)
+        return report
+
+    def check(self) -> None:
+        """Refuses parameters."""
+
+    def say_before(self, store: SupportsQuarantine, chosen: Chosen, report: ReleaseReport) -> None:
+        """Warns of what is not touched."""
+
+    def is_due(self, file: HeldFile, now: datetime) -> bool:
+        """Whether a file may be released."""
+        return True
+
+    def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> None:
+        """Does what must be done before files are touched."""
+
+    @abstractmethod
+    def function(self, run: Run) -> BatchFunction:
+        """What is done where the files are: :data:`HELD_FILES` to :data:`RELEASED`."""
+
+    @abstractmethod
+    def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
+        """Counts a file; whether its record is done with."""
+
+    def _meant(
+        self, store: SupportsQuarantine, chosen: Chosen, now: datetime, report: ReleaseReport
+    ) -> Iterator[HeldFile]:
+        """The files that are meant, and may be released now."""
+        for file in store.held_files(chosen.live_set_id, self.taken):
+            if not chosen.means(file):
+                continue
+            if self.is_due(file, now):
+                yield file
+            else:
+                report.count(report.waiting, file)
+
+    def _leases(self, store: SupportsQuarantine, run: Run) -> AbstractContextManager[Lease]:
+        repositories = sorted({each.repository for each in store.quarantines()})
+        return hold_lease(
+            run.store, repositories, self.parameters.lease, elapsed=run.elapsed, then="run the command again"
+        )
+
+    def _step(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run, report: ReleaseReport) -> None:
+        store.put_held_files(replace(file, state=self.doing) for file in files)
+        self.before(files, store, run)
+        rows = run.engine.dataset(to_batches(map(held_row, files), HELD_FILES), HELD_FILES)
+        released = rows.spread(_SPREAD).checkpoint().flat_map(self.function(run)).checkpoint()
+        by_key = {(file.place, file.held_path): file for file in files}
+        names = [RELEASED.get_field_index(name) for name in ("place", "held_path", "status", "reason")]
+        for batch in released.batches():
+            gone, staying = list[HeldFile](), list[HeldFile]()
+            for place, held_path, status, reason in zip(*(batch.column(at).to_pylist() for at in names), strict=True):
+                file = by_key[place, held_path]
+                if self.settle(file, status, reason, report):
+                    gone.append(file)
+                else:
+                    staying.append(replace(file, state=HeldState.HELD))
+            store.forget_held_files(gone)
+            store.put_held_files(staying)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Which files in quarantine are meant."""
+
+    live_set_id: UUID | None
+    tables: TablePatterns
+    prefixes: tuple[str, ...]
+    """Canonical locations."""
+    pattern: re.Pattern[str] | None
+    """Of whole former paths."""
+    rules: LocationRules
+
+    @classmethod
+    def by(cls, parameters: ReleaseParameters, run: Run) -> Self:
+        """Those that some parameters choose.
+
+        Raises:
+            ConfigurationError: one of them is invalid.
+            LiveSetNotFoundError: the beginning of an id is that of no live set.
+        """
+        rules, id_ = run.choice.rules(), parameters.live_set_id
+        return cls(
+            live_set_id=None if id_ is None else _run_id(id_, run),
+            tables=parameters.tables,
+            prefixes=parameters.prefixes(rules),
+            pattern=parameters.pattern(),
+            rules=rules,
+        )
+
+    def means(self, file: HeldFile) -> bool:
+        """Whether a file is meant: all conditions must hold."""
+        path = file.location + file.path
+        if not self.tables.matches_any(list(filter(None, file.table.split(", ")))):
+            return False
+        if self.pattern is not None and not self.pattern.fullmatch(path):
+            return False
+        return not self.prefixes or self.rules.place(path).startswith(self.prefixes)
+
+
+def _run_id(text: str, run: Run) -> UUID:
+    """The id of a sweep, whose live set may be deleted by now, or the beginning of it."""
+    whole = check_id(text, f"`live_set_id` {text[:60]!r}").replace("-", "").lower()
+    found = {each.live_set_id for each in held_in(run.store).quarantines() if each.live_set_id.hex.startswith(whole)}
+    return found.pop() if len(found) == 1 else find_live_set(run.store, text)
+
+
+def _certain_now(run: Run) -> datetime:
+    """The earliest of what the clocks of this machine and of the live-set store show: no end comes too early."""
+    times = [run.clock()]
+    if isinstance(run.store, SupportsSharedClock) and (shared := run.store.shared_time()) is not None:
+        times.append(shared)
+    return min(times)

@@ -1,0 +1,79 @@
+"""The reports of restore and purge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nessie_gc_core.model.quarantine import HeldFile
+from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.report import MAX_NAMES, NamedFile
+from nessie_gc_core.services.shown import ShownAsText
+from nessie_gc_core.services.tally import Tally
+
+_SHOWN = 20
+"""So many names are printed."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ReleaseReport(ShownAsText):
+    """What became of files in quarantine."""
+
+    verb: str
+    """What was done with them: ``restored`` or ``purged``."""
+    dry_run: bool = False
+    done: Tally = field(default_factory=Tally)
+    """Files that were restored or purged; in a dry run those that would be."""
+    missing: Tally = field(default_factory=Tally)
+    """Files that are neither in quarantine nor where they were; their records are gone."""
+    failed: Tally = field(default_factory=Tally)
+    """Files that stay in quarantine, with a reason."""
+    waiting: Tally = field(default_factory=Tally)
+    """Files that can still be restored, which a purge does not take."""
+    kept: Tally = field(default_factory=Tally)
+    """Files that a veto keeps in quarantine."""
+    files: list[NamedFile] = field(default_factory=list)
+    """Some of the files of a dry run, by where they were."""
+    failures: list[NamedFile] = field(default_factory=list)
+    """Some of the files that are missing, failed or kept, by where they were."""
+    warnings: list[str] = field(default_factory=list)
+
+    def count(self, tally: Tally, file: HeldFile, reason: str | None = None) -> None:
+        """Adds a file, by name where there is a reason."""
+        tally.add(1, file.size or 0)
+        if reason is not None and len(self.failures) < MAX_NAMES:
+            self.failures.append(NamedFile(file.location + file.path, reason))
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a file is missing or stays against its will."""
+        return 1 if self.failed.files or self.missing.files else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {
+            "dry_run": self.dry_run,
+            f"would_be_{self.verb}" if self.dry_run else self.verb: self.done.to_dict(),
+            **{name: getattr(self, name).to_dict() for name in ("missing", "failed", "waiting", "kept")},
+            "files": [file.path for file in self.files],
+            "failures": [{"path": file.path, "reason": file.reason} for file in self.failures],
+            "warnings": self.warnings,
+            "exit_code": self.exit_code,
+        }
+
+    def __str__(self) -> str:
+        would = "would be " if self.dry_run else ""
+        lines = [f"{plural(self.done.files, 'file')} ({plural(self.done.bytes, 'byte')}) {would}{self.verb}"]
+        said = {
+            "missing: neither in quarantine nor where they were": self.missing,
+            "failed: they stay in quarantine": self.failed,
+            "waiting: they can still be restored": self.waiting,
+            "kept by a veto": self.kept,
+        }
+        lines += [f"{plural(tally.files, 'file')} {text}" for text, tally in said.items() if tally.files]
+        lines += [f"  {file.path}" for file in self.files[:_SHOWN]]
+        lines += [f"  {file.path}: {file.reason}" for file in self.failures[:_SHOWN]]
+        more = len(self.files) + len(self.failures) - 2 * _SHOWN
+        lines += [f"  and {more:,} more names with --json"] if more > 0 else []
+        lines += [f"warning: {text}" for text in self.warnings]
+        return "\n".join(lines)

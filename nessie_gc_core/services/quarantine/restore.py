@@ -1,0 +1,78 @@
+"""The restore service: moves files from a quarantine back to where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from nessie_gc_core.algorithms.hold import Restore
+from nessie_gc_core.connectors import SupportsQuarantine
+from nessie_gc_core.dataset import BatchFunction
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, MoveStatus
+from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.quarantine.parameters import RestoreParameters
+from nessie_gc_core.services.quarantine.release import Chosen, Release
+from nessie_gc_core.services.quarantine.report import ReleaseReport
+from nessie_gc_core.services.run import Run
+
+_MISSING = "it is neither in quarantine nor at its path"
+_EXISTS = "another file is at its path now; it stays in quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreService(Release):
+    """Move files from quarantine back to their paths.
+
+    Choose files by sweep, table, location or pattern. A path at which there is another file by now is left alone, and
+    its file stays in quarantine.
+    """
+
+    name: ClassVar[str] = "restore"
+    Parameters: ClassVar[type[ConnectorOptions]] = RestoreParameters
+    verb: ClassVar[str] = "restored"
+    taken: ClassVar[Collection[HeldState]] = (HeldState.HELD, HeldState.MOVING, HeldState.RESTORING)
+    doing: ClassVar[HeldState] = HeldState.RESTORING
+
+    parameters: RestoreParameters
+
+    def check(self) -> None:
+        """Refuses to restore everything by mistake."""
+        self.parameters.check()
+
+    def say_before(self, store: SupportsQuarantine, chosen: Chosen, report: ReleaseReport) -> None:
+        """Warns of files that are being purged."""
+        lost = sum(each.files for each in store.quarantines() if each.state is HeldState.PURGING)
+        if lost:
+            report.warnings.append(f"the purge of {plural(lost, 'file')} has begun, so they cannot be restored")
+
+    def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> None:
+        """Takes down the tombstones: if a file is lost again, that is not because it was deleted (S7)."""
+        rules = run.choice.rules()
+        store.remove_tombstones(form for file in files for form in _forms(file.location + file.path, rules))
+
+    def function(self, run: Run) -> BatchFunction:
+        """Moves them back."""
+        return Restore(run.choice)
+
+    def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
+        """One that is nowhere has no record any more."""
+        if status == MoveStatus.MOVED:
+            report.count(report.done, file)
+        elif status == MoveStatus.MISSING:
+            report.count(report.missing, file, _MISSING)
+        else:
+            report.count(report.failed, file, _EXISTS if status == MoveStatus.EXISTS else reason or "it was not moved")
+            return False
+        return True
+
+
+def _forms(path: str, rules: LocationRules) -> Collection[str]:
+    """The canonical paths under which a tombstone of a file may be."""
+    try:
+        return {rules.canonical(path), rules.place(path)}
+    except UnknownLocationError:
+        return ()
