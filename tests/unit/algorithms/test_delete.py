@@ -130,7 +130,7 @@ def expected_of(file: tuple[str, ...], mode: DeleteMode, spared: Mapping[str, st
     if mode in (DeleteMode.DRY_RUN, DeleteMode.DEFER):
         return {DeleteMode.DRY_RUN: "would_delete", DeleteMode.DEFER: "deferred"}[mode], None
     if sidecar == "sidecar only" or state == "there":
-        return REMOVED[mode], None
+        return REMOVED.get(mode), None
     return ("already_gone", None) if state == "gone" else ("failed", "denied")
 
 
@@ -153,7 +153,7 @@ def test_every_file_of_a_batch_has_the_outcome_that_its_row_says(
                 lake.put(place + beside)
                 of_file = outcome[0] in ("already_gone", "failed") and sidecar == "sidecar"
                 gone_too = (
-                    ("failed", "its file could not be deleted") if outcome[0] == "failed" else (REMOVED[mode], None)
+                    ("failed", "its file could not be deleted") if outcome[0] == "failed" else (REMOVED.get(mode), None)
                 )
                 expected[place + beside, True] = gone_too if of_file else outcome
             if sidecar != "sidecar only":
