@@ -217,8 +217,8 @@ def file_list_option() -> Sequence[str]:
         (),
         section=SWEEP,
         metavar="FILE",
-        help="Read the stored files from this list (Parquet, CSV or JSON lines) instead of listing them; may be "
-        "repeated.",
+        help="Read the stored files from this list (Parquet, ORC, CSV, JSON lines, or the manifest of an inventory) "
+        "instead of listing them; may be repeated.",
     )
 
 
