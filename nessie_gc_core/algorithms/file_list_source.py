@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ import pyarrow.fs as pafs
 import pyarrow.json as pa_json
 
 from nessie_gc_core.algorithms.file_list_columns import (
-    LISTED,
     Columns,
     check_types,
     columns_of,
@@ -33,8 +32,6 @@ from nessie_gc_core.model.urls import split_credentials
 if TYPE_CHECKING:
     import pyarrow.dataset as pads  # it brings pandas with it, which takes a fifth of a second
 
-__all__ = ["LISTED", "FileList", "Part", "check_file_lists", "open_file_list", "part_rows", "read_file_lists"]
-
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
 _TYPED = ("parquet", "orc")
 """Formats whose columns have types; they pack their contents themselves."""
@@ -42,6 +39,8 @@ _DATED = "????-??-??T??-??Z"
 """How S3 names the folder of an inventory by its time; each ``?`` is a digit."""
 _BATCH_ROWS = 16_384
 _READ_AHEAD = 4
+_PIECE_BYTES = 32 * 1024**2
+"""About how much of a Parquet file is read by one task, where it is cut."""
 _ERRORS = (pa.ArrowException, OSError, ValueError, OverflowError)
 
 
@@ -53,6 +52,10 @@ class Part:
     """On the file system of its list."""
     size: int
     """In bytes, when the list was opened."""
+    first_group: int = 0
+    """Of a Parquet file, the first row group of this part."""
+    groups: int = 0
+    """How many row groups this part has; 0: it is the whole file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,8 @@ class FileList:
     name: str
     format: str
     parts: Sequence[Part]
+    is_local: bool = False
+    """Whether it is on a disk of this machine, which others may not have."""
     header: Sequence[str] | None = None
     """The columns of CSV files without a header."""
     encoded: bool | None = None
@@ -70,11 +75,6 @@ class FileList:
     """The host of an Azure account, of which only a manifest tells."""
     made: datetime | None = None
     """As of when its manifest says it was made (UTC)."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is on a disk of this machine, which others may not have."""
-        return isinstance(_found(self.name)[0], pafs.LocalFileSystem)
 
 
 def check_file_lists(names: Sequence[str]) -> None:
@@ -98,8 +98,16 @@ def read_file_lists(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     Raises:
         ListingError: one of them cannot be read completely; a part of a list must not pass for all of it.
     """
-    for name in names:
-        opened = open_file_list(name)
+    yield from rows_of_lists([open_file_list(name) for name in names])
+
+
+def rows_of_lists(lists: Sequence[FileList]) -> Iterator[pa.RecordBatch]:
+    """The rows of opened lists (:data:`LISTED`), as they come.
+
+    Raises:
+        ListingError: one of them cannot be read completely.
+    """
+    for opened in lists:
         for part in opened.parts:
             yield from part_rows(opened, part)
 
@@ -114,7 +122,46 @@ def part_rows(opened: FileList, part: Part) -> Iterator[pa.RecordBatch]:
         with closing(_batches(opened, part)) as batches:
             yield from batches
     except _ERRORS as error:
-        raise ListingError(f"the list {opened.name!r} cannot be read completely: {one_line(error)}") from error
+        raise _broken(opened, error) from error
+
+
+def _broken(opened: FileList, error: Exception) -> ListingError:
+    return ListingError(f"the list {opened.name!r} cannot be read completely: {one_line(error)}")
+
+
+def cut(lists: Sequence[FileList], parts: int) -> list[FileList]:
+    """The same lists, with large Parquet files in several parts each if there are fewer parts than asked for.
+
+    Raises:
+        ListingError: a file cannot be read.
+    """
+    if sum(len(each.parts) for each in lists) >= parts:
+        return list(lists)
+    return [
+        replace(each, parts=[piece for part in each.parts for piece in _pieces(each, part)])
+        if each.format == "parquet"
+        else each
+        for each in lists
+    ]
+
+
+def _pieces(opened: FileList, part: Part) -> list[Part]:
+    """A Parquet file in parts of about :data:`_PIECE_BYTES`, or the one part that it is."""
+    wanted = part.size // _PIECE_BYTES
+    if wanted < 2:
+        return [part]
+    import pyarrow.parquet as pq
+
+    try:
+        with _found(opened.name)[0].open_input_file(part.path) as file:
+            groups = pq.ParquetFile(file).num_row_groups
+    except _ERRORS as error:
+        raise _broken(opened, error) from error
+    each = -(-groups // min(wanted, groups)) if groups else 0
+    if each == groups:
+        return [part]
+    firsts = range(0, groups, each)
+    return [replace(part, first_group=first, groups=min(each, groups - first)) for first in firsts]
 
 
 def open_file_list(name: str) -> FileList:
@@ -146,7 +193,8 @@ def open_file_list(name: str) -> FileList:
             f"`file_list` {name!r} must be a file, or a folder of files of one format, that ends in "
             f"{', '.join(_FORMATS)} (text also with .gz), or the {MANIFEST} of an inventory"
         )
-    return FileList(name=name, format=format_, parts=[Part(path=file.path, size=file.size) for file in files])
+    parts = [Part(path=file.path, size=file.size) for file in files]
+    return FileList(name=name, format=format_, parts=parts, is_local=isinstance(system, pafs.LocalFileSystem))
 
 
 def _found(name: str) -> tuple[pafs.FileSystem, str]:
@@ -207,6 +255,7 @@ def _of_manifest(name: str, system: pafs.FileSystem, path: str) -> FileList:
         name=name,
         format=manifest.format,
         parts=[Part(path=info.path, size=info.size) for info in infos],
+        is_local=isinstance(system, pafs.LocalFileSystem),
         header=None if manifest.columns is None else [_as_known(column, manifest) for column in manifest.columns],
         encoded=manifest.encoded,
         host=manifest.host,
@@ -238,6 +287,8 @@ def _ending_of(file: str) -> str | None:
 
 
 def _batches(opened: FileList, part: Part) -> Generator[pa.RecordBatch, None, None]:
+    import pyarrow.dataset as pads
+
     system, _ = _found(opened.name)
     size = system.get_file_info(part.path).size
     if size != part.size:
@@ -246,7 +297,11 @@ def _batches(opened: FileList, part: Part) -> Generator[pa.RecordBatch, None, No
     names = fragment.physical_schema.names
     columns = _understood(opened, names, fragment.physical_schema)
     used = [name for name in columns.all if name in names]
-    fragment = _format(opened, columns).make_fragment(part.path, system)
+    if part.groups:
+        groups = range(part.first_group, part.first_group + part.groups)
+        fragment = pads.ParquetFileFormat().make_fragment(part.path, system, row_groups=groups)
+    else:
+        fragment = _format(opened, columns).make_fragment(part.path, system)
     schema = _in_text(columns, opened.format, used) if opened.format not in _TYPED else None
     scanner = fragment.scanner(
         schema=schema, columns=used, batch_size=_BATCH_ROWS, batch_readahead=_READ_AHEAD, fragment_readahead=1

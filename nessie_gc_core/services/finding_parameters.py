@@ -222,6 +222,21 @@ def file_list_option() -> Sequence[str]:
     )
 
 
+def file_list_time_option() -> datetime | None:
+    """Declares when lists of files were made."""
+    return option(
+        None,
+        section=SWEEP,
+        metavar="TIME",
+        help="When the file lists were made, if no manifest says so; the minimum age counts back from then.",
+    )
+
+
+def file_list_max_age_option() -> timedelta:
+    """Declares how old lists of files may be."""
+    return option(timedelta(days=14), section=GUARD, help="Refuse a file list that is known to be older than this.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRule:
     """Which contents that are gone are swept."""
