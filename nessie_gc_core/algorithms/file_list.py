@@ -1,20 +1,25 @@
-"""A list of files in place of a listing: its rows get the unit and key that a lister's would have (S2, S3, S4, S24)."""
+"""Lists of files in place of a listing: their rows get the unit and key that a lister's would have (S2, S3, S4, S24).
+
+A list is read in parts, each by the worker that needs its rows, so that none of them passes through one place.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.file_list_source import LISTED, read_file_lists
+from nessie_gc_core.algorithms.file_list_columns import LISTED
+from nessie_gc_core.algorithms.file_list_source import FileList, Part, cut, part_rows, rows_of_lists
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.config.meter import METER
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.errors import ListingError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_rows
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
@@ -31,7 +36,17 @@ _ONCE = {
 }
 """A file that is in a list twice is as young as the younger row."""
 _NOWHERE = ""
-"""The unit of rows that only count the files outside all units."""
+"""The unit of rows that only count the files outside all units, or say that a part could not be read."""
+_PARTS = pa.schema(
+    [
+        pa.field("list", pa.int64()),
+        pa.field("path", pa.string()),
+        *(pa.field(name, pa.int64()) for name in ("size", "first", "groups")),
+    ]
+)
+"""A :class:`Part` of a list, which is named by its number."""
+_TASKS_PER_CORE = 4
+"""Large files are cut until there are about this many parts for every core."""
 
 
 class _Listed(NamedTuple):
@@ -44,20 +59,39 @@ class _Listed(NamedTuple):
 
 
 def stored_from_lists(
-    engine: Engine, names: Sequence[str], units: Sequence[SweepUnit], rules: LocationRules
+    engine: Engine, lists: Sequence[FileList], units: Sequence[SweepUnit], rules: LocationRules
 ) -> tuple[Dataset, int]:
     """What lists say is stored in some units (:data:`STORED_FILES`), each file once; and how many rows are elsewhere.
 
     Raises:
         ListingError: a list cannot be read completely.
     """
-    index = UnitIndex.of(SweepPlan(units=list(units), rules=rules))
-    rows = engine.dataset(read_file_lists(names), LISTED)
-    keyed = rows.spread(["path"]).flat_map(KeyRows(index, units))
+    key_rows = KeyRows(UnitIndex.of(SweepPlan(units=list(units), rules=rules)), units)
+    here = [each for each in lists if engine.distributed and each.is_local]  # workers may have other disks
+    there = [each for each in lists if each not in here]
+    keyed = _keyed_there(engine, there, key_rows)
+    if here:
+        rows = engine.dataset(rows_of_lists(here), LISTED)
+        keyed = keyed.union(rows.spread(["path"]).flat_map(key_rows))
     schema = pa.schema([*(STORED_FILES.field(name) for name in (*_SAME, *_ONCE))])
     stored = keyed.aggregate(_SAME, _ONCE, schema).select(STORED_FILES).checkpoint()
-    elsewhere = stored.where("unit", [_NOWHERE]).head(1).column("left_alone").to_pylist()
-    return stored.where("unit", [_NOWHERE], negate=True), sum(elsewhere)
+    elsewhere = stored.where("unit", [_NOWHERE]).head(1)
+    for problem in elsewhere.column("problem").to_pylist():
+        if problem is not None:
+            raise ListingError(problem)
+    return stored.where("unit", [_NOWHERE], negate=True), sum(elsewhere.column("left_alone").to_pylist())
+
+
+def _keyed_there(engine: Engine, lists: Sequence[FileList], key_rows: KeyRows) -> Dataset:
+    """Lists that the workers read themselves (:data:`STORED_FILES`)."""
+    if not lists:
+        return engine.empty(STORED_FILES)
+    numbered = ((number, each.parts) for number, each in enumerate(cut(lists, engine.parallelism * _TASKS_PER_CORE)))
+    rows = (
+        (number, part.path, part.size, part.first_group, part.groups) for number, parts in numbered for part in parts
+    )
+    parts = engine.dataset(to_batches(rows, _PARTS), _PARTS)
+    return parts.spread(list(_PARTS.names)).flat_map(ReadParts(lists, key_rows))
 
 
 class KeyRows:
@@ -111,6 +145,33 @@ class KeyRows:
         file = FileReference(location=at.raw, path=exact[len(at.exact) :], size=size, modified=_time(modified))
         owner = sidecar_owner(key) if unit.partition(":")[0] in HADOOP_FILE_SYSTEMS else None
         return stored_row(unit, key, file, owner)
+
+
+class ReadParts:
+    """Parts of lists to stored files (:data:`STORED_FILES`); one that cannot be read becomes a row with a problem."""
+
+    schema = STORED_FILES
+    elsewhere = True
+
+    def __init__(self, lists: Sequence[FileList], key_rows: KeyRows) -> None:
+        self._lists = [replace(each, parts=()) for each in lists]
+        self._key_rows = key_rows
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Reads each part to its end, as a stream."""
+        for batch in batches:
+            for number, path, size, first, groups in to_rows(batch, *_PARTS.names):
+                part = Part(path=str(path), size=_whole(size), first_group=_whole(first), groups=_whole(groups))
+                try:
+                    yield from self._key_rows(part_rows(self._lists[_whole(number)], part))
+                except ListingError as error:
+                    problem = (_NOWHERE, "", "", None, 0, 0, None, 0, False, None, str(error), 0)
+                    yield from to_batches([problem], self.schema)
+
+
+def _whole(value: object) -> int:
+    assert isinstance(value, int)
+    return value
 
 
 def _time(micros: int) -> datetime | None:

@@ -222,9 +222,24 @@ def file_list_option() -> Sequence[str]:
         (),
         section=SWEEP,
         metavar="FILE",
-        help="Read the stored files from this list (Parquet, CSV or JSON lines) instead of listing them; may be "
-        "repeated.",
+        help="Read the stored files from this list (Parquet, ORC, CSV, JSON lines, or the manifest of an inventory) "
+        "instead of listing them; may be repeated.",
     )
+
+
+def file_list_time_option() -> datetime | None:
+    """Declares when lists of files were made."""
+    return option(
+        None,
+        section=SWEEP,
+        metavar="TIME",
+        help="When the file lists were made, if no manifest says so; the minimum age counts back from then.",
+    )
+
+
+def file_list_max_age_option() -> timedelta:
+    """Declares how old lists of files may be."""
+    return option(timedelta(days=14), section=GUARD, help="Refuse a file list that is known to be older than this.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,9 @@ from nessie_gc_core.services.finding_parameters import (
     dropped_under_option,
     exclude_option,
     expected_file_count_option,
+    file_list_max_age_option,
     file_list_option,
+    file_list_time_option,
     fpp_option,
     include_option,
     max_delete_percent_option,
@@ -154,6 +156,8 @@ class CollectionParameters(DeletionParameters):
         help="For compatibility with the Java tool; ignored, because the filter grows as needed.",
     )
     file_list: Sequence[str] = file_list_option()
+    file_list_time: datetime | None = file_list_time_option()
+    file_list_max_age: timedelta = file_list_max_age_option()
     dropped_after: timedelta | None = dropped_after_option()
     dropped_under: Sequence[str] = dropped_under_option()
     min_age: timedelta = min_age_option()

@@ -31,7 +31,7 @@ from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
-from nessie_gc_core.services.file_lists import not_in_lists, stored_by_lists
+from nessie_gc_core.services.file_lists import FileLists, not_in_lists
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.forgotten import held_back
 from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
@@ -176,6 +176,7 @@ class _Sweep:
         self._cache = directions.cache
         self._remember = directions.remember
         self._purpose = directions.purpose
+        self._lists = FileLists.opened(run, parameters)
 
     def run(self) -> Swept:
         """All steps up to the guard; then deletion."""
@@ -250,9 +251,8 @@ class _Sweep:
         run = self._run
         run.tell("list", 0, None)
         with run.report.phase("list"), watched(run, lambda done: run.tell("list", done.files_listed, None)):
-            names = self._parameters.file_list
-            if names:
-                stored = stored_by_lists(run, names, units, rules)
+            if self._lists.lists:
+                stored = self._lists.stored(run, units, rules)
             else:
                 stored = list_units(run.engine, units, run.choice, rules)
             counts = StoredCounts(stored)
@@ -282,7 +282,7 @@ class _Sweep:
     def _ages(self, plan: SweepPlan) -> dict[str, StoreAges]:
         """What the clock of every store says about ages (S8)."""
         live_sets = (member.live_set for member in self._run.read)
-        listed = min(each.references_listed or each.created for each in live_sets)
+        listed = self._lists.counted_from(min(each.references_listed or each.created for each in live_sets))
         locations = (location for unit in plan.units for location in unit.locations)
         return store_ages(locations, self._parameters.age, listed, self._run)
 
@@ -313,7 +313,7 @@ class _Sweep:
         lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
         if self._parameters.file_list:
-            lost, units = not_in_lists(self._run, lost_by_unit, counts.files_by_unit)
+            lost, units = not_in_lists(self._run, lost_by_unit, counts.files_by_unit, plan)
             missing = {unit: lost_by_unit[unit] for unit in units}
         else:
             missing = lost_by_unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
@@ -11,7 +12,9 @@ from nessie_gc_core.model.options import option, options
 from nessie_gc_core.services.assets.parameters import FindParameters
 from nessie_gc_core.services.finding_parameters import (
     Membership,
+    file_list_max_age_option,
     file_list_option,
+    file_list_time_option,
     max_delete_percent_option,
     max_deletes_option,
     max_deletes_per_location_option,
@@ -27,6 +30,8 @@ class ExplainParameters(FindParameters):
 
     file: Sequence[str] = option((), metavar="FILE", positional=True, help="The whole path of a file, with its scheme.")
     file_list: Sequence[str] = file_list_option()
+    file_list_time: datetime | None = file_list_time_option()
+    file_list_max_age: timedelta = file_list_max_age_option()
     max_deletes: int | None = max_deletes_option()
     max_deletes_per_location: int | None = max_deletes_per_location_option()
     max_delete_percent: float | None = max_delete_percent_option()

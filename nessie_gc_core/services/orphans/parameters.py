@@ -10,7 +10,13 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import option, options
 from nessie_gc_core.model.policies import time_before
-from nessie_gc_core.services.finding_parameters import file_list_option, max_delete_percent_option, no_age_floor_option
+from nessie_gc_core.services.finding_parameters import (
+    file_list_max_age_option,
+    file_list_option,
+    file_list_time_option,
+    max_delete_percent_option,
+    no_age_floor_option,
+)
 from nessie_gc_core.services.parameters import DeletionParameters, GcParameters, part_of
 
 ORPHANS = "Orphan files"
@@ -48,6 +54,8 @@ class RemoveOrphanFilesParameters(DeletionParameters):
         help="Look only below this location, which must be inside the table's (default: the whole table).",
     )
     file_list: Sequence[str] = file_list_option()
+    file_list_time: datetime | None = file_list_time_option()
+    file_list_max_age: timedelta = file_list_max_age_option()
     equal_schemes: Mapping[str, str] = option(
         {}, section=ORPHANS, help="Schemes that mean the same, as alias=scheme; s3a, s3n and similar ones are built in."
     )

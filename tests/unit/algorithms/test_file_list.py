@@ -3,10 +3,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from nessie_gc_core.algorithms import file_list_source
 from nessie_gc_core.algorithms.file_list import KeyRows
-from nessie_gc_core.algorithms.file_list_source import LISTED
+from nessie_gc_core.algorithms.file_list_columns import LISTED
+from nessie_gc_core.algorithms.file_list_source import cut, open_file_list, rows_of_lists
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.model.batches import to_batches, to_micros
@@ -100,3 +104,17 @@ def test_s08_a_time_that_no_calendar_has_is_unknown(micros: int) -> None:
 
 def test_s22_markers_of_directories_are_no_files_and_not_elsewhere() -> None:
     assert ([], 0) == keyed(["s3://b/wh/t"], "s3://b/wh/t/data/")
+
+
+# ---- where it is read --------------------------------------------------------------------------------------
+def test_large_files_are_cut_by_their_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "l.parquet"
+    names = [f"s3://b/wh/t/{number}" for number in range(1_000)]
+    table = pa.table({"file_path": names, "last_modified": [datetime(2026, 1, 1, tzinfo=UTC)] * len(names)})
+    pq.write_table(table, path, row_group_size=90)
+    monkeypatch.setattr(file_list_source, "_PIECE_BYTES", path.stat().st_size // 4)
+    opened = open_file_list(str(path))
+    (pieces,) = cut([opened], 8)
+    assert [3, 3, 3, 3] == [part.groups for part in pieces.parts]
+    assert sorted(names) == sorted(row["path"] for batch in rows_of_lists([pieces]) for row in batch.to_pylist())
+    assert [opened] == cut([opened], 1)
