@@ -78,7 +78,10 @@ def _of_scheme(place: Place, properties: Mapping[str, str]) -> Store:
         return SftpStore(connected, where=_where(place), secrets=secrets_in(given))
     made: Any = fsspec.get_filesystem_class(place.scheme)
     file_system = made(**given, skip_instance_cache=True)
-    return FsspecStore(
+    store: type[FsspecStore] = FsspecStore
+    if place.scheme == "webhdfs":
+        from nessie_gc_iceberg_files.fsspec_webhdfs import WebHdfsStore as store  # noqa: N813 - one of two classes
+    return store(
         file_system,
         _root(made, place),
         where=_where(place),
