@@ -84,7 +84,9 @@ class HdfsFiles:
         assert said.ok, said.text
         return said
 
-    def _request(self, method: str, key: str, verb: str, data: bytes | None = None, /, **more: Any) -> requests.Response:
+    def _request(
+        self, method: str, key: str, verb: str, data: bytes | None = None, /, **more: Any
+    ) -> requests.Response:
         url = f"http://{self._address}/webhdfs/v1/{quote(key, safe='/')}"
         asked = {"op": verb, "user.name": USER, **more}
         return self._session.request(method, url, params=asked, data=data, timeout=60)

@@ -12,9 +12,11 @@ from hdfs_store import USER, HdfsFiles
 from nessie_gc_iceberg_files import IcebergFileDeleter, IcebergFileLister
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import place_of
+from scripted_name_node import node, on_standby
 
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.files import DeleteStatus, FileReference
+from nessie_gc_core.testing.servers import free_ports
 
 pytestmark = pytest.mark.server
 COMPOSED, DECOMPOSED = "nf-\u00e9", "nf-e\u0301"
@@ -116,3 +118,47 @@ def test_a_new_file_never_replaces_another(hdfs, store):
     with pytest.raises(FileExistsError):
         store._write(f"/{hdfs.key}new", b"second")  # where another process was quicker
     assert b"first" == store.read(f"{hdfs.key}new") == hdfs.files.read(f"{hdfs.key}new")
+
+
+# ---- with the configuration files of Hadoop's clients -----------------------------------------------------
+def test_a_location_on_a_name_service_is_collected_as_hadoops_files_say(hdfs, hdfs_server, tmp_path, monkeypatch):
+    with node(on_standby) as standby:
+        site = {
+            "dfs.nameservices": "lakes",
+            "dfs.ha.namenodes.lakes": "nn1,nn2,nn3",
+            "dfs.namenode.rpc-address.lakes.nn3": hdfs_server.rpc_address,
+            "dfs.namenode.http-address.lakes.nn1": f"127.0.0.1:{free_ports(1)[0]}",  # where nobody is
+            "dfs.namenode.http-address.lakes.nn2": standby.address,
+            "dfs.namenode.http-address.lakes.nn3": hdfs_server.http_address,
+        }
+        monkeypatch.setenv("HADOOP_CONF_DIR", str(hdfs_server.write_configuration(tmp_path / "conf", site)))
+        monkeypatch.setenv("HADOOP_USER_NAME", USER)
+        hdfs.properties = {}
+        for number, authority in enumerate(("lakes", "", hdfs_server.rpc_address)):
+            hdfs.location = f"hdfs://{authority}/{hdfs.key}"
+            hdfs.files.put(f"{hdfs.key}d/a b%20c#{number}", b"x")
+            assert [f"d/a b%20c#{number}"] == [file.path for file in listed(hdfs)]
+            assert b"x" == read(hdfs, f"d/a b%20c#{number}")
+            assert DeleteStatus.DELETED is outcome(hdfs, f"d/a b%20c#{number}").status
+            assert [] == hdfs.files.keys(hdfs.key)
+        assert standby.asked
+
+
+def test_rights_are_those_of_the_user_that_the_environment_names(hdfs, hdfs_server, tmp_path, monkeypatch):
+    hdfs.properties = {"hdfs.conf-dir": str(hdfs_server.write_configuration(tmp_path / "conf"))}
+    hdfs.location = f"{hdfs_server.uri}{hdfs.key}"
+    hdfs.files.put(f"{hdfs.key}a", b"x")
+    hdfs.files.forbid(hdfs.key, "755")
+    monkeypatch.setenv("HADOOP_USER_NAME", "nobody")
+    found = outcome(hdfs, "a")
+    assert DeleteStatus.FAILED is found.status
+    assert "user=nobody" in (found.reason or "")
+
+
+def read(hdfs, path):
+    stores = Stores(hdfs.properties)
+    place = place_of(hdfs.location + path)
+    try:
+        return stores.of(place).read(place.key)
+    finally:
+        stores.close()

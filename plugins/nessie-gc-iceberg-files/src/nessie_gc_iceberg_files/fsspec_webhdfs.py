@@ -11,8 +11,9 @@ import requests
 
 from nessie_gc_iceberg_files.fsspec_store import FsspecStore
 
-_TIMEOUT_SECONDS = 60
-"""A data node that says nothing for so long does not answer any more."""
+_TIMEOUTS_SECONDS = (10, 120)
+"""To connect, and to wait for an answer: a server that says nothing for so long does not answer any more."""
+_STANDBY = "StandbyException"
 
 
 class WebHdfsStore(FsspecStore):
@@ -24,11 +25,19 @@ class WebHdfsStore(FsspecStore):
     _threads: ClassVar[int] = 8
 
     def __init__(
-        self, file_system: Any, root: str, *, where: str, is_bucket: bool, secrets: Sequence[str] = ()
+        self, file_system: Any, root: str, *, where: str, urls: Sequence[str] = (), secrets: Sequence[str] = ()
     ) -> None:
-        """Takes fsspec's ``WebHDFS``, with a session of its own."""
-        super().__init__(file_system, root, where=where, is_bucket=is_bucket, secrets=secrets)
-        self._fs.session.hooks["response"].append(_check_link)
+        """Takes fsspec's ``WebHDFS`` for the first name node.
+
+        Args:
+            file_system: fsspec's.
+            root: what comes before every key in its paths.
+            where: the store's own location, for messages.
+            urls: all name nodes, without a path, the first one as fsspec has it; one of them is active.
+            secrets: texts that no error may show.
+        """
+        super().__init__(file_system, root, where=where, is_bucket=False, secrets=secrets)
+        self._fs.session = FailoverSession(urls, like=self._fs.session)
 
     def _call(self, name: str, *arguments: object, **named: object) -> Any:
         return getattr(self._fs, name)(*arguments, **named)  # one request each, over the connections of one session
@@ -64,12 +73,45 @@ class WebHdfsStore(FsspecStore):
     def _ask_data_node(self, method: str, said: requests.Response, data: bytes | None = None) -> requests.Response:
         place = self._fs._apply_proxy(urljoin(said.url, said.headers["Location"]))
         kind = {} if data is None else {"Content-Type": "application/octet-stream"}
-        answer: requests.Response = self._fs.session.request(
-            method, place, data=data, headers=kind, timeout=_TIMEOUT_SECONDS
-        )
+        answer: requests.Response = self._fs.session.request(method, place, data=data, headers=kind)
         if exception_of(answer) == "FileAlreadyExistsException":
             raise FileExistsError(said.url)
         answer.raise_for_status()
+        return answer
+
+
+class FailoverSession(requests.Session):
+    """Requests to the name node that is active, found by asking, and to data nodes.
+
+    Another one is asked where a name node is on standby or cannot be reached: what is asked for here has the same
+    result when it is asked for twice.
+    """
+
+    def __init__(self, urls: Sequence[str], *, like: requests.Session) -> None:
+        """Takes the addresses of the name nodes, of which requests name the first one, and what else a session has."""
+        super().__init__()
+        self.auth, self.verify, self.cert = like.auth, like.verify, like.cert
+        self.hooks["response"].append(_check_link)
+        self._urls = list(urls)
+        self._active = 0
+
+    def request(self, method: Any, url: Any, *more: Any, **named: Any) -> requests.Response:
+        """The answer of the active name node, or of the last one that was asked."""
+        named.setdefault("timeout", _TIMEOUTS_SECONDS)
+        if not self._urls or not str(url).startswith(f"{self._urls[0]}/"):
+            return super().request(method, url, *more, **named)
+        path, first = str(url)[len(self._urls[0]) :], self._active
+        order = [(first + count) % len(self._urls) for count in range(len(self._urls))]
+        for tried in order:
+            try:
+                answer = super().request(method, self._urls[tried] + path, *more, **named)
+            except requests.ConnectionError:
+                if tried == order[-1]:
+                    raise
+                continue
+            if exception_of(answer) != _STANDBY:
+                self._active = tried
+                break
         return answer
 
 
