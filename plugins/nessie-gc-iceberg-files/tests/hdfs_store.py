@@ -50,6 +50,10 @@ class HdfsFiles:
         """Takes rights to a directory from everybody but the superuser; all of them by default."""
         self._ask("put", key, "SETPERMISSION", permission=rights)
 
+    def remove(self, key: str) -> None:
+        """Removes a directory with all that is in it."""
+        self._ask("delete", key, "DELETE", recursive="true")
+
     def set_time(self, key: str, milliseconds: int) -> None:
         """Sets the time of the last modification, since 1970."""
         self._ask("put", key, "SETTIMES", modificationtime=str(milliseconds))
