@@ -9,14 +9,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from lakes_on_hdfs import ADDRESS, USER, copied_with_sidecars, hdfs_stores
 from pyiceberg.catalog import Catalog, load_catalog
 
-from nessie_gc_core.testing.servers import HdfsServer, running
+from nessie_gc_core.demo.collector import collect
+from nessie_gc_core.demo.spark import use_catalog
+from nessie_gc_core.testing.servers import HdfsServer, NessieServer, running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.server, pytest.mark.thorough]
 TESTS = Path(__file__).parents[1]
@@ -148,3 +153,42 @@ def test_s06_files_that_the_user_may_not_read_are_unknown_and_stay(lake: Lake) -
     report = lake.gc(HADOOP_USER_NAME="nobody")
     assert (1, before) == (report["exit_code"], lake.files()), report
     assert any("Permission denied: user=nobody" in each["reason"] for each in report["unknown"]), report["unknown"]
+
+
+@pytest.fixture
+def own_nessie(tmp_path: Path) -> Iterator[NessieServer]:
+    """A server of this test's own: whoever else collects its tables cannot reach this cluster."""
+    with running(lambda: NessieServer(log=tmp_path / "nessie.log")) as server:
+        yield server
+
+
+@pytest.mark.spark
+def test_a_table_that_spark_wrote_with_hadoops_own_client_is_collected(
+    server: HdfsServer, own_nessie: NessieServer, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = hdfs_stores().HdfsFiles(server)
+    use_catalog(spark, own_nessie.uri, tmp_path, name="on_hdfs")
+    spark.conf.set("spark.sql.catalog.on_hdfs.warehouse", f"{server.uri}lake/spark")
+    spark.sql("CREATE NAMESPACE on_hdfs.hdfs")
+    spark.sql("CREATE TABLE on_hdfs.hdfs.t (n INT, day STRING) USING iceberg PARTITIONED BY (day)")
+    spark.sql("INSERT INTO on_hdfs.hdfs.t VALUES (1, 'a b%20c'), (2, 'ü')")
+    spark.sql("INSERT OVERWRITE on_hdfs.hdfs.t VALUES (3, 'a b%20c')")
+    store.put("lake/spark/hdfs/orphan.parquet", b"elsewhere")
+    before = set(store.keys("lake/spark/"))
+    (location,) = {key.partition("/data/")[0] for key in before if "/data/" in key}
+    store.put(f"{location}/data/orphan.parquet", b"left over")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(server.write_configuration(tmp_path / "conf")))
+    monkeypatch.setenv("HADOOP_USER_NAME", server.user)
+
+    run = collect(
+        own_nessie.uri, engine="local", folder=tmp_path, more=["--allow", f"{server.uri}lake/", "--default-cutoff", "1"]
+    )
+
+    left = set(store.keys("lake/spark/"))
+    assert (0, []) == (run.exit_code, run.report["unknown"]), run.complaints
+    assert f"{location}/data/orphan.parquet" not in left
+    assert "lake/spark/hdfs/orphan.parquet" in left
+    assert left < before  # what only the first insertion needed is gone as well
+    assert [(3, "a b%20c")] == [tuple(row) for row in spark.sql("SELECT * FROM on_hdfs.hdfs.t").collect()]
+    spark.sql("DROP TABLE on_hdfs.hdfs.t")
+    store.close()
