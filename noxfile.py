@@ -90,6 +90,9 @@ def thorough(session: nox.Session) -> None:
     _install_everything(session, "test")
     folders = ("tests/property", "tests/safety", "tests/integration", "tests/docs/test_recordings.py")
     session.run("pytest", "--timeout=1800", *folders, *session.posargs, env={"THOROUGH_TESTS": "1"})
+    files = "plugins/nessie-gc-iceberg-files/"
+    hdfs = [f"{files}tests/test_hdfs_contracts.py", *session.posargs]
+    session.run("pytest", "-c", f"{files}pyproject.toml", *hdfs, env={"THOROUGH_TESTS": "1"}, success_codes=[0, 5])
 
 
 @nox.session

@@ -101,9 +101,10 @@ class FileListerContract(ListerSituationTests):
 
     @demands("S4: a location is raw too. Do not parse it as a URL: `%20`, `#` and `?` are part of the key.")
     def test_a_location_with_odd_characters_is_listed(
-        self, lister: FileLister, location: str, put_file: PutFile
+        self, lister: FileLister, location: str, put_file: PutFile, odd_paths: Sequence[str]
     ) -> None:
-        odd = location + "a b%20c#d?e:f/"
+        colon = ":" if any(":" in path for path in odd_paths) else ""  # HDFS has none in names
+        odd = f"{location}a b%20c#d?e{colon}f/"
         put_file(odd, "sub dir/file.parquet", b"")
         assert [FileReference(location=odd, path="sub dir/file.parquet")] == [
             FileReference(location=file.location, path=file.path) for file in lister.list_files(odd)

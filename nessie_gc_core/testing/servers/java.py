@@ -31,6 +31,7 @@ class JavaRole(Enum):
     NESSIE = "Nessie's server"
     ICEBERG = "Iceberg's REST catalog"
     HIVE = "Hive's metastore"
+    HDFS = "HDFS"
 
     def fits(self, java: Java) -> bool:
         """Whether it can play the role."""
@@ -53,6 +54,7 @@ _VERSIONS = {
     JavaRole.NESSIE: (21, _ANY_LATER),
     JavaRole.ICEBERG: (17, _ANY_LATER),
     JavaRole.HIVE: (11, 23),  # its Hadoop client asks for what Java 24 took away
+    JavaRole.HDFS: (11, 23),  # the same
 }
 """Which Java plays a role other than Spark's."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import settings
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
-from nessie_gc_core.testing.servers import S3Server, running, skip_or_fail
+from nessie_gc_core.testing.servers import HdfsServer, S3Server, running, skip_or_fail
 
 Put = Callable[[str, bytes], str]
 
@@ -18,11 +19,28 @@ Put = Callable[[str, bytes], str]
 settings.register_profile("nessie-gc", deadline=None)
 settings.load_profile("nessie-gc")
 
+_THOROUGH = os.environ.get("THOROUGH_TESTS", "") not in ("", "0")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects what only `nox -s thorough` runs; pytest says how many tests that are."""
+    if not _THOROUGH:
+        out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        items[:] = [item for item in items if item not in out]
+        config.hook.pytest_deselected(items=out)
+
 
 @pytest.fixture(scope="session")
 def seaweed_server() -> Iterator[S3Server]:
     """A real S3 server with the empty bucket ``lake``; each test has a prefix of its own."""
     with running(S3Server) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs_server() -> Iterator[HdfsServer]:
+    """A real HDFS cluster; each test has a folder of its own."""
+    with running(HdfsServer) as server:
         yield server
 
 

@@ -14,7 +14,7 @@ from fsspec.utils import infer_storage_options
 class DiskServer(AbstractFileSystem):
     """A folder of this machine as a server; one call at a time, or it fails."""
 
-    protocol = "webhdfs"
+    protocol = "hdfs"
     cachable = False
     broken: ClassVar[set[str]] = set()
 
@@ -47,7 +47,7 @@ class DiskServer(AbstractFileSystem):
     def _rm(self, path):
         with self:
             target = Path(self._folder + path)
-            target.rmdir() if target.is_dir() else target.unlink()  # as WebHDFS does
+            target.rmdir() if target.is_dir() else target.unlink()
 
     def _said(self, path):
         found = Path(self._folder + path).lstat()

@@ -90,9 +90,9 @@ class OnDiskServer(OnAServer):
 
     @pytest.fixture
     def store(self, tmp_path):
-        fsspec.register_implementation("webhdfs", DiskServer, clobber=True)
-        properties = {"fsspec.webhdfs": json.dumps({"host": "files", "folder": str(tmp_path)})}
-        yield in_folder(tmp_path, properties, "webhdfs://files/", broken=DiskServer.broken)
+        fsspec.register_implementation("hdfs", DiskServer, clobber=True)
+        properties = {"fsspec.hdfs": json.dumps({"host": "files", "folder": str(tmp_path)})}
+        yield in_folder(tmp_path, properties, "hdfs://files/", broken=DiskServer.broken)
         DiskServer.broken.clear()
 
 

@@ -13,6 +13,7 @@ from nessie_gc_core.model.hosts import ARGUMENTS
 from nessie_gc_iceberg_files.fsspec_entries import reason_of
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES, SERVER_SCHEMES, arguments, secrets_in
 from nessie_gc_iceberg_files.fsspec_store import FsspecStore
+from nessie_gc_iceberg_files.name_nodes import name_nodes
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, Place
 from nessie_gc_iceberg_files.stores import Store
 
@@ -68,23 +69,25 @@ def _adls(place: Place, properties: Mapping[str, str]) -> Store:
 
 
 def _of_scheme(place: Place, properties: Mapping[str, str]) -> Store:
-    given = arguments(place.scheme, properties)
-    if place.scheme in SERVER_SCHEMES:
+    nodes = name_nodes(place, properties)
+    given = arguments(place.scheme, properties) if nodes is None else nodes.arguments()
+    if place.scheme in SERVER_SCHEMES and nodes is None:
         given = _with_host(place, given)
     if place.scheme in _SFTP:
         from nessie_gc_iceberg_files.fsspec_sftp import CheckedSftp, SftpStore
 
         connected = CheckedSftp(**given, skip_instance_cache=True)
         return SftpStore(connected, where=_where(place), secrets=secrets_in(given))
-    made: Any = fsspec.get_filesystem_class(place.scheme)
+    made: Any = fsspec.get_filesystem_class(place.scheme if nodes is None else "webhdfs")
     file_system = made(**given, skip_instance_cache=True)
-    return FsspecStore(
-        file_system,
-        _root(made, place),
-        where=_where(place),
-        is_bucket=place.scheme not in SERVER_SCHEMES,
-        secrets=secrets_in(given),
-    )
+    root = _root(made, place)
+    if nodes is not None or place.scheme == "webhdfs":
+        from nessie_gc_iceberg_files.fsspec_webhdfs import WebHdfsStore
+
+        urls = [] if nodes is None else nodes.urls
+        return WebHdfsStore(file_system, root, where=_where(place), urls=urls, secrets=secrets_in(given))
+    is_bucket = place.scheme not in SERVER_SCHEMES
+    return FsspecStore(file_system, root, where=_where(place), is_bucket=is_bucket, secrets=secrets_in(given))
 
 
 def _with_host(place: Place, given: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Mapping
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES, check_fsspec, is_through_fsspec
+from nessie_gc_iceberg_files.name_nodes import check_hadoop, refusal_of
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, SCHEMES, Place
 from nessie_gc_iceberg_files.stores import Store, one_line
 
@@ -79,6 +79,7 @@ class Stores:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         check_fsspec(properties)
+        check_hadoop(properties)
         self._properties = dict(properties)
         self._open: dict[tuple[str, str], tuple[_Identity, Store]] = {}
         self._lock = threading.Lock()
@@ -92,7 +93,7 @@ class Stores:
                 place names a host that the configuration does not (S28).
         """
         identity = (place.scheme, place.authority)
-        refusal = host_refusal(f"{place.scheme}://{place.authority}/", self._properties)
+        refusal = refusal_of(f"{place.scheme}://{place.authority}/", self._properties)
         if refusal is not None:
             raise ConfigurationError(f"nothing is sent for {place.scheme} locations of {place.authority!r}: {refusal}")
         with self._lock:

@@ -14,7 +14,7 @@ class StorageOptions(ConnectorOptions):
 
     properties: Mapping[str, str] = secret_mapping(
         help="Iceberg FileIO properties, such as s3.endpoint, gcs.oauth2.token, adls.account-key, py-io-impl; also "
-        "fsspec.<scheme>, and s3.client, gcs.client and adls.client (native or fsspec)"
+        "fsspec.<scheme>, hdfs.conf-dir, and s3.client, gcs.client and adls.client (native or fsspec)"
     )
 
 

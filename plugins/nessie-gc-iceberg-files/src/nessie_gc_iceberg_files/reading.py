@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
-from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_iceberg_files.fsspec_options import is_read_by_pyiceberg
+from nessie_gc_iceberg_files.name_nodes import name_nodes, refusal_of
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
 from nessie_gc_iceberg_files.stores import one_line
@@ -47,7 +47,7 @@ class FileReader:
             place = place_of(path)
         except ValueError as error:
             raise UnreadableFileError(path, str(error)) from error
-        refusal = host_refusal(path, self._properties)  # a FileIO would ask any host that a path names
+        refusal = refusal_of(path, self._properties)  # a FileIO would ask any host that a path names
         if refusal is not None:
             raise UnreadableFileError(path, refusal)
         started, found = time.perf_counter(), b""
@@ -70,7 +70,9 @@ class FileReader:
         """Whether one is asked for, or only PyIceberg knows the scheme, or knows it and nothing is said for fsspec."""
         if _FILE_IO in self._properties:
             return True
-        return place.scheme not in SCHEMES and is_read_by_pyiceberg(place.scheme, self._properties)
+        if place.scheme in SCHEMES or name_nodes(place, self._properties) is not None:
+            return False
+        return is_read_by_pyiceberg(place.scheme, self._properties)
 
     def _read_through_file_io(self, path: str) -> bytes:
         with self._opened_file_io(path).new_input(path).open() as stream:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nessie_gc_core.errors import NessieGcError, UnreadableFileError, UnwritableFileError
-from nessie_gc_core.model.hosts import host_refusal
+from nessie_gc_iceberg_files.name_nodes import refusal_of
 from nessie_gc_iceberg_files.places import place_of
 from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.stores import one_line
@@ -24,7 +24,7 @@ class FileWriter(FileReader):
         """
         try:
             place = place_of(path)
-            refusal = host_refusal(path, self._properties)
+            refusal = refusal_of(path, self._properties)
             if refusal is not None:
                 raise UnwritableFileError(path, refusal)
             if self._is_through_file_io(place):
