@@ -3,6 +3,7 @@
 from nessie_gc_core.testing.servers.hive_metastore import HiveMetastore
 from nessie_gc_core.testing.servers.iceberg_rest import IcebergRestServer
 from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
+from nessie_gc_core.testing.servers.mariadb import MariaDbServer, mariadb_program
 from nessie_gc_core.testing.servers.moto import MotoServer
 from nessie_gc_core.testing.servers.nessie import NESSIE_VERSION, NessieServer, nessie_jar
 from nessie_gc_core.testing.servers.postgres import PostgresServer, postgres_programs
@@ -16,6 +17,7 @@ __all__ = [
     "IcebergRestServer",
     "Java",
     "JavaRole",
+    "MariaDbServer",
     "MotoServer",
     "NessieServer",
     "PostgresServer",
@@ -24,6 +26,7 @@ __all__ = [
     "ServerStartError",
     "find_java",
     "free_ports",
+    "mariadb_program",
     "nessie_jar",
     "postgres_programs",
     "running",

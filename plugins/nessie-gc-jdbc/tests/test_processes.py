@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from each_database import DATABASES, url_of_an_empty
 from nessie_gc_jdbc import JdbcLiveSetStore
 
 from nessie_gc_core.errors import LeaseHeldError
@@ -20,9 +21,9 @@ from nessie_gc_core.testing.live_set_samples import NOON, start, version
 WORKER = Path(__file__).with_name("store_worker.py")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
+@pytest.fixture(params=DATABASES)
 def url(request):
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+    return url_of_an_empty(request.param, request)
 
 
 @pytest.fixture

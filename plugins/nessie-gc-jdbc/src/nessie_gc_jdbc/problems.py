@@ -42,8 +42,17 @@ def store_error(error: Exception, url: URL) -> StoreError:
             f"the live-set store {shown_url} has no free connection; raise pool_max_size, or use fewer threads"
         )
     cause = getattr(error, "orig", None) or error
-    lines = [line.strip() for line in redacted(str(cause), url).splitlines() if line.strip()]
+    lines = [line.strip() for line in redacted(_text(cause), url).splitlines() if line.strip()]
     reason = lines[0] if lines else type(cause).__name__
     lowered = " ".join(lines).lower()
     hint = next((hint for words, hint in _HINTS if any(word in lowered for word in words)), None)
     return StoreError(f"the live-set store {shown_url} failed: {reason}" + (f"; {hint}" if hint else ""))
+
+
+def _text(cause: BaseException) -> str:
+    """What the driver says; that of MariaDB gives a number and a text."""
+    match cause.args:
+        case (int(), str(said)):
+            return said
+        case _:
+            return str(cause)
