@@ -17,6 +17,10 @@ _HINTS = (
         ("database is locked", "lock wait timeout", "lock timeout"),
         "another process holds it; wait for it, then try again",
     ),
+    (
+        ("permission denied for", "command denied", "' to database '", "must be owner"),
+        "grant the user the rights to use this database and the tables nessie_gc_*, or name another user",
+    ),
     (("password", "authentication", "access denied"), "check user and password"),
     (("unable to open database file", "readonly database", "permission denied"), "check path and rights"),
     (
@@ -24,7 +28,7 @@ _HINTS = (
         "the file is damaged, or not a database of Nessie GC; name another",
     ),
     (("does not exist", "unknown database"), "check the name of the database, or create it"),
-    (("disk", "no space"), "free some space"),
+    (("disk", "no space", "is full"), "free some space, then run it again; what was stored before is still there"),
     (
         ("connect", "could not translate", "refused", "timeout", "closed", "resolve", "name or service"),
         "check that the database is running and that the URL is right",
