@@ -126,7 +126,11 @@ class BatchingContents:
     """
 
     def __init__(
-        self, store: Callable[[Sequence[ContentVersion]], None], *, batch_size: int = 1000, remembered: int = 1_000_000
+        self,
+        store: Callable[[Sequence[ContentVersion]], None],
+        *,
+        batch_size: int = 10_000,
+        remembered: int = 1_000_000,
     ) -> None:
         self._store = store
         self._batch_size = batch_size

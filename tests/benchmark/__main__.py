@@ -25,7 +25,7 @@ from pathlib import Path
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
-from benchmark import autotag, identify, internal, manifests, mark
+from benchmark import autotag, identify, internal, live_sets, manifests, mark
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
@@ -37,6 +37,7 @@ OTHERS: dict[str, Callable[[Sequence[str]], int]] = {
     "compact": partial(manifests.main, "compact"),
     "identify": identify.main,
     "internal": internal.main,
+    "live-sets": live_sets.main,
     "manifests": partial(manifests.main, "manifests"),
     "mark": mark.main,
 }

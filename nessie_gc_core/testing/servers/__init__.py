@@ -4,6 +4,7 @@ from nessie_gc_core.testing.servers.hdfs import HdfsServer
 from nessie_gc_core.testing.servers.hive_metastore import HiveMetastore
 from nessie_gc_core.testing.servers.iceberg_rest import IcebergRestServer
 from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
+from nessie_gc_core.testing.servers.mariadb import MariaDbServer, mariadb_program
 from nessie_gc_core.testing.servers.moto import MotoServer
 from nessie_gc_core.testing.servers.nessie import NESSIE_VERSION, NessieServer, nessie_jar
 from nessie_gc_core.testing.servers.postgres import PostgresServer, postgres_programs
@@ -18,6 +19,7 @@ __all__ = [
     "IcebergRestServer",
     "Java",
     "JavaRole",
+    "MariaDbServer",
     "MotoServer",
     "NessieServer",
     "PostgresServer",
@@ -26,6 +28,7 @@ __all__ = [
     "ServerStartError",
     "find_java",
     "free_ports",
+    "mariadb_program",
     "nessie_jar",
     "postgres_programs",
     "running",

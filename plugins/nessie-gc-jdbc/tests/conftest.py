@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from nessie_gc_jdbc import JdbcLiveSetStore
 
-from nessie_gc_core.testing.servers import PostgresServer, running
+from nessie_gc_core.testing.servers import MariaDbServer, PostgresServer, running
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +27,27 @@ def postgres_url(postgres):
 def empty_postgres_url(postgres):
     """The URL of a new database without tables."""
     return postgres.uri(postgres.create_database(f"d{uuid4().hex}"))
+
+
+@pytest.fixture(scope="session")
+def mariadb():
+    with running(MariaDbServer) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb_url(mariadb):
+    """The URL of a database with tables, which tests share."""
+    url = mariadb.uri(mariadb.create_database("shared"))
+    with JdbcLiveSetStore.from_options({"url": url}) as store:
+        store.create_schema("CREATE")
+    return url
+
+
+@pytest.fixture
+def empty_mariadb_url(mariadb):
+    """The URL of a new database without tables."""
+    return mariadb.uri(mariadb.create_database(f"d{uuid4().hex}"))
 
 
 @pytest.fixture

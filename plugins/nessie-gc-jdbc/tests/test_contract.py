@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
+from each_database import engine_of
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.tables import live_sets, metadata
 
@@ -28,7 +29,7 @@ class _JdbcContract(LiveSetStoreContract):
     def test_a_deleted_live_set_leaves_no_row_in_any_table(self, open_store, store, repository, url):
         found = bring_to(store, LiveSetStatus.EXPIRY_SUCCESS, repository)
         store.delete(found)
-        engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+        engine = engine_of(url)
         with engine.connect() as connection:
             for table in metadata.sorted_tables:
                 if "live_set_id" in table.c:
@@ -38,7 +39,7 @@ class _JdbcContract(LiveSetStoreContract):
 
     def test_times_are_stored_as_utc_microseconds(self, store, repository, url):
         found = bring_to(store, LiveSetStatus.IDENTIFY_IN_PROGRESS, repository)
-        engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+        engine = engine_of(url)
         with engine.connect() as connection:
             query = sqlalchemy.select(live_sets.c.created).where(live_sets.c.live_set_id == str(found))
             assert NOON.timestamp() * 1_000_000 == connection.execute(query).scalar_one()
@@ -81,6 +82,25 @@ class TestPostgres(_JdbcContract):
     def unusable(self, postgres, empty_postgres_url):
         nobody = f"jdbc:postgresql://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
         return [partial(store_at, url) for url in (nobody, postgres.uri("nowhere"), empty_postgres_url)]
+
+    def test_it_is_for_many_processes(self, store):
+        assert store.multi_process
+
+
+@pytest.mark.server
+class TestMariaDb(_JdbcContract):
+    @pytest.fixture
+    def url(self, mariadb_url):
+        return mariadb_url
+
+    @pytest.fixture
+    def open_store(self, url):
+        return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
+
+    @pytest.fixture
+    def unusable(self, mariadb, empty_mariadb_url):
+        nobody = f"jdbc:mariadb://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
+        return [partial(store_at, url) for url in (nobody, mariadb.uri("nowhere"), empty_mariadb_url)]
 
     def test_it_is_for_many_processes(self, store):
         assert store.multi_process

@@ -93,15 +93,20 @@ def test_a_short_value_of_a_parameter_hides_no_part_of_a_port():
 
 
 @pytest.mark.server
-def test_a_wrong_password_is_said_and_not_shown(postgres):
-    message = the_error(postgres.jdbc_url(), user="postgres", password="hidden-word")
+@pytest.mark.parametrize("server", ["postgres", "mariadb"])
+def test_a_wrong_password_is_said_and_not_shown(server, request):
+    running = request.getfixturevalue(server)
+    message = the_error(running.jdbc_url("mysql"), user=running.user, password="hidden-word")
     assert "check user and password" in message
     assert "hidden-word" not in message
 
 
 @pytest.mark.server
-def test_a_database_that_does_not_exist_is_said(postgres):
-    assert "check the name of the database" in the_error(postgres.uri("nowhere"))
+@pytest.mark.parametrize("server", ["postgres", "mariadb"])
+def test_a_database_that_does_not_exist_is_said(server, request):
+    message = the_error(request.getfixturevalue(server).uri("nowhere"))
+    assert "/nowhere failed: " in message
+    assert "check the name of the database" in message
 
 
 @pytest.mark.server

@@ -10,7 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from each_database import DATABASES, url_of_an_empty
 from nessie_gc_jdbc import JdbcLiveSetStore
+from nessie_gc_jdbc.database import BULK_ROWS
 
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.model.live_sets import LiveSetStatus
@@ -20,9 +22,9 @@ from nessie_gc_core.testing.live_set_samples import NOON, start, version
 WORKER = Path(__file__).with_name("store_worker.py")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
+@pytest.fixture(params=DATABASES)
 def url(request):
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+    return url_of_an_empty(request.param, request)
 
 
 @pytest.fixture
@@ -68,13 +70,13 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_batches_and_no_lo
     found = start(store, "r")
     process = run(url, "add", found, 0, 10_000_000, output=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
-    while store.count_content_versions(found)[0] < 2000:
+    while store.count_content_versions(found)[0] < 2 * BULK_ROWS:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
     versions, contents = store.count_content_versions(found)
-    assert 0 == versions % 1000
+    assert 0 == versions % BULK_ROWS
     assert versions == contents == len(list(store.content_versions(found)))
     assert 1 == store.add_content_versions(found, [version(-1)])
     store.finish_identify(found, at=NOON)

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy
+from each_database import DATABASES, engine_of, url_of_an_empty
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.tables import SCHEMA_VERSION, create_script, metadata
 from sqlalchemy.dialects.mysql.base import MySQLDialect
@@ -17,9 +18,9 @@ from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.testing.live_set_samples import NOON, start
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
+@pytest.fixture(params=DATABASES)
 def url(request):
-    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "empty_postgres_url")
+    return url_of_an_empty(request.param, request)
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def open_store(url):
 @pytest.fixture
 def engine(url, tmp_path):
     (tmp_path / "new folder").mkdir(exist_ok=True)
-    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    engine = engine_of(url)
     yield engine
     engine.dispose()
 
@@ -155,7 +156,7 @@ LEASES_OF_VERSION_1 = """CREATE TABLE nessie_gc_leases (
 
 def make_version_1(engine, *, ends=0):
     """Turns the tables into those of version 1, with a lease that runs out then."""
-    binary = "BYTEA" if engine.dialect.name == "postgresql" else "BLOB"
+    binary = {"postgresql": "BYTEA", "sqlite": "BLOB"}.get(engine.dialect.name, "BINARY(20)")
     with engine.begin() as connection:
         for statement in (
             "DROP TABLE nessie_gc_leases",

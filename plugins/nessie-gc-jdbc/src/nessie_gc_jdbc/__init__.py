@@ -1,4 +1,4 @@
-"""Live sets in SQLite or PostgreSQL: the store ``jdbc``."""
+"""Live sets in SQLite, PostgreSQL or MariaDB: the store ``jdbc``."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +42,11 @@ BUSY_TIMEOUT_SECONDS = 30.0
 CONNECT_TIMEOUT_SECONDS = 15
 POOL_TIMEOUT_SECONDS = 60
 BATCH_ROWS = 1000
-"""Rows that are written in one transaction."""
+"""Rows of registers and steps that are written in one transaction."""
+BULK_ROWS = 10_000
+"""Rows of a live set that are inserted in one transaction, which takes less than a second."""
+SQLITE_CACHE_KIB = 65_536
+"""Keys are digests, so that each row goes to another page of the index; SQLite's own 2 MB hold few of them."""
 _WRITES = "nessie_gc_writes"
 _PREFIXES_AT_ONCE = 100
 """Of how many prefixes the first rows are asked for in one query; databases limit how many parts it has."""
@@ -118,7 +121,7 @@ class Database:
     def pages_below(
         self, query: Select[Any], key: Column[bytes], prefixes: Sequence[bytes] | None
     ) -> Iterator[Row[Any]]:
-        """The rows whose key begins with one of the prefixes, or all.
+        """The rows whose key begins with one of the prefixes, prefix by prefix, or all.
 
         The first rows of some prefixes come with one question, which looks each of them up; the rest of a prefix that
         has more comes in pages.
@@ -132,11 +135,13 @@ class Database:
             firsts = [_first_rows(query, key, prefix) for prefix in some]
             with self.reading() as connection:
                 found: Sequence[Row[Any]] = connection.execute(union_all(*firsts)).all()
-            yield from found
-            counts = Counter(bytes(row[0])[: len(some[0])] for row in found)
-            for prefix in some:
-                if counts[prefix] == _FIRST_ROWS:
-                    last = max(bytes(row[0]) for row in found if bytes(row[0]).startswith(prefix))
+            by_prefix: dict[bytes, list[Row[Any]]] = {prefix: [] for prefix in some}
+            for row in found:
+                by_prefix[bytes(row[0])[: len(some[0])]].append(row)
+            for prefix, rows in by_prefix.items():
+                yield from rows
+                if len(rows) == _FIRST_ROWS:
+                    last = max(bytes(row[0]) for row in rows)
                     yield from self.pages(query, key, above=last, upto=prefix + AFTER_ALL)
 
     # ---- statements of the dialect --------------------------------------------------------------------
@@ -210,7 +215,7 @@ class Database:
                 connection.begin(),
             ):
                 yield connection
-        except (SQLAlchemyError, UnicodeEncodeError) as error:
+        except (SQLAlchemyError, UnicodeEncodeError, self.engine.dialect.loaded_dbapi.Error) as error:
             raise store_error(error, self.url) from error
 
     def _make_engine(self, options: JdbcOptions) -> Engine:
@@ -289,6 +294,7 @@ def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
         connection.isolation_level = None  # transactions begin where we say so
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{SQLITE_CACHE_KIB}")
         deadline = time.monotonic() + timeout_seconds
         while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
             try:  # another process may be changing the mode right now, and SQLite does not wait for that

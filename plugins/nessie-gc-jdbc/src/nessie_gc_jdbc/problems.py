@@ -17,6 +17,10 @@ _HINTS = (
         ("database is locked", "lock wait timeout", "lock timeout"),
         "another process holds it; wait for it, then try again",
     ),
+    (
+        ("permission denied for", "command denied", "' to database '", "must be owner"),
+        "grant the user the rights to use this database and the tables nessie_gc_*, or name another user",
+    ),
     (("password", "authentication", "access denied"), "check user and password"),
     (("unable to open database file", "readonly database", "permission denied"), "check path and rights"),
     (
@@ -24,7 +28,7 @@ _HINTS = (
         "the file is damaged, or not a database of Nessie GC; name another",
     ),
     (("does not exist", "unknown database"), "check the name of the database, or create it"),
-    (("disk", "no space"), "free some space"),
+    (("disk", "no space", "is full"), "free some space, then run it again; what was stored before is still there"),
     (
         ("connect", "could not translate", "refused", "timeout", "closed", "resolve", "name or service"),
         "check that the database is running and that the URL is right",
@@ -42,8 +46,17 @@ def store_error(error: Exception, url: URL) -> StoreError:
             f"the live-set store {shown_url} has no free connection; raise pool_max_size, or use fewer threads"
         )
     cause = getattr(error, "orig", None) or error
-    lines = [line.strip() for line in redacted(str(cause), url).splitlines() if line.strip()]
+    lines = [line.strip() for line in redacted(_text(cause), url).splitlines() if line.strip()]
     reason = lines[0] if lines else type(cause).__name__
     lowered = " ".join(lines).lower()
     hint = next((hint for words, hint in _HINTS if any(word in lowered for word in words)), None)
     return StoreError(f"the live-set store {shown_url} failed: {reason}" + (f"; {hint}" if hint else ""))
+
+
+def _text(cause: BaseException) -> str:
+    """What the driver says; that of MariaDB gives a number and a text."""
+    match cause.args:
+        case (int(), str(said)):
+            return said
+        case _:
+            return str(cause)

@@ -13,7 +13,8 @@ from sqlalchemy import Row, Select, Table, delete, func, select
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_jdbc.database import BATCH_ROWS, Database
+from nessie_gc_jdbc.bulk import Values, insert_new_rows
+from nessie_gc_jdbc.database import BATCH_ROWS, BULK_ROWS, Database
 from nessie_gc_jdbc.status import hold
 from nessie_gc_jdbc.tables import (
     AFTER_ALL,
@@ -43,10 +44,10 @@ class RowVerbs(LiveSetStore):
     # ---- content versions -----------------------------------------------------------------------------
     def add_content_versions(self, live_set_id: UUID, versions: Iterable[ContentVersion]) -> int:
         """Adds versions; how many were new."""
-        new = 0
-        for batch in batches(versions):
-            rows = [_version_row(live_set_id, version) for version in batch]
-            new += self._add(live_set_id, [LiveSetStatus.IDENTIFY_IN_PROGRESS], content_versions, "version_key", rows)
+        new, of_set = 0, str(live_set_id)
+        for batch in batches(versions, BULK_ROWS):
+            rows = (_version_row(of_set, version) for version in batch)
+            new += self._add(live_set_id, [LiveSetStatus.IDENTIFY_IN_PROGRESS], content_versions, rows)
         return new
 
     def content_versions(
@@ -84,18 +85,10 @@ class RowVerbs(LiveSetStore):
 
     def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
         """Remembers base locations; how many were new."""
-        new = 0
-        for batch in batches(locations):
-            rows = [
-                {
-                    "live_set_id": str(live_set_id),
-                    "location_key": key_of(content_id, location),
-                    "content_id": content_id,
-                    "location": location,
-                }
-                for content_id, location in batch
-            ]
-            new += self._add(live_set_id, (), base_locations, "location_key", rows)
+        new, of_set = 0, str(live_set_id)
+        for batch in batches(locations, BULK_ROWS):
+            rows = ((of_set, key_of(content_id, location), content_id, location) for content_id, location in batch)
+            new += self._add(live_set_id, (), base_locations, rows)
         return new
 
     def base_locations(self, live_set_id: UUID, content_id: str | None = None) -> Iterator[tuple[str, str]]:
@@ -131,16 +124,12 @@ class RowVerbs(LiveSetStore):
 
     def add_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
         """Records deferred deletions; how many were new."""
-        new = 0
-        for batch in batches(deletions):
-            places = [
-                {"live_set_id": str(live_set_id), "location_key": key_of(location), "location": location}
-                for location in {deletion.location for deletion in batch}
-            ]
-            rows = [_deletion_row(live_set_id, deletion) for deletion in batch]
-            allowed = [LiveSetStatus.EXPIRY_IN_PROGRESS]
-            self._add(live_set_id, allowed, deletion_locations, "location_key", places)
-            new += self._add(live_set_id, allowed, file_deletions, "deletion_key", rows)
+        new, of_set, allowed = 0, str(live_set_id), [LiveSetStatus.EXPIRY_IN_PROGRESS]
+        for batch in batches(deletions, BULK_ROWS):
+            places = ((of_set, key_of(location), location) for location in {deletion.location for deletion in batch})
+            rows = (_deletion_row(of_set, deletion) for deletion in batch)
+            self._add(live_set_id, allowed, deletion_locations, places)
+            new += self._add(live_set_id, allowed, file_deletions, rows)
         return new
 
     def file_deletions(self, live_set_id: UUID) -> Iterator[FileDeletion]:
@@ -148,14 +137,12 @@ class RowVerbs(LiveSetStore):
         columns = deletion_locations.c
         query = select(columns.location_key, columns.location).where(columns.live_set_id == str(live_set_id))
         with self.database.reading() as connection:
-            places = connection.execute(query.order_by(columns.location)).all()
-        rows, key = _of(live_set_id, file_deletions), file_deletions.c.deletion_key
-        for place in places:
-            prefix = bytes(place.location_key)
-            for row in self.database.pages(rows, key, above=prefix, upto=prefix + AFTER_ALL):
-                yield FileDeletion(
-                    location=place.location, path=row.path, size=row.size, modified=optional_time(row.modified)
-                )
+            found = connection.execute(query.order_by(columns.location)).all()
+        places = {bytes(location_key): location for location_key, location in found}
+        rows = self.database.pages_below(_of(live_set_id, file_deletions), file_deletions.c.deletion_key, list(places))
+        for deletion_key, path, size, modified in map(tuple, rows):
+            location = places[bytes(deletion_key)[:DIGEST_BYTES]]
+            yield FileDeletion(location=location, path=path, size=size, modified=optional_time(modified))
 
     def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
         """Forgets deferred deletions; how many were there."""
@@ -169,27 +156,26 @@ class RowVerbs(LiveSetStore):
                 removed += connection.execute(delete(file_deletions).where(*where)).rowcount
         return removed
 
-    def _add(
-        self, live_set_id: UUID, statuses: Sequence[LiveSetStatus], table: Table, key: str, rows: Iterable[_Values]
-    ) -> int:
+    def _add(self, live_set_id: UUID, statuses: Sequence[LiveSetStatus], table: Table, rows: Iterable[Values]) -> int:
         """Inserts one batch in one transaction; how many rows were new.
 
-        Rows go in by their key: two processes that add the same ones then wait for, and never block, each other.
+        Rows are those of the table, with their key in the second column. They go in by that key: two processes that
+        add the same ones then wait for, and never block, each other.
         """
-        unique: dict[Any, _Values] = {}
+        unique: dict[bytes, Values] = {}
         for row in rows:
-            unique.setdefault(row[key], row)
-        ordered = [unique[each] for each in sorted(unique)]
+            unique.setdefault(row[1], row)
+        ordered = [unique[key] for key in sorted(unique)]
         with self.database.writing() as connection:
             hold(connection, live_set_id, *statuses)
-            return connection.execute(self.database.insert_new(table), ordered).rowcount if ordered else 0
+            return insert_new_rows(connection, table, ordered)
 
 
-def batches(rows: Iterable[_T]) -> Iterator[list[_T]]:
+def batches(rows: Iterable[_T], size: int = BATCH_ROWS) -> Iterator[list[_T]]:
     """The rows in lists; one empty list if there are none."""
     iterator = iter(rows)
-    yield list(islice(iterator, BATCH_ROWS))
-    while batch := list(islice(iterator, BATCH_ROWS)):
+    yield list(islice(iterator, size))
+    while batch := list(islice(iterator, size)):
         yield batch
 
 
@@ -220,38 +206,41 @@ def _bound(part: int, parts: int) -> bytes:
 
 
 def _version(row: Row[Any]) -> ContentVersion:
+    # By position: ten million times, that takes minutes less than by name.
+    _, content_id, content_type, metadata_location, snapshot_id, *others = tuple(row)
+    content_key, commit_id, commit_time, location = others
     return ContentVersion(
-        content_id=row.content_id,
-        content_type=row.content_type,
-        metadata_location=row.metadata_location,
-        snapshot_id=row.snapshot_id,
-        content_key=row.content_key,
-        commit_id=row.commit_id,
-        commit_time=optional_time(row.commit_time),
-        location=row.location,
+        content_id=content_id,
+        content_type=content_type,
+        metadata_location=metadata_location,
+        snapshot_id=snapshot_id,
+        content_key=content_key,
+        commit_id=commit_id,
+        commit_time=optional_time(commit_time),
+        location=location,
     )
 
 
-def _version_row(live_set_id: UUID, version: ContentVersion) -> _Values:
-    return {
-        "live_set_id": str(live_set_id),
-        "version_key": key_of(version.content_id) + digest(*version.identity),
-        "content_id": version.content_id,
-        "content_type": version.content_type,
-        "metadata_location": version.metadata_location,
-        "snapshot_id": version.snapshot_id,
-        "content_key": version.content_key,
-        "commit_id": version.commit_id,
-        "commit_time": optional_micros(version.commit_time),
-        "location": version.location,
-    }
+def _version_row(of_set: str, version: ContentVersion) -> Values:
+    return (
+        of_set,
+        key_of(version.content_id) + digest(*version.identity),
+        version.content_id,
+        version.content_type,
+        version.metadata_location,
+        version.snapshot_id,
+        version.content_key,
+        version.commit_id,
+        optional_micros(version.commit_time),
+        version.location,
+    )
 
 
-def _deletion_row(live_set_id: UUID, deletion: FileDeletion) -> _Values:
-    return {
-        "live_set_id": str(live_set_id),
-        "deletion_key": key_of(deletion.location, deletion.path),
-        "path": deletion.path,
-        "size": deletion.size,
-        "modified": optional_micros(deletion.modified),
-    }
+def _deletion_row(of_set: str, deletion: FileDeletion) -> Values:
+    return (
+        of_set,
+        key_of(deletion.location, deletion.path),
+        deletion.path,
+        deletion.size,
+        optional_micros(deletion.modified),
+    )

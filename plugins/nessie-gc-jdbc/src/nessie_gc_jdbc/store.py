@@ -14,7 +14,7 @@ from nessie_gc_jdbc.tables import create_script, from_micros
 
 
 class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs, QuarantineVerbs):
-    """Keeps live sets in a database, by SQLAlchemy: SQLite or PostgreSQL.
+    """Keeps live sets in a database, by SQLAlchemy: SQLite, PostgreSQL or MariaDB.
 
     The name and the forms of the URLs are those of the Java tool. Text is kept whole but for characters that the
     database has none of (PostgreSQL: NUL); such text is an error and never changed.

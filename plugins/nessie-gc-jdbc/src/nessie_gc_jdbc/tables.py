@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as _json
 from typing import Any
 
 from sqlalchemy import (
@@ -198,12 +200,19 @@ def repositories_of_tombstones() -> Select[tuple[str]]:
 
 def digest(*values: str | int | None) -> bytes:
     """A digest that tells all different values apart, text and numbers and none."""
-    return hashlib.blake2b(json.dumps(values).encode(), digest_size=DIGEST_BYTES).digest()
+    text = ", ".join(_json(value) if isinstance(value, str) else json.dumps(value) for value in values)
+    return hashlib.blake2b(f"[{text}]".encode(), digest_size=DIGEST_BYTES).digest()
 
 
 def key_of(*parts: str) -> bytes:
     """A key whose parts are single texts, most significant first."""
-    return b"".join(digest(part) for part in parts)
+    return b"".join(_digest_of_text(part) for part in parts)
+
+
+@lru_cache(1024)
+def _digest_of_text(text: str) -> bytes:
+    """Remembered, because rows of one content, or of one location, come together."""
+    return digest(text)
 
 
 def to_micros(time: datetime) -> int:
