@@ -1,5 +1,6 @@
 """Real servers for tests and demos, started on loopback from published packages: no containers, no cloud."""
 
+from nessie_gc_core.testing.servers.fault_proxy import FaultProxy, Faults
 from nessie_gc_core.testing.servers.hive_metastore import HiveMetastore
 from nessie_gc_core.testing.servers.iceberg_rest import IcebergRestServer
 from nessie_gc_core.testing.servers.java import Java, JavaRole, find_java
@@ -12,6 +13,8 @@ from nessie_gc_core.testing.servers.s3 import S3Server
 
 __all__ = [
     "NESSIE_VERSION",
+    "FaultProxy",
+    "Faults",
     "HiveMetastore",
     "IcebergRestServer",
     "Java",
