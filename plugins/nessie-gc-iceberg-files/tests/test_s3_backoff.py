@@ -154,3 +154,15 @@ def test_the_most_requests_in_flight_are_a_whole_number(given):
     assert 8 == most_in_flight({"s3.max-requests-in-flight": "8"})
     with pytest.raises(ConfigurationError, match=r"s3\.max-requests-in-flight"):
         most_in_flight({"s3.max-requests-in-flight": given})
+
+
+@pytest.mark.parametrize("code", ["NoSuchBucket", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied"])
+def test_s15_a_refused_request_fails_each_of_its_files_at_once(code):
+    store = S3Store("lake", NOWHERE)
+    with Stubber(store._client) as stubber:
+        stubber.add_client_error("delete_objects", code, "no")
+        outcomes = [*store.delete("wh/db/t/", ["a", "b"])]
+    assert [("a", "FAILED", f"{code}: no"), ("b", "FAILED", f"{code}: no")] == [
+        (outcome.path, str(outcome.status), outcome.reason) for outcome in outcomes
+    ]
+    store.close()
