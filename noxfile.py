@@ -226,6 +226,13 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "benchmark", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
+@nox.session
+def faults(session: nox.Session) -> None:
+    """Collections on an S3 server with faults, and collections that are killed: what was lost, and what was left."""
+    _install_everything(session, "test")
+    session.run("python", "-m", "faults", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
 @nox.session(name="versus-iceberg")
 def versus_iceberg(session: nox.Session) -> None:
     """Iceberg's own Spark procedures beside ours, case by case; with ``-- --speed`` on 100,000 files as well."""

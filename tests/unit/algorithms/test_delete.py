@@ -130,7 +130,7 @@ def expected_of(file: tuple[str, ...], mode: DeleteMode, spared: Mapping[str, st
     if mode in (DeleteMode.DRY_RUN, DeleteMode.DEFER):
         return {DeleteMode.DRY_RUN: "would_delete", DeleteMode.DEFER: "deferred"}[mode], None
     if sidecar == "sidecar only" or state == "there":
-        return REMOVED.get(mode), None
+        return REMOVED[mode], None
     return ("already_gone", None) if state == "gone" else ("failed", "denied")
 
 

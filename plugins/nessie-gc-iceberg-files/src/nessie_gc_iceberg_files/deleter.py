@@ -14,6 +14,7 @@ from nessie_gc_iceberg_files.lister import base_of
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import S3_SCHEMES, SCHEMES
+from nessie_gc_iceberg_files.s3_deletions import BATCH
 from nessie_gc_iceberg_files.stores import failed, one_line
 from nessie_gc_iceberg_files.traffic import taken
 
@@ -29,6 +30,7 @@ class IcebergFileDeleter(FileDeleter):
     schemes = SCHEMES
     fallback_schemes = FALLBACK_SCHEMES
     shareable = True
+    batch_size = 4 * BATCH  # S3 gets them as several requests at a time
     Options = StorageOptions
 
     def __init__(self, options: StorageOptions) -> None:

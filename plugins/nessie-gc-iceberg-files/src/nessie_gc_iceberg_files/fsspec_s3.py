@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,8 @@ from fsspec.asyn import sync
 from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.clocks import from_date_header
-from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, asked_for, deleted
+from nessie_gc_iceberg_files.limits import Patience
+from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, deleted
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking
@@ -118,15 +120,12 @@ class S3fsStore(Store):
             return ServiceUnavailableError(text)
         return ListingError(text)
 
-    def _delete_batch(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
-        try:
-            with asking():
-                answer = self._call("delete_objects", Delete=asked_for(prefix, paths))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the failure of these files
-            reason = _reason(error)
-            yield from (failed(path, reason) for path in paths)
-            return
-        yield from answered(prefix, paths, answer)
+    def _delete_batch(self, prefix: str, paths: Sequence[str], stopped: threading.Event) -> Iterator[DeleteOutcome]:
+        return answered(prefix, paths, self._delete_objects, _reason, Patience(stopped=stopped))
+
+    def _delete_objects(self, asked_for: Mapping[str, Any]) -> Mapping[str, Any]:
+        with asking():
+            return self._call("delete_objects", Delete=asked_for)
 
     def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:

@@ -11,6 +11,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES, check_fsspec, is_through_fsspec
 from nessie_gc_iceberg_files.name_nodes import check_hadoop, refusal_of
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, SCHEMES, Place
+from nessie_gc_iceberg_files.storage_credentials import StorageCredentials
 from nessie_gc_iceberg_files.stores import Store, one_line
 
 _Identity = tuple[str, str, frozenset[tuple[str, str]]]
@@ -75,13 +76,13 @@ os.register_at_fork(after_in_child=_SHARED.forget)
 
 
 class Stores:
-    """The stores that one connector uses, one for each authority."""
+    """The stores that one connector uses, one for each authority and credentials."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         check_fsspec(properties)
         check_hadoop(properties)
-        self._properties = dict(properties)
-        self._open: dict[tuple[str, str], tuple[_Identity, Store]] = {}
+        self._credentials = StorageCredentials(properties)
+        self._open: dict[_Identity, tuple[_Identity, Store]] = {}
         self._lock = threading.Lock()
         self._begun = threading.local()
 
@@ -92,13 +93,14 @@ class Stores:
             ConfigurationError: the scheme is not known, its library is not installed, a property is wrong, or the
                 place names a host that the configuration does not (S28).
         """
-        identity = (place.scheme, place.authority)
-        refusal = refusal_of(f"{place.scheme}://{place.authority}/", self._properties)
+        properties = self._credentials.at(place)
+        identity = (place.scheme, place.authority, frozenset(properties.items()))
+        refusal = refusal_of(f"{place.scheme}://{place.authority}/", properties)
         if refusal is not None:
             raise ConfigurationError(f"nothing is sent for {place.scheme} locations of {place.authority!r}: {refusal}")
         with self._lock:
             if identity not in self._open:
-                self._open[identity] = _SHARED.taken(place, self._properties)
+                self._open[identity] = _SHARED.taken(place, properties)
             store = self._open[identity][1]
         self._begin_count(store)
         return store

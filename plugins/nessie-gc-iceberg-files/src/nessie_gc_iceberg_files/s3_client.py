@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HOST_LABEL = re.compile(r"(?!xn--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 KEY_ORDER = "s3.list-in-key-order"
 _UNKNOWN_SIGNER = "s3.signer"
-_RETRIES = 4
+RETRIES = 4
 _TIMEOUT_SECONDS = 60
 _SLOW = 10
 """How many times the time that a server may be silent a whole object may take."""
@@ -92,7 +92,7 @@ def s3_reads(
 
     ``None`` if there are no credentials: boto3 has the better words for that.
     """
-    timeout = timedelta(seconds=_number(properties, "s3.request-timeout", _TIMEOUT_SECONDS))
+    timeout = timedelta(seconds=number(properties, "s3.request-timeout", _TIMEOUT_SECONDS))
     endpoint, is_virtual = properties.get("s3.endpoint"), _addressing(properties) == "virtual"
     if endpoint is None:
         endpoint = str(client().meta.endpoint_url)
@@ -111,13 +111,13 @@ def s3_reads(
         credential_provider=None if anonymous else partial(_frozen, credentials, is_aws=is_aws(endpoint)),
         client_options={
             "allow_http": endpoint.startswith("http://"),
-            "connect_timeout": timedelta(seconds=_number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS)),
+            "connect_timeout": timedelta(seconds=number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS)),
             "read_timeout": timeout,
             "timeout": timeout * _SLOW,
             **by_proxy(_proxy_for(address, properties)),
             **_certificates(),
         },
-        retry_config={"max_retries": int(_number(properties, "s3.retry.num-retries", _RETRIES))},
+        retry_config={"max_retries": int(number(properties, "s3.retry.num-retries", RETRIES))},
     )
 
 
@@ -168,7 +168,7 @@ def _certificates() -> ClientConfig:
 
 def _config(properties: Mapping[str, str]) -> Config:
     more: dict[str, Any] = {}
-    retries = int(_number(properties, "s3.retry.num-retries", _RETRIES))
+    retries = int(number(properties, "s3.retry.num-retries", RETRIES))
     if _flag(properties, "s3.anonymous"):
         more["signature_version"] = UNSIGNED
     if proxy := properties.get("s3.proxy-uri"):
@@ -179,8 +179,8 @@ def _config(properties: Mapping[str, str]) -> Config:
             "mode": "standard",
             "total_max_attempts": 1 + retries,
         },
-        connect_timeout=_number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS),
-        read_timeout=_number(properties, "s3.request-timeout", _TIMEOUT_SECONDS),
+        connect_timeout=number(properties, "s3.connect-timeout", _TIMEOUT_SECONDS),
+        read_timeout=number(properties, "s3.request-timeout", _TIMEOUT_SECONDS),
         max_pool_connections=64,
         # Servers that are not AWS refuse the checksums that boto3 adds of its own accord.
         request_checksum_calculation="when_required",
@@ -206,7 +206,12 @@ def _flag(properties: Mapping[str, str], name: str) -> bool:
     return properties.get(name, "false").strip().lower() in {"true", "1", "yes"}
 
 
-def _number(properties: Mapping[str, str], name: str, default: float) -> float:
+def number(properties: Mapping[str, str], name: str, default: float) -> float:
+    """A property that is a number.
+
+    Raises:
+        ConfigurationError: it is none.
+    """
     try:
         return float(properties.get(name, default))
     except ValueError as error:

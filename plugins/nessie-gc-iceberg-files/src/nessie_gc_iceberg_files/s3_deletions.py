@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from typing import Any
 
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_iceberg_files.limits import Patience
+from nessie_gc_iceberg_files.side_by_side import side_by_side
 from nessie_gc_iceberg_files.stores import failed
 
 DENIED = frozenset({"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken"})
@@ -15,7 +20,29 @@ GONE = frozenset({"NoSuchKey", "NoSuchVersion"})
 """Codes that say that a key is not there."""
 EXISTS = "PreconditionFailed"
 """The code of a refusal to write over a key."""
-_BATCH = 1000
+THROTTLED = frozenset(
+    {
+        "429",
+        "503",
+        "509",
+        "BandwidthLimitExceeded",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "ServiceUnavailable",
+        "SlowDown",
+        "SlowDownRead",
+        "SlowDownWrite",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequests",
+        "TooManyRequestsException",
+    }
+)
+"""Codes that say that there are too many requests just now."""
+LATER = THROTTLED | {"InternalError", "RequestTimeout"}
+"""Codes of keys that may be deleted if they are asked for again."""
+BATCH = 1000
+"""How many keys DeleteObjects takes."""
 _NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Characters that XML 1.0 cannot carry, or that its readers change; such keys are deleted one by one."""
 
@@ -23,29 +50,74 @@ _NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 def deleted(
     prefix: str,
     paths: Sequence[str],
-    batch: Callable[[str, Sequence[str]], Iterator[DeleteOutcome]],
+    batch: Callable[[str, Sequence[str], threading.Event], Iterator[DeleteOutcome]],
     one: Callable[[str, str], DeleteOutcome],
 ) -> Iterator[DeleteOutcome]:
-    """DeleteObjects for up to 1,000 keys; single deletes for keys that XML cannot carry."""
+    """DeleteObjects for up to 1,000 keys, several at a time; single deletes for keys that XML cannot carry."""
     plain = [path for path in paths if not _NOT_IN_XML.search(prefix + path)]
-    for start in range(0, len(plain), _BATCH):
-        yield from batch(prefix, plain[start : start + _BATCH])
+    parts = [plain[start : start + BATCH] for start in range(0, len(plain), BATCH)]
+    with closing(side_by_side([partial(_whole, batch, prefix, part) for part in parts])) as answers:
+        for outcomes in answers:
+            yield from outcomes
     for path in paths:
         if _NOT_IN_XML.search(prefix + path):
             yield one(prefix, path)
 
 
-def asked_for(prefix: str, paths: Sequence[str]) -> dict[str, Any]:
-    """What DeleteObjects is told to delete."""
+def _whole(
+    batch: Callable[[str, Sequence[str], threading.Event], Iterator[DeleteOutcome]],
+    prefix: str,
+    part: Sequence[str],
+    stopped: threading.Event,
+) -> Sequence[DeleteOutcome]:
+    return [*batch(prefix, part, stopped)]
+
+
+def answered(
+    prefix: str,
+    paths: Sequence[str],
+    ask: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    reason_of: Callable[[Exception], str],
+    patience: Patience,
+) -> Iterator[DeleteOutcome]:
+    """What DeleteObjects says of each path; those that it could not delete just now are asked for again.
+
+    A path that an answer does not mention has failed.
+
+    Args:
+        prefix: what the keys begin with.
+        paths: what follows.
+        ask: sends what DeleteObjects is told; returns its answer.
+        reason_of: why a request failed, without secrets.
+        patience: the waits between requests.
+    """
+    waiting = paths
+    while waiting:
+        try:
+            answer = ask(_asked_for(prefix, waiting))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the failure of these files
+            reason = reason_of(error)
+            yield from (failed(path, reason) for path in waiting)
+            return
+        gone = {found.get("Key") for found in answer.get("Deleted", ())}
+        errors = {found.get("Key"): found for found in answer.get("Errors", ())}
+        later = [path for path in waiting if errors.get(prefix + path, {}).get("Code") in LATER]
+        if later and not patience.wait():
+            later = []
+        again = set(later)
+        for path in waiting:
+            if path not in again:
+                yield _outcome(path, errors.get(prefix + path), is_deleted=prefix + path in gone)
+        waiting = later
+
+
+def is_throttled(answer: Mapping[str, Any]) -> bool:
+    """Whether an answer, or an answer's word on one of its keys, says that there are too many requests."""
+    return any(found.get("Code") in THROTTLED for found in (answer.get("Error", {}), *answer.get("Errors", ())))
+
+
+def _asked_for(prefix: str, paths: Sequence[str]) -> Mapping[str, Any]:
     return {"Objects": [{"Key": prefix + path} for path in dict.fromkeys(paths)], "Quiet": False}
-
-
-def answered(prefix: str, paths: Sequence[str], answer: Mapping[str, Any]) -> Iterator[DeleteOutcome]:
-    """What the answer of DeleteObjects says of each path; one that it does not mention has failed."""
-    gone = {found.get("Key") for found in answer.get("Deleted", ())}
-    errors = {found.get("Key"): found for found in answer.get("Errors", ())}
-    for path in paths:
-        yield _outcome(path, errors.get(prefix + path), is_deleted=prefix + path in gone)
 
 
 def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
+from nessie_gc_iceberg_files.side_by_side import side_by_side
 from nessie_gc_iceberg_files.stores import one_line
 from nessie_gc_iceberg_files.traffic import asking
 
-_AT_ONCE = 16
-"""So many files are copied at the same time."""
+_TOGETHER = 25
+"""So many files are copied one after the other in a thread."""
 _MOST_BYTES = 5 << 30
 """One request copies at most so much; of more, parts are copied."""
 Delete = Callable[[str, Sequence[str]], Iterator[DeleteOutcome]]
+Slot = Callable[[str, threading.Event], AbstractContextManager[None]]
+"""Waits until a request for a key may begin, unless the call is stopped."""
 
 
 class _Stored(NamedTuple):
@@ -27,8 +33,60 @@ class _Stored(NamedTuple):
     etag: str
 
 
+@dataclass(frozen=True, slots=True)
+class S3Moves:
+    """The requests of a move in one bucket."""
+
+    client: Any
+    """Of boto3."""
+    bucket: str
+    slot: Slot
+
+    def copied(
+        self, prefix: str, to: str, moves: Sequence[FileMove], stopped: threading.Event
+    ) -> list[tuple[FileMove, MoveOutcome | None]]:
+        """Copies some objects; one without an outcome is whole at both keys now."""
+        return [(move, self._copied(prefix + move.path, to + move.to_path, move, stopped)) for move in moves]
+
+    def _copied(self, key: str, new_key: str, move: FileMove, stopped: threading.Event) -> MoveOutcome | None:
+        try:
+            source, there = self._head(key, stopped), self._head(new_key, stopped)
+            if source is None:
+                status = MoveStatus.MISSING if there is None else MoveStatus.MOVED
+                return MoveOutcome(path=move.path, status=status)
+            if there is not None:
+                return None if there == source else MoveOutcome(path=move.path, status=MoveStatus.EXISTS)
+            self._copy(key, new_key, source, stopped)
+            found = self._head(new_key, stopped)
+            if found is None or found.size != source.size:
+                return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason="its copy is not whole")
+        except (ClientError, BotoCoreError, OSError, ValueError) as error:  # ValueError: no request can carry the key
+            return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=one_line(error))
+        return None
+
+    def _head(self, key: str, stopped: threading.Event) -> _Stored | None:
+        try:
+            with asking(), self.slot(key, stopped):
+                found = self.client.head_object(Bucket=self.bucket, Key=key)
+        except ClientError as error:
+            if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
+                return None
+            raise
+        return _Stored(int(found["ContentLength"]), str(found.get("ETag", "")))
+
+    def _copy(self, key: str, new_key: str, source: _Stored, stopped: threading.Event) -> None:
+        """The object as it was seen, with its metadata and tags; one that changed meanwhile is an error."""
+        origin = {"Bucket": self.bucket, "Key": key}
+        if source.size > _MOST_BYTES:  # in requests of its own, each of which may wait
+            with asking():
+                self.client.copy(origin, self.bucket, new_key, ExtraArgs={"CopySourceIfMatch": source.etag})
+            return
+        with asking(), self.slot(key, stopped):
+            self.client.copy_object(Bucket=self.bucket, Key=new_key, CopySource=origin, CopySourceIfMatch=source.etag)
+
+
 def move_all(
-    client: Any, bucket: str, prefix: str, to: str, moves: Sequence[FileMove], delete: Delete
+    requests: S3Moves, prefix: str, to: str, moves: Sequence[FileMove], delete: Delete
 ) -> Iterator[MoveOutcome]:
     """Moves the objects ``prefix + path`` to ``to + to_path``.
 
@@ -36,63 +94,22 @@ def move_all(
     a copy has another tag: if the call is killed between copy and deletion, the outcome of the next one is EXISTS.
 
     Args:
-        client: of boto3.
-        bucket: the bucket.
+        requests: to the bucket.
         prefix: raw key that the old paths are below.
         to: raw key that the new paths are below.
         moves: what is moved.
         delete: deletes objects below a prefix in bulk.
     """
-    copied: list[FileMove] = []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        outcomes = pool.map(lambda move: _copied(client, bucket, prefix + move.path, to + move.to_path, move), moves)
-        for move, outcome in zip(moves, outcomes, strict=True):
+    copied: list[str] = []
+    parts = [moves[start : start + _TOGETHER] for start in range(0, len(moves), _TOGETHER)]
+    with closing(side_by_side([partial(requests.copied, prefix, to, part) for part in parts])) as answers:
+        for move, outcome in (each for answer in answers for each in answer):
             if outcome is None:
-                copied.append(move)
+                copied.append(move.path)
             else:
                 yield outcome
-    for deleted in delete(prefix, [move.path for move in copied]):
+    for deleted in delete(prefix, copied) if copied else ():
         if deleted.status is DeleteStatus.FAILED:
             yield MoveOutcome(path=deleted.path, status=MoveStatus.FAILED, reason=deleted.reason)
         else:
             yield MoveOutcome(path=deleted.path, status=MoveStatus.MOVED)
-
-
-def _copied(client: Any, bucket: str, key: str, new_key: str, move: FileMove) -> MoveOutcome | None:
-    """Copies one object; ``None``: it is whole at both keys now."""
-    try:
-        source, there = _head(client, bucket, key), _head(client, bucket, new_key)
-        if source is None:
-            return MoveOutcome(path=move.path, status=MoveStatus.MISSING if there is None else MoveStatus.MOVED)
-        if there is None:
-            _copy(client, bucket, key, new_key, source)
-            found = _head(client, bucket, new_key)
-            if found is None or found.size != source.size:
-                return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason="its copy is not whole")
-        elif there != source:
-            return MoveOutcome(path=move.path, status=MoveStatus.EXISTS)
-    except (ClientError, BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
-        return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=one_line(error))
-    return None
-
-
-def _head(client: Any, bucket: str, key: str) -> _Stored | None:
-    try:
-        with asking():
-            found = client.head_object(Bucket=bucket, Key=key)
-    except ClientError as error:
-        if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
-            return None
-        raise
-    return _Stored(int(found["ContentLength"]), str(found.get("ETag", "")))
-
-
-def _copy(client: Any, bucket: str, key: str, new_key: str, source: _Stored) -> None:
-    """The object as it was seen, with its metadata and tags; one that changed meanwhile is an error."""
-    origin = {"Bucket": bucket, "Key": key}
-    if source.size > _MOST_BYTES:
-        with asking():
-            client.copy(origin, bucket, new_key, ExtraArgs={"CopySourceIfMatch": source.etag})
-        return
-    with asking():
-        client.copy_object(Bucket=bucket, Key=new_key, CopySource=origin, CopySourceIfMatch=source.etag)

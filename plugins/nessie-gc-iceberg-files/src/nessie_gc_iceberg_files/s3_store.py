@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, NoReturn
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
@@ -15,10 +16,12 @@ from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.key_ranges import OrderedStore
+from nessie_gc_iceberg_files.limits import Patience, limits_of
 from nessie_gc_iceberg_files.quick_reads import QuickReads
+from nessie_gc_iceberg_files.s3_backoff import most_in_flight, patience_of, wait_when_throttled
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
-from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, asked_for, deleted
-from nessie_gc_iceberg_files.s3_moves import move_all
+from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, deleted, is_throttled
+from nessie_gc_iceberg_files.s3_moves import S3Moves, move_all
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_of
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
@@ -36,6 +39,7 @@ class S3Store(Store, OrderedStore):
         self._properties = dict(properties)
         self._session = s3_session(properties)
         check_s3(properties)
+        self._limits = limits_of(properties.get("s3.endpoint", ""), bucket, most_in_flight(properties))
         self._lock = threading.Lock()
         self._opened: Any = None
         self._reads = QuickReads(lambda: s3_reads(bucket, self._session, lambda: self._client, properties))
@@ -47,6 +51,7 @@ class S3Store(Store, OrderedStore):
             if self._opened is None:
                 self._opened = s3_client(self._session, self._properties)
                 read_objects_of(self._opened)
+                wait_when_throttled(self._opened, self._limits, patience_of(self._properties))
             return self._opened
 
     def read(self, key: str) -> bytes:
@@ -55,7 +60,8 @@ class S3Store(Store, OrderedStore):
 
     def _read(self, key: str) -> bytes:
         try:
-            return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())
+            with self._limits.slot(key):
+                return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())
         except ClientError as error:
             if _code(error) == "NoSuchKey":
                 raise FileNotFoundError(key) from error
@@ -66,7 +72,7 @@ class S3Store(Store, OrderedStore):
     def create(self, key: str, data: bytes) -> None:
         """One PUT, which S3 refuses where there is such a key."""
         try:
-            with asking():
+            with asking(), self._limits.slot(key):
                 self._client.put_object(Bucket=self._bucket, Key=key, Body=data, IfNoneMatch="*")
         except ClientError as error:
             if _code(error) == EXISTS:
@@ -105,7 +111,7 @@ class S3Store(Store, OrderedStore):
 
     def move(self, prefix: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
         """Copies on the server, several at a time, then deletes in bulk."""
-        return move_all(self._client, self._bucket, prefix, to, moves, self.delete)
+        return move_all(S3Moves(self._client, self._bucket, self._limits.slot), prefix, to, moves, self.delete)
 
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key; a refusal has one too."""
@@ -134,7 +140,7 @@ class S3Store(Store, OrderedStore):
     def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
         try:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, **more)
-            yield from each_asked(iter(pages))
+            yield from each_asked(iter(pages), partial(self._limits.slot, prefix))
         except (ClientError, BotoCoreError) as error:
             self._raise(prefix, error)
 
@@ -151,18 +157,19 @@ class S3Store(Store, OrderedStore):
             raise ServiceUnavailableError(f"cannot list {where}: {_reason(error)}") from error
         raise ListingError(f"cannot list {where}: {_reason(error)}") from error
 
-    def _delete_batch(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:
-        try:
-            with asking():
-                answer = self._client.delete_objects(Bucket=self._bucket, Delete=asked_for(prefix, paths))
-        except (ClientError, BotoCoreError) as error:
-            yield from (failed(path, _reason(error)) for path in paths)
-            return
-        yield from answered(prefix, paths, answer)
+    def _delete_batch(self, prefix: str, paths: Sequence[str], stopped: threading.Event) -> Iterator[DeleteOutcome]:
+        def ask(asked_for: Mapping[str, Any]) -> Mapping[str, Any]:
+            with asking(), self._limits.slot(prefix, stopped):
+                answer: Mapping[str, Any] = self._client.delete_objects(Bucket=self._bucket, Delete=asked_for)
+                if is_throttled(answer):
+                    self._limits.throttled()
+            return answer
+
+        return answered(prefix, paths, ask, _reason, Patience(patience_of(self._properties), stopped))
 
     def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:
-            with asking():
+            with asking(), self._limits.slot(prefix):
                 self._client.delete_object(Bucket=self._bucket, Key=prefix + path)
         except ClientError as error:
             if _code(error) in GONE:
@@ -177,8 +184,8 @@ def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def _reason(error: ClientError | BotoCoreError) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, ClientError):
         found = error.response.get("Error", {})
         return one_line(f"{found.get('Code')}: {found.get('Message')}")
-    return one_line(error)
+    return one_line(error) or type(error).__name__

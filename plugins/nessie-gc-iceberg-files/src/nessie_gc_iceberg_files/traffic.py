@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from nessie_gc_core.model.work import Traffic
@@ -41,14 +41,29 @@ def asking(requests: int = 1) -> Iterator[None]:
         _COUNTED.waited_seconds += time.perf_counter() - started
 
 
-def each_asked(pages: Iterator[T]) -> Iterator[T]:
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Counts how long the block waits for what other threads ask."""
+    with asking(0):
+        yield
+
+
+def add(traffic: Traffic) -> None:
+    """Counts what another thread asked for this one; how long this one waited is its own to count."""
+    _COUNTED.requests += traffic.requests
+    _COUNTED.bytes_read += traffic.bytes_read
+
+
+def each_asked(pages: Iterator[T], within: Callable[[], AbstractContextManager[None]] = nullcontext) -> Iterator[T]:
     """The same pages; each is a request, which waits while the page is fetched and not while it is used.
+
+    Each page is fetched within a context of its own.
 
     That there are no more pages is said by the last one: it is not a request to find that out.
     """
     while True:
         try:
-            with asking():
+            with asking(), within():
                 page = next(pages)
         except StopIteration:
             _COUNTED.requests -= 1
