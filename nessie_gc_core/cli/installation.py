@@ -131,6 +131,7 @@ def demo(call: Call) -> int:
         folder=call.path("folder"),
         console=standard_output(),
         as_json=call.session.as_json,
+        quarantine=call.flag("with_quarantine"),
     )
 
 
@@ -157,6 +158,13 @@ _COMPLETION = (
 _DEMO = (
     cast("click.Option", options.ENGINE[0]),
     GcOption("--folder", type=Text(), metavar="FOLDER", help="Keep the lake here (default: a temporary folder)."),
+    GcOption(
+        "--quarantine",
+        "with_quarantine",
+        key="demo-quarantine",
+        is_flag=True,
+        help="Move the garbage to a quarantine, restore it, and verify that every collected state reads as before.",
+    ),
 )
 
 INSTALLATION_COMMANDS = (

@@ -56,6 +56,10 @@ def check_store_lasts(call: Call, *, needed: bool) -> None:
         raise click.UsageError(
             f"{in_memory} and --plan are mutually exclusive: no live set would be left to apply it to"
         )
+    if call.texts("quarantine"):
+        raise click.UsageError(
+            f"{in_memory} and --quarantine are mutually exclusive: no record would be left to restore from"
+        )
     if call.flag("defer_deletes"):
         raise click.UsageError(
             f"{in_memory} and --defer-deletes are mutually exclusive: no record would be left to delete from"

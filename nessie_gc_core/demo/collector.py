@@ -17,6 +17,8 @@ COLLECTOR = (sys.executable, "-m", "nessie_gc_core")
 """The command, as this Python has it."""
 LIVE_COMMITS = 3
 """The demo's cut-off policy: how many commits of each reference stay live."""
+ALL_COMMITS = 1000
+"""More than any reference of the demo has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,29 +40,46 @@ class Collection:
         return int(self.report.get(outcome, {}).get("bytes", 0))
 
 
-def arguments(uri: str, *, engine: str) -> list[str]:
+_STORE = ["--jdbc-url", "sqlite:///live-sets.db"]
+"""In the folder of the demo; it remembers what is in quarantine."""
+
+
+def arguments(uri: str, *, engine: str, quarantine: Path | None = None) -> list[str]:
     """The demo's command line, without the name of the program."""
+    store = ["--inmemory"] if quarantine is None else [*_STORE, "--quarantine", f"{quarantine.as_uri()}/"]
     guard = ["--min-age", "PT0S", "--no-age-floor", "--dropped-after", "PT1S"]  # the lake is seconds old
-    return ["gc", "-u", uri, "--inmemory", "--default-cutoff", str(LIVE_COMMITS), "--engine", engine, *guard]
+    return ["gc", "-u", uri, *store, "--default-cutoff", str(LIVE_COMMITS), "--engine", engine, *guard]
+
+
+def restore(uri: str, *, engine: str) -> list[str]:
+    """The command line that brings everything back from quarantine."""
+    return ["restore", "-u", uri, *_STORE, "--engine", engine, "--everything"]
 
 
 def collect(
     uri: str, *, engine: str, folder: Path, program: Sequence[str] = COLLECTOR, more: Sequence[str] = ()
 ) -> Collection:
-    """Runs ``gc`` and reads its report.
+    """Runs ``gc`` as the demo does, with more arguments, and reads its report.
+
+    Raises:
+        NessieGcError: it printed no report.
+    """
+    return run([*arguments(uri, engine=engine), *more], folder=folder, program=program)
+
+
+def run(command: Sequence[str], *, folder: Path, program: Sequence[str] = COLLECTOR) -> Collection:
+    """Runs the collector and reads its report.
 
     Args:
-        uri: the Nessie server.
-        engine: the collector's engine.
+        command: its arguments.
         folder: where it runs, away from any configuration file of the user's.
         program: the collector's command.
-        more: more arguments.
 
     Raises:
         NessieGcError: it printed no report.
     """
     done = subprocess.run(
-        [*program, *arguments(uri, engine=engine), *more, "--json"],
+        [*program, *command, "--json"],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from nessie_gc_core.demo.collector import COLLECTOR, LIVE_COMMITS, Collection, arguments, collect
+from nessie_gc_core.demo.collector import (
+    ALL_COMMITS,
+    COLLECTOR,
+    LIVE_COMMITS,
+    Collection,
+    arguments,
+    restore,
+    run,
+)
 from nessie_gc_core.demo.lake import STEPS, Lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.screen import FolderCount, Screen
@@ -20,6 +28,26 @@ from nessie_gc_core.demo.spark import check_requirements, iceberg_session, use_c
 from nessie_gc_core.demo.verify import Reading, State, differences, read_states
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.testing.servers import NESSIE_VERSION, NessieServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What came back from quarantine."""
+
+    states: int
+    """How many states were read before the collection and after the restore, those that were collected included."""
+    run: Collection
+    differences: tuple[str, ...]
+    """One line per state that does not read as before."""
+
+    def problems(self, files: int) -> list[str]:
+        """What went otherwise than it must: so many files come back, and all states read as before."""
+        problems = list(self.differences)
+        if self.run.exit_code:
+            problems.append(f"the restore ended with exit code {self.run.exit_code}: {self.run.complaints}")
+        if self.run.count("restored") != files:
+            problems.append(f"{self.run.count('restored')} files were restored; {files} were in quarantine")
+        return problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +61,23 @@ class DemoResult:
     folders: tuple[FolderCount, ...]
     differences: tuple[str, ...]
     """One line per live state that does not read as before."""
+    gone: str = "deleted"
+    """The outcome of garbage: ``deleted``, or ``quarantined``."""
+    restored: Restored | None = None
+    """What came back from quarantine."""
 
     @property
     def problems(self) -> list[str]:
         """Everything that went otherwise than it must; empty in a good run."""
-        problems = list(self.differences)
-        for name, run in (("first", self.first), ("second", self.second)):
-            if run.exit_code:
-                problems.append(f"the {name} collection ended with exit code {run.exit_code}: {run.complaints}")
-        if not self.first.count("deleted"):
-            problems.append("the first collection deleted nothing")
-        if self.second.count("deleted"):
-            problems.append(f"the second collection deleted {self.second.count('deleted')} files; it must delete none")
-        return problems
+        gone, problems = self.gone, list(self.differences)
+        for name, done in (("first", self.first), ("second", self.second)):
+            if done.exit_code:
+                problems.append(f"the {name} collection ended with exit code {done.exit_code}: {done.complaints}")
+        if not self.first.count(gone):
+            problems.append(f"the first collection {gone} nothing")
+        if self.second.count(gone):
+            problems.append(f"the second collection {gone} {self.second.count(gone)} files; it must find none")
+        return problems + ([] if self.restored is None else self.restored.problems(self.first.count(gone)))
 
 
 def run_demo(
@@ -54,6 +86,7 @@ def run_demo(
     folder: Path | None = None,
     console: Console | None = None,
     as_json: bool = False,
+    quarantine: bool = False,
     program: Sequence[str] = COLLECTOR,
 ) -> int:
     """Writes a lake, collects its garbage, and proves that every live state still reads the same rows.
@@ -63,6 +96,8 @@ def run_demo(
         folder: where the lake is written, and stays; without one, a temporary folder that goes.
         console: where to print.
         as_json: print one object, and nothing else, to the console.
+        quarantine: move garbage to a quarantine, restore it, and prove that the states that were collected read the
+            same rows as before.
         program: the collector's command.
 
     Returns:
@@ -76,7 +111,8 @@ def run_demo(
     out = console or Console(highlight=False)
     screen = Screen(Console(quiet=True) if as_json else out)
     with _lake(folder, screen) as (lake, uri):
-        result = _collect_and_compare(lake, uri, engine, program, screen)
+        steps = _Steps(lake, uri, engine, program, screen, quarantine=quarantine)
+        result = steps.collect_and_compare()
     if as_json:
         out.print_json(json.dumps(_as_plain(result)))
     _conclude(result, screen)
@@ -108,26 +144,65 @@ def _lake(folder: Path | None, screen: Screen) -> Iterator[tuple[Lake, str]]:
         yield lake, nessie.uri
 
 
-def _collect_and_compare(lake: Lake, uri: str, engine: str, program: Sequence[str], screen: Screen) -> DemoResult:
-    screen.heading("The collection")
-    with screen.step("reading every live state"):
-        before = read_states(lake, commits=LIVE_COMMITS)
-    stored = _stored(lake)
-    with screen.step(f"nessie-gc {' '.join(arguments('URI', engine=engine))}"):
-        first = collect(uri, engine=engine, folder=lake.warehouse.parent, program=program)
-    screen.report(first)
-    folders = tuple(_folder_counts(stored, _stored(lake), before))
-    screen.heading("Files before and after (without checksum sidecars)")
-    screen.folders(folders)
-    screen.heading("The proof")
-    with screen.step("running the same command again"):
-        second = collect(uri, engine=engine, folder=lake.warehouse.parent, program=program)
-    screen.line(f"  deleted: {second.count('deleted')} files")
-    with screen.step("reading every live state again"):
-        after = read_states(lake, commits=LIVE_COMMITS)
-    return DemoResult(
-        states=len(before), first=first, second=second, folders=folders, differences=tuple(differences(before, after))
-    )
+class _Steps:
+    """Collects the garbage of a lake, and compares what its states read."""
+
+    def __init__(
+        self, lake: Lake, uri: str, engine: str, program: Sequence[str], screen: Screen, *, quarantine: bool
+    ) -> None:
+        self._lake, self._uri, self._engine, self._program, self._screen = lake, uri, engine, program, screen
+        self._home = lake.warehouse.parent
+        self._quarantine = self._home / "quarantine" if quarantine else None
+
+    def collect_and_compare(self) -> DemoResult:
+        """All steps."""
+        screen, lake = self._screen, self._lake
+        gone = "deleted" if self._quarantine is None else "quarantined"
+        screen.heading("The collection")
+        with screen.step("reading every live state"):
+            before = read_states(lake, commits=LIVE_COMMITS)
+        everything: dict[State, Reading] = {}
+        if self._quarantine is not None:
+            with screen.step("reading every other state, too"):
+                everything = read_states(lake, commits=ALL_COMMITS)
+        stored = _stored(lake)
+        shown = arguments("URI", engine=self._engine, quarantine=self._quarantine)
+        with screen.step(f"nessie-gc {' '.join(shown)}"):
+            first = self._collect()
+        screen.report(first)
+        folders = tuple(_folder_counts(stored, _stored(lake), before))
+        screen.heading("Files before and after (without checksum sidecars)")
+        screen.folders(folders, gone=gone)
+        screen.heading("The proof")
+        with screen.step("running the same command again"):
+            second = self._collect()
+        screen.line(f"  {gone}: {second.count(gone)} files")
+        with screen.step("reading every live state again"):
+            after = read_states(lake, commits=LIVE_COMMITS)
+        return DemoResult(
+            states=len(before),
+            first=first,
+            second=second,
+            folders=folders,
+            differences=tuple(differences(before, after)),
+            gone=gone,
+            restored=None if self._quarantine is None else self._restore(everything),
+        )
+
+    def _collect(self) -> Collection:
+        command = arguments(self._uri, engine=self._engine, quarantine=self._quarantine)
+        return run(command, folder=self._home, program=self._program)
+
+    def _restore(self, before: Mapping[State, Reading]) -> Restored:
+        """Brings everything back, and reads the states that were collected."""
+        screen = self._screen
+        screen.heading("The way back")
+        with screen.step(f"nessie-gc {' '.join(restore('URI', engine=self._engine))}"):
+            back = run(restore(self._uri, engine=self._engine), folder=self._home, program=self._program)
+        screen.report(back)
+        with screen.step("reading every state again"):
+            after = read_states(self._lake, commits=ALL_COMMITS)
+        return Restored(states=len(before), run=back, differences=tuple(differences(before, after)))
 
 
 def _stored(lake: Lake) -> dict[str, dict[Path, int]]:
@@ -164,10 +239,12 @@ def _conclude(result: DemoResult, screen: Screen) -> None:
     if result.problems:
         screen.verdict(good=False, text="Failed: see the lines above.")
     else:
+        moved = "deleted" if result.restored is None else "moved to a quarantine"
+        back = f" After the restore, all {result.restored.states} states do." if result.restored is not None else ""
         screen.verdict(
             good=True,
-            text=f"{result.first.count('deleted')} files were deleted; all {result.states} live states of all "
-            "branches and tags return the same rows as before.",
+            text=f"{result.first.count(result.gone)} files were {moved}; all {result.states} live states of all "
+            f"branches and tags return the same rows as before.{back}",
         )
 
 
@@ -176,6 +253,7 @@ def _as_plain(result: DemoResult) -> dict[str, object]:
         "states": result.states,
         "first": result.first.report,
         "second": result.second.report,
+        "restored": None if result.restored is None else result.restored.run.report,
         "folders": [dataclasses.asdict(count) for count in result.folders],
         "problems": result.problems,
     }

@@ -14,7 +14,17 @@ from rich.text import Text
 
 from nessie_gc_core.demo.collector import Collection
 
-_OUTCOMES = ("deleted", "already_gone", "failed", "spared", "too_young", "deferred", "would_delete")
+_OUTCOMES = (
+    "deleted",
+    "quarantined",
+    "restored",
+    "already_gone",
+    "failed",
+    "spared",
+    "too_young",
+    "deferred",
+    "would_delete",
+)
 _READ = ("references", "commits", "content_versions", "files_expanded", "files_listed")
 _PLAIN_WIDTH = 110
 _TITLE_WIDTH = 64
@@ -64,7 +74,8 @@ class Screen:
         """What the collector says it read and did."""
         report = collection.report
         read = [f"{_shown(report[name])} {name.replace('_', ' ')}" for name in _READ if name in report]
-        self.line(f"  read: {', '.join(read)}")
+        if read:
+            self.line(f"  read: {', '.join(read)}")
         phases = [f"{name} {seconds:.1f}" for name, seconds in report.get("phases", {}).items()]
         if phases:
             self.line(f"  seconds: {', '.join(phases)}")
@@ -73,16 +84,16 @@ class Screen:
                 size = decimal(collection.size(outcome))
                 self.line(f"  {outcome.replace('_', ' ')}: {collection.count(outcome)} files, {size}")
 
-    def folders(self, counts: Sequence[FolderCount]) -> None:
-        """What is stored now, and why."""
+    def folders(self, counts: Sequence[FolderCount], *, gone: str = "deleted") -> None:
+        """What is stored now, and why; ``gone`` says what became of the rest."""
         table = Table(box=None, pad_edge=False, padding=(0, 2))
-        for name in ("", "before", "deleted", "left"):
+        for name in ("", "before", gone, "left"):
             table.add_column(name, justify="right" if name else "left", no_wrap=True)
         table.add_column("why it stays")
         for count in counts:
-            deleted = str(count.before - count.after)
+            missing = str(count.before - count.after)
             left = f"{count.after} ({decimal(count.after_bytes)})"
-            table.add_row(f"  {count.name}", str(count.before), deleted, left, count.why)
+            table.add_row(f"  {count.name}", str(count.before), missing, left, count.why)
         self.console.print(table)
 
     def verdict(self, *, good: bool, text: str) -> None:

@@ -78,6 +78,8 @@ class HeldFile:
     """Last modification before it was moved, UTC; ``None`` if unknown."""
     table: str = ""
     """Dotted names of the tables at its location, separated by commas; empty if there is none."""
+    sidecar: bool = False
+    """Whether it is a checksum sidecar, which is counted apart."""
     held: datetime
     """When the move was recorded, UTC."""
     until: datetime
@@ -97,4 +99,6 @@ class Quarantine:
     state: HeldState
     """What is being done with them; files in another state are another quarantine."""
     files: int
+    """Without checksum sidecars."""
     bytes: int
+    """Of these files; 0 where unknown."""

@@ -26,7 +26,7 @@ class QuarantineTests(StoreFixtures):
         keeping = _keeping(store)
         mine = [
             _held(repository, identifying, "a"),
-            replace(_held(repository, identifying, "b"), size=None, modified=None, state=HeldState.HELD),
+            replace(_held(repository, identifying, "b"), size=None, modified=None, sidecar=True, state=HeldState.HELD),
             replace(_held(repository, identifying, LONG_TEXT), location=LONG_TEXT, place=LONG_TEXT, table=LONG_TEXT),
         ]
         others = _held(repository, uuid4(), "a")
@@ -74,7 +74,8 @@ class QuarantineTests(StoreFixtures):
         keeping, live_set = _keeping(store), uuid4()
         unknown = replace(_held(repository, live_set, "c"), size=None)
         held = replace(_held(repository, live_set, "d"), state=HeldState.HELD)
-        records = [_held(repository, live_set, "a"), _held(repository, live_set, "b"), unknown, held]
+        sidecar = replace(_held(repository, live_set, ".a.crc"), sidecar=True)
+        records = [_held(repository, live_set, "a"), _held(repository, live_set, "b"), unknown, held, sidecar]
         keeping.put_held_files(records)
         found = {
             each.state: (each.files, each.bytes) for each in keeping.quarantines() if each.repository == repository

@@ -45,7 +45,7 @@ class Holds(LedgerStore):
             return file.repository, file.live_set_id, file.place, file.until, file.state
 
         for (repository, id_, place, until, state), some in groupby(sorted(self.held.values(), key=by), key=by):
-            sizes = [file.size or 0 for file in some]
+            sizes = [file.size or 0 for file in some if not file.sidecar]
             yield Quarantine(
                 repository=repository,
                 live_set_id=id_,

@@ -16,15 +16,15 @@ from nessie_gc_core.testing.servers import skip_or_fail
 pytestmark = [pytest.mark.server, pytest.mark.spark]
 
 
-def test_the_demo_collects_a_lake_in_process_and_leaves_every_live_state_readable(tmp_path: Path) -> None:
+def test_the_demo_moves_garbage_to_a_quarantine_and_every_state_reads_as_before_when_it_is_back(tmp_path: Path) -> None:
     with skip_or_fail():
         check_requirements()
-    command = [sys.executable, "-m", "nessie_gc_core", "demo", "--engine", "local", "--json"]
+    command = [sys.executable, "-m", "nessie_gc_core", "demo", "--engine", "local", "--quarantine", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
     result = json.loads(done.stdout)
     assert [] == result["problems"]
-    assert 0 < result["first"]["deleted"]["files"]
+    assert 0 < result["first"]["quarantined"]["files"] <= result["restored"]["restored"]["files"]
     assert 0 == result["second"]["unreferenced"]["files"]
     assert {"customers": True, "orders": True, "returns": True, "revenue": False} == {
         count["name"]: count["after"] < count["before"] for count in result["folders"]

@@ -27,7 +27,7 @@ def named(tables: Iterable[TableTally]) -> Tables:
     return ((each.location, ", ".join(each.tables)) for each in tables)
 
 
-_COLUMNS = ("unit", "location", "path", "size", "modified")
+_COLUMNS = ("unit", "location", "path", "size", "modified", "sidecar")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Holding:
         run, now = self.run, self.run.clock()
         until = now + run.parameters.quarantine_for
         columns = (batch.column(name).to_pylist() for name in _COLUMNS)
-        for unit, location, path, size, modified in zip(*columns, strict=True):
+        for unit, location, path, size, modified, sidecar in zip(*columns, strict=True):
             place = self.hold.place(location)
             if place is None:
                 continue  # its unit is spared
@@ -79,6 +79,7 @@ class Holding:
                 size=size,
                 modified=from_micros(modified),
                 table=self._names.get(unit, ""),
+                sidecar=sidecar,
                 held=now,
                 until=until,
                 state=state,

@@ -57,7 +57,7 @@ class Release(Service[Run]):
         if self.parameters.dry_run:
             for file in self._meant(store, chosen, now, report):
                 report.count(report.done, file)
-                if len(report.files) < MAX_NAMES:
+                if len(report.files) < MAX_NAMES and not file.sidecar:
                     report.files.append(NamedFile(file.location + file.path, None))
             return report
         with self._leases(store, run) as lease:

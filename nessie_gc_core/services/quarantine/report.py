@@ -24,6 +24,8 @@ class ReleaseReport(ShownAsText):
     dry_run: bool = False
     done: Tally = field(default_factory=Tally)
     """Files that were restored or purged; in a dry run those that would be."""
+    sidecars: int = 0
+    """Checksum sidecars that were restored or purged with their files, or would be; no other figure has them."""
     missing: Tally = field(default_factory=Tally)
     """Files that are neither in quarantine nor where they were; their records are gone."""
     failed: Tally = field(default_factory=Tally)
@@ -39,7 +41,10 @@ class ReleaseReport(ShownAsText):
     warnings: list[str] = field(default_factory=list)
 
     def count(self, tally: Tally, file: HeldFile, reason: str | None = None) -> None:
-        """Adds a file, by name where there is a reason."""
+        """Adds a file, by name where there is a reason; a sidecar counts apart where all went well."""
+        if file.sidecar and reason is None:
+            self.sidecars += tally is self.done
+            return
         tally.add(1, file.size or 0)
         if reason is not None and len(self.failures) < MAX_NAMES:
             self.failures.append(NamedFile(file.location + file.path, reason))
@@ -54,6 +59,7 @@ class ReleaseReport(ShownAsText):
         return {
             "dry_run": self.dry_run,
             f"would_be_{self.verb}" if self.dry_run else self.verb: self.done.to_dict(),
+            "sidecars": self.sidecars,
             **{name: getattr(self, name).to_dict() for name in ("missing", "failed", "waiting", "kept")},
             "files": [file.path for file in self.files],
             "failures": [{"path": file.path, "reason": file.reason} for file in self.failures],
@@ -64,6 +70,7 @@ class ReleaseReport(ShownAsText):
     def __str__(self) -> str:
         would = "would be " if self.dry_run else ""
         lines = [f"{plural(self.done.files, 'file')} ({plural(self.done.bytes, 'byte')}) {would}{self.verb}"]
+        lines += [f"not counted above: {plural(self.sidecars, 'checksum sidecar')} (.crc)"] if self.sidecars else []
         said = {
             "missing: neither in quarantine nor where they were": self.missing,
             "failed: they stay in quarantine": self.failed,

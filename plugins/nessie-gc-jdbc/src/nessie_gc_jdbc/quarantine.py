@@ -64,7 +64,8 @@ class QuarantineVerbs(LiveSetStore):
             held_files.c.ends,
             held_files.c.state,
         )
-        query = select(*by, func.count(), func.coalesce(func.sum(held_files.c.size), 0)).group_by(*by)
+        is_file = 1 - held_files.c.sidecar
+        query = select(*by, func.sum(is_file), func.coalesce(func.sum(held_files.c.size * is_file), 0)).group_by(*by)
         with self.database.reading() as connection:
             found = connection.execute(query).all()
         for repository, id_, place, ends, state, files, bytes_ in found:
@@ -105,6 +106,7 @@ def _row(file: HeldFile) -> dict[str, Any]:
         "size": file.size,
         "modified": optional_micros(file.modified),
         "tables": file.table,
+        "sidecar": int(file.sidecar),
         "held": to_micros(file.held),
         "ends": to_micros(file.until),
         "state": file.state.value,
@@ -122,6 +124,7 @@ def _held_file(row: Row[Any]) -> HeldFile:
         size=row.size,
         modified=optional_time(row.modified),
         table=row.tables,
+        sidecar=bool(row.sidecar),
         held=from_micros(row.held),
         until=from_micros(row.ends),
         state=HeldState(row.state),

@@ -177,6 +177,7 @@ held_files = _table(
     Column("size", BigInteger),
     Column("modified", BigInteger),
     _required("tables"),
+    Column("sidecar", SmallInteger, nullable=False),
     Column("held", BigInteger, nullable=False),
     Column("ends", BigInteger, nullable=False),
     Column("state", String(40), nullable=False),

@@ -135,7 +135,7 @@ class RegisterVerbs(LiveSetStore):
         for file in self.held_files():
             key = (file.repository, file.live_set_id, file.place, file.until, file.state)
             files, bytes_ = found.get(key, (0, 0))
-            found[key] = (files + 1, bytes_ + (file.size or 0))
+            found[key] = (files + (not file.sidecar), bytes_ + (0 if file.sidecar else file.size or 0))
         for (repository, id_, place, until, state), (files, bytes_) in found.items():
             yield Quarantine(
                 repository=repository,
