@@ -79,7 +79,7 @@ class HeldFile:
     table: str = ""
     """Dotted names of the tables at its location, separated by commas; empty if there is none."""
     sidecar: bool = False
-    """Whether it is a checksum sidecar, which is counted apart."""
+    """Whether it is a checksum sidecar, which is counted separately."""
     held: datetime
     """When the move was recorded, UTC."""
     until: datetime
