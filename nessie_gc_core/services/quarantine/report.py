@@ -27,7 +27,7 @@ class ReleaseReport(ShownAsText):
     sidecars: int = 0
     """Checksum sidecars that were restored or purged with their files, or would be; no other figure has them."""
     missing: Tally = field(default_factory=Tally)
-    """Files that are neither in quarantine nor where they were; their records are gone."""
+    """Files that are neither in quarantine nor where they were; their records stay until a purge."""
     failed: Tally = field(default_factory=Tally)
     """Files that stay in quarantine, with a reason."""
     waiting: Tally = field(default_factory=Tally)

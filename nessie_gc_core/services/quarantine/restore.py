@@ -19,7 +19,7 @@ from nessie_gc_core.services.quarantine.release import Chosen, Release
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.run import Run
 
-_MISSING = "it is neither in quarantine nor at its path"
+_MISSING = "it is neither in quarantine nor at its path; is this the right store?"
 _EXISTS = "another file is at its path now; it stays in quarantine"
 
 
@@ -59,15 +59,15 @@ class RestoreService(Release):
         return Restore(run.choice)
 
     def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
-        """One that is nowhere has no record any more."""
+        """The record of one that is nowhere stays: it may be looked for in the wrong place."""
         if status == MoveStatus.MOVED:
             report.count(report.done, file)
-        elif status == MoveStatus.MISSING:
+            return True
+        if status == MoveStatus.MISSING:
             report.count(report.missing, file, _MISSING)
         else:
             report.count(report.failed, file, _EXISTS if status == MoveStatus.EXISTS else reason or "it was not moved")
-            return False
-        return True
+        return False
 
 
 def _forms(path: str, rules: LocationRules) -> Collection[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
-from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
 from nessie_gc_iceberg_files.lister import base_of
@@ -15,7 +15,7 @@ from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import S3_SCHEMES, SCHEMES
 from nessie_gc_iceberg_files.s3_deletions import BATCH
-from nessie_gc_iceberg_files.stores import failed, one_line
+from nessie_gc_iceberg_files.stores import failed, one_line, unmoved
 from nessie_gc_iceberg_files.traffic import taken
 
 
@@ -77,10 +77,10 @@ class IcebergFileDeleter(FileDeleter):
         except NessieGcError as error:
             refusal = one_line(error)
         if refusal is not None:
-            yield from (_unmoved(move, refusal) for move in moves)
+            yield from (unmoved(move, refusal) for move in moves)
             return
         odd = [move for move in moves if not _names_a_file(move.path) or not _names_a_file(move.to_path)]
-        yield from (_unmoved(move, "it is not a file: its path is empty or ends in a slash") for move in odd)
+        yield from (unmoved(move, "it is not a file: its path is empty or ends in a slash") for move in odd)
         yield from store.move(place.key, target.key, [move for move in moves if move not in odd])
 
     def is_empty_directory(self, location: str) -> bool:
@@ -108,7 +108,3 @@ def _are_alike(scheme: str, other: str) -> bool:
 
 def _names_a_file(path: str) -> bool:
     return bool(path) and not path.endswith("/")
-
-
-def _unmoved(move: FileMove, reason: str) -> MoveOutcome:
-    return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=reason)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 from nessie_gc_iceberg_files.local_handles import open_parent, reason_of
-from nessie_gc_iceberg_files.stores import one_line
+from nessie_gc_iceberg_files.stores import unmoved
 
 _NO_SECOND_NAME = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK})
 """What file systems say that cannot give a file a second name."""
@@ -26,14 +26,14 @@ def move_one(prefix: str, to: str, move: FileMove) -> MoveOutcome:
             except FileNotFoundError:
                 return _gone(to, move)
             if stat.S_ISDIR(status.st_mode):
-                return _failed(move, "it is a directory")
+                return unmoved(move, "it is a directory")
             Path(to).mkdir(parents=True, exist_ok=True)
             target = open_parent(to, move.to_path.rpartition("/")[0], stack, make=True)
             return _renamed(move, source, target, status)
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.EXDEV:
-            return _failed(move, "its new place is on another file system; name one on the same")
-        return _failed(move, reason_of(error))
+            return unmoved(move, "its new place is on another file system; name one on the same")
+        return unmoved(move, reason_of(error))
 
 
 def _renamed(move: FileMove, source: int, target: int, status: os.stat_result) -> MoveOutcome:
@@ -81,7 +81,3 @@ def _name(path: str) -> str:
     if name in ("", ".", ".."):
         raise ValueError(f"{name!r} is not a file name")
     return name
-
-
-def _failed(move: FileMove, reason: object) -> MoveOutcome:
-    return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=one_line(reason))

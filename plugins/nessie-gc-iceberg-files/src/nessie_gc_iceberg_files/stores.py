@@ -89,10 +89,7 @@ class Store(ABC):
 
         Only where it can (:attr:`can_move`).
         """
-        return (
-            MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason="files of its store cannot be moved")
-            for move in moves
-        )
+        return (unmoved(move, "files of its store cannot be moved") for move in moves)
 
     def look_up(self, prefix: str, paths: Sequence[str]) -> Iterator[StoredFile]:
         """Those of the files ``prefix + path`` that are stored now, found by listing their levels.
@@ -155,6 +152,11 @@ class Store(ABC):
 def failed(path: str, reason: object) -> DeleteOutcome:
     """The outcome of a file that could not be deleted."""
     return DeleteOutcome(path=path, status=DeleteStatus.FAILED, reason=one_line(reason))
+
+
+def unmoved(move: FileMove, reason: object) -> MoveOutcome:
+    """The outcome of a file that could not be moved."""
+    return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=one_line(reason))
 
 
 def one_line(text: object, limit: int = 300) -> str:
