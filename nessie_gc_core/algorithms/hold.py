@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,12 +12,12 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.delete import delete_batch
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import FileDeleter, SupportsMoves
-from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.connectors import FileDeleter, SupportsLookUp, SupportsMoves
+from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, Value, to_batches, to_micros
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of, with_slash
-from nessie_gc_core.model.quarantine import FileMove, HeldFile, MoveStatus
+from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveStatus
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.verdicts import Outcome
 
@@ -28,9 +29,14 @@ HELD_FILES = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("size", pa.int64()),
         pa.field("modified", pa.int64(), nullable=False),
+        pa.field("moving", pa.bool_(), nullable=False),
     ]
 )
-"""Files in quarantine: where each is, and where it was."""
+"""Files in quarantine: where each is, where it was, and whether it may still be there."""
+STILL_THERE = "STILL_THERE"
+"""What became of a file that was never moved: it is at its own path, and perhaps there is a copy of it."""
+LONGEST_KEY = 1000
+"""Bytes of the longest key that is made; object stores take 1,024."""
 RELEASED = pa.schema([*HELD_FILES, pa.field("status", pa.string(), nullable=False), pa.field("reason", pa.string())])
 """The same, with what became of each: a :class:`MoveStatus` or an :class:`Outcome`, and why."""
 _Held = Mapping[str, Value]
@@ -40,7 +46,7 @@ _OUTCOMES = {
     MoveStatus.EXISTS: Outcome.FAILED,
     MoveStatus.FAILED: Outcome.FAILED,
 }
-_EXISTS = "another file is at its path in the quarantine"
+_EXISTS = "another file, or its copy that cannot be told from one, is at its path in the quarantine"
 
 
 def canonical_places(raw: Collection[str], rules: LocationRules) -> dict[str, str]:
@@ -85,8 +91,13 @@ class Hold:
             path: raw path below it.
             modified: microseconds since the epoch.
         """
-        inside = location.removeprefix("file:") if scheme_of(location) == "file" else location.partition("://")[2]
-        return f"{self.live_set_id}/{modified}/{inside.lstrip('/')}{path}"
+        is_local = scheme_of(location) == "file"
+        inside = location.removeprefix("file:") if is_local else location.partition("://")[2]
+        inside = "/".join(filter(None, inside.split("/"))) + "/" if is_local else inside.lstrip("/")
+        begin, rest = f"{self.live_set_id}/{modified}/", inside + path
+        if len((str(self.place(location)) + begin + rest).encode()) > LONGEST_KEY:
+            rest = hashlib.sha256(rest.encode()).hexdigest()  # the record has the whole name
+        return begin + rest
 
     def move(
         self, deleter: FileDeleter, location: str, files: Sequence[FileReference]
@@ -122,7 +133,38 @@ def moved(
 
 def held_row(file: HeldFile) -> Row:
     """A file as a row (:data:`HELD_FILES`)."""
-    return file.place, file.held_path, file.location, file.path, file.size, to_micros(file.modified)
+    moving, modified = file.state is HeldState.MOVING, to_micros(file.modified)
+    return file.place, file.held_path, file.location, file.path, file.size, modified, moving
+
+
+def still_there(connectors: OpenConnectors, rows: Sequence[_Held]) -> dict[int, str | None]:
+    """By their numbers the rows whose move was not done (``None``), or of which that cannot be told, and why.
+
+    Whoever moves such a file may only have been paused, and delete the original later. So no copy of it is taken away
+    as long as it may be needed.
+    """
+    by_location: dict[str, dict[str, int]] = {}
+    for number, row in enumerate(rows):
+        if row["moving"]:
+            by_location.setdefault(str(row["location"]), {})[str(row["path"])] = number
+    found: dict[int, str | None] = {}
+    for location, numbers in by_location.items():
+        try:
+            lister = connectors.lister(location)
+            if not isinstance(lister, SupportsLookUp):
+                raise ConfigurationError(f"{lister.name!r} cannot look whether the file was moved")
+            for folder in _folders(numbers):
+                found.update((numbers[file.path], None) for file in lister.look_up(location, folder))
+        except (NessieGcError, OSError) as error:
+            found.update(dict.fromkeys(numbers.values(), one_line(error)))
+    return found
+
+
+def _folders(paths: Iterable[str]) -> Iterator[list[str]]:
+    by_folder: dict[str, list[str]] = {}
+    for path in paths:
+        by_folder.setdefault(path.rpartition("/")[0], []).append(path)
+    yield from by_folder.values()
 
 
 class Restore:
@@ -141,8 +183,13 @@ class Restore:
 
     def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
         by_place: dict[tuple[str, str], dict[str, _Held]] = {}
-        for row in rows:
-            by_place.setdefault((str(row["place"]), str(row["location"])), {})[str(row["held_path"])] = row
+        unmoved = still_there(connectors, rows)
+        for number, row in enumerate(rows):
+            if number in unmoved:
+                problem = unmoved[number]
+                yield _released(row, STILL_THERE if problem is None else MoveStatus.FAILED, problem or "")
+            else:
+                by_place.setdefault((str(row["place"]), str(row["location"])), {})[str(row["held_path"])] = row
         for (place, location), held in by_place.items():
             deleter = connectors.deleter(place)
             said: Iterator[tuple[str, MoveStatus, str]]
@@ -186,16 +233,21 @@ class Purge:
         return kept
 
     def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held], kept: Mapping[int, str]) -> Iterator[Row]:
-        by_place: dict[str, dict[str, _Held]] = {}
+        by_place: dict[str, dict[str, tuple[_Held, bool]]] = {}
+        unmoved = still_there(connectors, rows)
         for number, row in enumerate(rows):
             if number in kept:
                 yield _released(row, Outcome.SPARED.value, kept[number])
+            elif (problem := unmoved.get(number)) is not None:
+                yield _released(row, Outcome.FAILED.value, problem)
             else:
-                by_place.setdefault(str(row["place"]), {})[str(row["held_path"])] = row
+                by_place.setdefault(str(row["place"]), {})[str(row["held_path"])] = (row, number in unmoved)
         for place, held in by_place.items():
             files = [FileReference(location=place, path=path) for path in held]
             for path, outcome, reason in delete_batch(connectors.deleter(place), place, files):
-                yield _released(held[path], outcome.value, reason)
+                row, is_there = held[path]
+                status = STILL_THERE if is_there and outcome is not Outcome.FAILED else outcome.value
+                yield _released(row, status, reason)
 
 
 def _released(row: _Held, status: str, reason: str) -> Row:

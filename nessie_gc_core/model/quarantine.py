@@ -77,7 +77,7 @@ class HeldFile:
     modified: datetime | None = None
     """Last modification before it was moved, UTC; ``None`` if unknown."""
     table: str = ""
-    """Dotted names of the tables at its location, separated by commas; empty if there is none."""
+    """Dotted names of the tables at its location, one in a line; empty if there is none."""
     sidecar: bool = False
     """Whether it is a checksum sidecar, which is counted separately."""
     held: datetime

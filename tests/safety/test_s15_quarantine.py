@@ -220,9 +220,17 @@ def test_s15_after_a_killed_quarantine_everything_can_be_restored_at_once(
         services.sweep(services.mark(), HOLD)
     lake.faults.deleting_dies.clear()
     report = restore(services)
-    assert (3, 0) == (report.done.files, report.exit_code)
+    assert (3, 0) == (report.done.files + report.unmoved.files, report.exit_code)
+    assert 1 <= report.unmoved.files
     assert before == contents(lake, DEAD)
-    assert not any(path.startswith(PLACE) for path in lake.paths())
+    copies = {path for path in lake.paths() if path.startswith(PLACE)}
+    assert 1 <= len(copies), "whoever moved them may only be paused, and delete the originals yet"
+    lake.objects.delete(max(DEAD))
+    assert 1 == restore(services).done.files
+    assert before == contents(lake, DEAD)
+    lake.advance(timedelta(days=31))
+    purge(services)
+    assert before == contents(lake, DEAD)
     assert [] == held(services)
 
 
@@ -236,9 +244,11 @@ def test_s15_a_purge_after_a_killed_quarantine_takes_no_file_at_its_own_path(
     lake.faults.deleting_dies.clear()
     there = DEAD & lake.paths()
     lake.advance(timedelta(days=31))
-    purge(services)
+    report = purge(services)
     assert there == DEAD & lake.paths()
     assert victim in there
+    assert len(there) == report.unmoved.files, "what was never moved is not purged"
+    assert not any(path.startswith(PLACE) for path in lake.paths())
 
 
 def test_s15_a_killed_restore_goes_on_and_is_never_purged(
@@ -254,7 +264,7 @@ def test_s15_a_killed_restore_goes_on_and_is_never_purged(
     assert {HeldState.RESTORING} == {file.state for file in held(services)}
     lake.faults.deleting_dies.clear()
     report = purge(services)
-    assert 0 == report.done.files
+    assert (0, 3, 1) == (report.done.files, report.blocked.files, report.exit_code)
     assert "finish it with 'restore'" in str(report)
     assert 3 == restore(services).done.files
     assert before == contents(lake, DEAD)
@@ -272,7 +282,7 @@ def test_s15_a_killed_purge_goes_on_and_is_never_restored(
         purge(services)
     lake.faults.deleting_dies.clear()
     report = restore(services)
-    assert (0, 3) == (report.done.files, len(held(services)))
+    assert (0, 3, 1, 3) == (report.done.files, report.blocked.files, report.exit_code, len(held(services)))
     assert "cannot be restored" in str(report)
     assert 3 == purge(services).done.files
     assert [] == held(services)
@@ -287,7 +297,7 @@ def test_s15_a_path_that_exists_again_is_never_overwritten(
     again = lake.put(min(DEAD), b"somebody else's")
     report = restore(services)
     assert (2, 1, 1) == (report.done.files, report.failed.files, report.exit_code)
-    assert f"{again}: another file is at its path now; it stays in quarantine" in str(report)
+    assert f"{again}: a file is at its path that may be another one; it stays in quarantine" in str(report)
     assert b"somebody else's" == contents(lake, DEAD)[again]
     (kept,) = held(services)
     assert HeldState.HELD is kept.state
@@ -321,7 +331,24 @@ def test_s15_a_file_that_vanished_from_quarantine_is_said_to_be_missing(
     assert (2, 1, 1) == (report.done.files, report.missing.files, report.exit_code)
     assert [lost.path] == [file.path for file in held(services)], "its record stays: the store may be the wrong one"
     lake.advance(timedelta(days=31))
-    purge(services)
+    missing = purge(services)
+    assert (1, 1) == (missing.missing.files, missing.exit_code)
+    assert 1 == len(held(services))
+    purge(services, forget_missing=True)
+    assert [] == held(services)
+
+
+def test_s15_what_was_never_moved_is_neither_restored_nor_purged(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    lake.faults.deleting.update(dict.fromkeys(DEAD, "AccessDenied"))
+    services.sweep(services.mark(), HOLD)
+    report = restore(services)
+    assert (0, 3) == (report.done.files, report.unmoved.files)
+    lake.advance(timedelta(days=31))
+    report = purge(services)
+    assert (0, 3) == (report.done.files, report.unmoved.files)
+    assert lake.paths() >= DEAD
     assert [] == held(services)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 
 import pyarrow as pa
@@ -19,12 +20,12 @@ from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.tally import TableTally
 
 Tables = Iterable[tuple[str, str]]
-"""Canonical unit roots, each with the names of the tables there."""
+"""Canonical unit roots, each with the names of the tables there, one in a line."""
 
 
 def named(tables: Iterable[TableTally]) -> Tables:
     """The names of the tables at each location."""
-    return ((each.location, ", ".join(each.tables)) for each in tables)
+    return ((each.location, "\n".join(each.tables)) for each in tables)
 
 
 _COLUMNS = ("unit", "location", "path", "size", "modified", "sidecar")
@@ -38,6 +39,11 @@ class Holding:
     hold: Hold
     tables: Callable[[], Tables] = field(default=tuple)
     """Asked once, where something is moved."""
+
+    @cached_property
+    def _at(self) -> datetime:
+        """The same for all files of a sweep."""
+        return self.run.clock()
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
@@ -62,7 +68,7 @@ class Holding:
             held_in(self.run.store).put_held_files(self._held(batch, state))
 
     def _held(self, batch: pa.RecordBatch, state: HeldState) -> Iterator[HeldFile]:
-        run, now = self.run, self.run.clock()
+        run, now = self.run, self._at
         until = now + run.parameters.quarantine_for
         columns = (batch.column(name).to_pylist() for name in _COLUMNS)
         for unit, location, path, size, modified, sidecar in zip(*columns, strict=True):

@@ -93,3 +93,7 @@ class RestoreParameters(ReleaseParameters):
 @options
 class PurgeParameters(ReleaseParameters):
     """Which files are deleted for good: of those that are chosen the ones whose time is over."""
+
+    forget_missing: bool = option(
+        False, section=_FILES, help="Remove the records of files that are not in quarantine any more."
+    )

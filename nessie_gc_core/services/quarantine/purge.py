@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from nessie_gc_core.algorithms.hold import Purge
-from nessie_gc_core.connectors import SupportsQuarantine
+from nessie_gc_core.algorithms.hold import STILL_THERE, Purge
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
-from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.quarantine.parameters import PurgeParameters
-from nessie_gc_core.services.quarantine.release import Chosen, Release
+from nessie_gc_core.services.quarantine.release import Release
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.run import Run
+
+_MISSING = "it is not in quarantine; is this the right store? `forget_missing` removes its record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,10 @@ class PurgeService(Release):
     verb: ClassVar[str] = "purged"
     taken: ClassVar[Collection[HeldState]] = (HeldState.HELD, HeldState.MOVING, HeldState.PURGING)
     doing: ClassVar[HeldState] = HeldState.PURGING
+    blocked: ClassVar[HeldState] = HeldState.RESTORING
+    why_blocked: ClassVar[str] = "its restoration was interrupted; finish it with 'restore'"
 
     parameters: PurgeParameters
-
-    def say_before(self, store: SupportsQuarantine, chosen: Chosen, report: ReleaseReport) -> None:
-        """Warns of files whose restoration was interrupted."""
-        waiting = sum(each.files for each in store.quarantines() if each.state is HeldState.RESTORING)
-        if waiting:
-            report.warnings.append(
-                f"the restoration of {plural(waiting, 'file')} was interrupted, so they are not purged; finish it with "
-                "'restore'"
-            )
 
     def is_due(self, file: HeldFile, now: datetime) -> bool:
         """Whether its time is over; a purge that has begun goes on."""
@@ -54,9 +47,15 @@ class PurgeService(Release):
         return Purge(run.choice)
 
     def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
-        """What is gone has no record any more."""
-        if status in (Outcome.DELETED, Outcome.ALREADY_GONE):
+        """What is gone has no record any more; one that was gone before may be looked for in the wrong place."""
+        if status == STILL_THERE:
+            report.count(report.unmoved, file)
+            return True
+        if status == Outcome.DELETED or (status == Outcome.ALREADY_GONE and file.state is HeldState.PURGING):
             report.count(report.done, file)
             return True
+        if status == Outcome.ALREADY_GONE:
+            report.count(report.missing, file, _MISSING)
+            return self.parameters.forget_missing
         report.count(report.kept if status == Outcome.SPARED else report.failed, file, reason)
         return False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Self
@@ -13,14 +12,16 @@ from uuid import UUID
 
 from nessie_gc_core.algorithms.hold import HELD_FILES, RELEASED, held_row
 from nessie_gc_core.algorithms.read_ahead import in_pieces
+from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service, SupportsQuarantine, SupportsSharedClock
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.table_patterns import TablePatterns
-from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
+from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.parameters import ReleaseParameters
 from nessie_gc_core.services.quarantine.places import held_in
 from nessie_gc_core.services.quarantine.report import ReleaseReport
@@ -28,6 +29,11 @@ from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.run import Run
 
 _SPREAD = ["place", "held_path"]
+Undo = Callable[[Sequence[HeldFile]], None]
+
+
+def _nothing(files: Sequence[HeldFile]) -> None:
+    """There is nothing to undo."""
 
 
 class Release(Service[Run]):
@@ -39,6 +45,10 @@ class Release(Service[Run]):
     """The states that it begins with, or goes on from."""
     doing: ClassVar[HeldState]
     """The state of files that are being released."""
+    blocked: ClassVar[HeldState]
+    """The state of files that are being released in the other way."""
+    why_blocked: ClassVar[str]
+    """Why they stay."""
     parameters: ReleaseParameters
 
     def run(self, run: Run) -> ReleaseReport:
@@ -53,32 +63,42 @@ class Release(Service[Run]):
         self.check()
         chosen = Chosen.by(self.parameters, run)
         store, now = held_in(run.store), _certain_now(run)
-        self.say_before(store, chosen, report)
+        of_chosen = (each for each in store.quarantines() if chosen.live_set_id in (None, each.live_set_id))
+        repositories = sorted({each.repository for each in of_chosen})
+        meant = self._meant(store, chosen, repositories, now, report)
         if self.parameters.dry_run:
-            for file in self._meant(store, chosen, now, report):
+            for file in meant:
                 report.count(report.done, file)
                 if len(report.files) < MAX_NAMES and not file.sidecar:
                     report.files.append(NamedFile(file.location + file.path, None))
-            return report
-        with self._leases(store, run) as lease:
-            run.engine.check()
-            for step in in_pieces(self._meant(store, chosen, now, report), self.parameters.files_per_step):
-                lease.check()
-                self._step(step, store, run, report)
+        else:
+            again, duration = "run the command again", self.parameters.lease
+            with hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease:
+                self._check_workers(store, run)
+                for step in in_pieces(meant, self.parameters.files_per_step):
+                    lease.check()
+                    self._step(step, store, run, report)
+        if not report.found_any:
+            report.warnings.append("nothing in quarantine matches")
         return report
+
+    def _check_workers(self, store: SupportsQuarantine, run: Run) -> None:
+        """Refuses workers that cannot run, and connectors whose state does not reach them."""
+        run.engine.check()
+        with OpenConnectors(run.choice) as connectors:
+            deleters = {type(connectors.deleter(place)) for place in {each.place for each in store.quarantines()}}
+        check_executors(run.engine, *deleters)
 
     def check(self) -> None:
         """Refuses parameters."""
-
-    def say_before(self, store: SupportsQuarantine, chosen: Chosen, report: ReleaseReport) -> None:
-        """Warns of what is not touched."""
 
     def is_due(self, file: HeldFile, now: datetime) -> bool:
         """Whether a file may be released."""
         return True
 
-    def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> None:
-        """Does what must be done before files are touched."""
+    def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> Undo:
+        """Does what must be done before files are touched; what it returns undoes that for files that stay."""
+        return _nothing
 
     @abstractmethod
     def function(self, run: Run) -> BatchFunction:
@@ -89,26 +109,27 @@ class Release(Service[Run]):
         """Counts a file; whether its record is done with."""
 
     def _meant(
-        self, store: SupportsQuarantine, chosen: Chosen, now: datetime, report: ReleaseReport
+        self,
+        store: SupportsQuarantine,
+        chosen: Chosen,
+        repositories: Collection[str],
+        now: datetime,
+        report: ReleaseReport,
     ) -> Iterator[HeldFile]:
-        """The files that are meant, and may be released now."""
-        for file in store.held_files(chosen.live_set_id, self.taken):
-            if not chosen.means(file):
+        """The files that are meant, and may be released now, of these repositories: nobody else works on theirs."""
+        for file in store.held_files(chosen.live_set_id, (*self.taken, self.blocked)):
+            if file.repository not in repositories or not chosen.means(file):
                 continue
-            if self.is_due(file, now):
+            if file.state is self.blocked:
+                report.count(report.blocked, file, self.why_blocked)
+            elif self.is_due(file, now):
                 yield file
             else:
                 report.count(report.waiting, file)
 
-    def _leases(self, store: SupportsQuarantine, run: Run) -> AbstractContextManager[Lease]:
-        repositories = sorted({each.repository for each in store.quarantines()})
-        return hold_lease(
-            run.store, repositories, self.parameters.lease, elapsed=run.elapsed, then="run the command again"
-        )
-
     def _step(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run, report: ReleaseReport) -> None:
         store.put_held_files(replace(file, state=self.doing) for file in files)
-        self.before(files, store, run)
+        undo = self.before(files, store, run)
         rows = run.engine.dataset(to_batches(map(held_row, files), HELD_FILES), HELD_FILES)
         released = rows.spread(_SPREAD).checkpoint().flat_map(self.function(run)).checkpoint()
         by_key = {(file.place, file.held_path): file for file in files}
@@ -120,7 +141,9 @@ class Release(Service[Run]):
                 if self.settle(file, status, reason, report):
                     gone.append(file)
                 else:
-                    staying.append(replace(file, state=HeldState.HELD))
+                    moving = file.state is HeldState.MOVING  # it is not known whether the move was done
+                    staying.append(file if moving else replace(file, state=HeldState.HELD))
+            undo(staying)
             store.forget_held_files(gone)
             store.put_held_files(staying)
 
@@ -157,7 +180,7 @@ class Chosen:
     def means(self, file: HeldFile) -> bool:
         """Whether a file is meant: all conditions must hold."""
         path = file.location + file.path
-        if not self.tables.matches_any(list(filter(None, file.table.split(", ")))):
+        if not self.tables.matches_any(list(filter(None, file.table.split("\n")))):
             return False
         if self.pattern is not None and not self.pattern.fullmatch(path):
             return False

@@ -11,6 +11,7 @@ from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.tally import Tally
 
+_TALLIES = ("missing", "failed", "blocked", "unmoved", "waiting", "kept")
 _SHOWN = 20
 """So many names are printed."""
 
@@ -30,6 +31,10 @@ class ReleaseReport(ShownAsText):
     """Files that are neither in quarantine nor where they were; their records stay until a purge."""
     failed: Tally = field(default_factory=Tally)
     """Files that stay in quarantine, with a reason."""
+    blocked: Tally = field(default_factory=Tally)
+    """Files that the other command has begun to release: they are not touched."""
+    unmoved: Tally = field(default_factory=Tally)
+    """Files that are still at their paths, because their move was interrupted or failed."""
     waiting: Tally = field(default_factory=Tally)
     """Files that can still be restored, which a purge does not take."""
     kept: Tally = field(default_factory=Tally)
@@ -52,7 +57,12 @@ class ReleaseReport(ShownAsText):
     @property
     def exit_code(self) -> int:
         """1 where a file is missing or stays against its will."""
-        return 1 if self.failed.files or self.missing.files else 0
+        return 1 if self.failed.files or self.missing.files or self.blocked.files else 0
+
+    @property
+    def found_any(self) -> bool:
+        """Whether any file was meant."""
+        return bool(self.sidecars or any(getattr(self, name).files for name in ("done", *_TALLIES)))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""
@@ -60,7 +70,7 @@ class ReleaseReport(ShownAsText):
             "dry_run": self.dry_run,
             f"would_be_{self.verb}" if self.dry_run else self.verb: self.done.to_dict(),
             "sidecars": self.sidecars,
-            **{name: getattr(self, name).to_dict() for name in ("missing", "failed", "waiting", "kept")},
+            **{name: getattr(self, name).to_dict() for name in _TALLIES},
             "files": [file.path for file in self.files],
             "failures": [{"path": file.path, "reason": file.reason} for file in self.failures],
             "warnings": self.warnings,
@@ -74,6 +84,8 @@ class ReleaseReport(ShownAsText):
         said = {
             "missing: neither in quarantine nor where they were": self.missing,
             "failed: they stay in quarantine": self.failed,
+            "blocked: see below": self.blocked,
+            "still at their paths: they were never moved": self.unmoved,
             "waiting: they can still be restored": self.waiting,
             "kept by a veto": self.kept,
         }

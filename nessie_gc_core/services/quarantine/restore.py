@@ -6,21 +6,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nessie_gc_core.algorithms.hold import Restore
+from nessie_gc_core.algorithms.hold import STILL_THERE, Restore
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, MoveStatus
-from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.quarantine.parameters import RestoreParameters
-from nessie_gc_core.services.quarantine.release import Chosen, Release
+from nessie_gc_core.services.quarantine.release import Release, Undo
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.run import Run
 
 _MISSING = "it is neither in quarantine nor at its path; is this the right store?"
-_EXISTS = "another file is at its path now; it stays in quarantine"
+_EXISTS = "a file is at its path that may be another one; it stays in quarantine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,8 @@ class RestoreService(Release):
     verb: ClassVar[str] = "restored"
     taken: ClassVar[Collection[HeldState]] = (HeldState.HELD, HeldState.MOVING, HeldState.RESTORING)
     doing: ClassVar[HeldState] = HeldState.RESTORING
+    blocked: ClassVar[HeldState] = HeldState.PURGING
+    why_blocked: ClassVar[str] = "its purge has begun, so it cannot be restored"
 
     parameters: RestoreParameters
 
@@ -43,16 +44,20 @@ class RestoreService(Release):
         """Refuses to restore everything by mistake."""
         self.parameters.check()
 
-    def say_before(self, store: SupportsQuarantine, chosen: Chosen, report: ReleaseReport) -> None:
-        """Warns of files that are being purged."""
-        lost = sum(each.files for each in store.quarantines() if each.state is HeldState.PURGING)
-        if lost:
-            report.warnings.append(f"the purge of {plural(lost, 'file')} has begun, so they cannot be restored")
-
-    def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> None:
+    def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> Undo:
         """Takes down the tombstones: if a file is lost again, that is not because it was deleted (S7)."""
         rules = run.choice.rules()
-        store.remove_tombstones(form for file in files for form in _forms(file.location + file.path, rules))
+        paths = {form for file in files for form in _forms(file.location + file.path, rules)}
+        there = {each: found for each in run.store.repositories() if (found := run.store.tombstones(each, paths))}
+        if there:
+            store.remove_tombstones(set().union(*there.values()))
+
+        def undo(staying: Sequence[HeldFile]) -> None:
+            forms = {form for file in staying for form in _forms(file.location + file.path, rules)}
+            for repository, taken in there.items():
+                run.store.add_tombstones(repository, sorted(taken & forms), at=run.clock())
+
+        return undo
 
     def function(self, run: Run) -> BatchFunction:
         """Moves them back."""
@@ -63,7 +68,9 @@ class RestoreService(Release):
         if status == MoveStatus.MOVED:
             report.count(report.done, file)
             return True
-        if status == MoveStatus.MISSING:
+        if status == STILL_THERE:
+            report.count(report.unmoved, file)
+        elif status == MoveStatus.MISSING:
             report.count(report.missing, file, _MISSING)
         else:
             report.count(report.failed, file, _EXISTS if status == MoveStatus.EXISTS else reason or "it was not moved")
