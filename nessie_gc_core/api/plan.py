@@ -95,7 +95,9 @@ class Plan:
             NessieGcError: it cannot be written.
         """
         run = self.new_run()
-        return save_plan(os.fspath(path), self.swept, replace(run, report=self.report)).sha256
+        return save_plan(
+            os.fspath(path), self.swept, replace(run, report=self.report), self.parameters.quarantine
+        ).sha256
 
     def __repr__(self) -> str:
         return f"Plan(live set {self.report.live_set_id}, would delete: {self.would_delete})"

@@ -36,7 +36,8 @@ def show_plan(call: Call) -> int:
     say(f"plan {summary.path}, made {shown_time(header.time, call.zone())} with engine {header.engine}")
     say(f"live set {header.live_set_id} of {', '.join(header.repositories)}")
     sidecars = f", and {plural(summary.sidecars.files, 'checksum sidecar')}" if summary.sidecars.files else ""
-    say(f"would delete {plural(summary.total.files, 'file')} ({decimal(summary.total.bytes)}){sidecars}")
+    verb = "move to quarantine" if header.quarantine else "delete"
+    say(f"would {verb} {plural(summary.total.files, 'file')} ({decimal(summary.total.bytes)}){sidecars}")
     say(f"digest (SHA-256) {summary.sha256}")
     for name, tallies in summary.groups.items():
         _print_group(name, tallies)

@@ -13,6 +13,7 @@ from nessie_gc_core.services.live_set_ids import chosen_live_set, find_live_set
 from nessie_gc_core.services.members import members
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
 from nessie_gc_core.services.preconditions import check_age
+from nessie_gc_core.services.quarantine.places import held_in
 from nessie_gc_core.services.report import MarkedRepository
 from nessie_gc_core.services.run import Member, Run, SweepRun
 from nessie_gc_core.services.watch import traffic_reported
@@ -44,6 +45,8 @@ def work_on_live_set(
     named = chosen_live_set(parameters)
     run.choice.check_plugins(deletes=parameters.mode.removes)
     parameters.check(run.choice)
+    if parameters.quarantine:
+        held_in(run.store)
     found = list(members(run, run.store.get(find_live_set(run.store, named))))
     now = max(times_now(run))
     for member in found:

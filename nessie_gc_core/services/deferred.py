@@ -32,6 +32,7 @@ from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_executors, check_swept
 from nessie_gc_core.services.quarantine.holding import named
+from nessie_gc_core.services.quarantine.places import check_outside
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
@@ -100,6 +101,7 @@ class _DeferredDeletion:
         versions, types = stored_versions(run, run.numbers)
         readers = readers_of(types, run)
         plan = self._plan()
+        check_outside(run.parameters.quarantine, plan)
         index = UnitIndex.of(plan)  # of all units, so that those that are taken out from here on spare their files
         freeze_unread_repositories(plan, run)
         if not run.parameters.tables.takes_all:

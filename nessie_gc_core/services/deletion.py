@@ -19,7 +19,7 @@ from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.quarantine.holding import Holding, Tables
-from nessie_gc_core.services.quarantine.places import held_in, hold_places
+from nessie_gc_core.services.quarantine.places import hold_places
 from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
@@ -121,15 +121,12 @@ class Deletion:
         return outcomes
 
     def _prepare_quarantine(self) -> None:
-        """Finds where files are moved to; what cannot be moved is spared, also in a dry run (S21).
-
-        Raises:
-            ConfigurationError: a quarantine overlaps with a swept location, or the store cannot remember one.
-        """
+        """Finds where files are moved to; what cannot be moved is spared, also in a dry run (S21)."""
         run = self._run
-        held_in(run.store)
         places, without = hold_places(run.parameters.quarantine, self._scope.plan, run)
         self._recheck.spared_units.update(without)
+        if run.parameters.mode is DeleteMode.DEFER:
+            run.report.warn("the deletions are only recorded: give `quarantine` to 'deferred-deletes' as well")
         if run.parameters.mode is DeleteMode.QUARANTINE:
             hold = Hold(live_set_id=run.live_set.id, places=places)
             self._holding = Holding(run, hold, self._tables)

@@ -210,7 +210,7 @@ class _Sweep:
         if self._parameters.by_table:
             run.report.tables = swept.by_table(run.report, counts.files)
         if self._parameters.plan is not None:
-            save_plan(self._parameters.plan, swept, run)
+            save_plan(self._parameters.plan, swept, run, self._parameters.quarantine)
         return swept
 
     def _held_back(self, verdicts: Dataset, located: Located, needed: Needed, counts: StoredCounts) -> Dataset:
@@ -304,7 +304,10 @@ class _Sweep:
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
         left_out = self._only.count() - dead.count()
         if left_out:
-            self._run.report.warn(f"{plural(left_out, 'file')} of the plan skipped: by now needed, changed or gone")
+            self._run.report.warn(
+                f"{plural(left_out, 'file')} of the plan skipped: by now needed, changed or gone, "
+                "or kept by other options than it was made with"
+            )
         return mine
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:

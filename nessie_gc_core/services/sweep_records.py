@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.live_sets import SweepStep, SweepStepState
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.deletion import DEAD, OutcomeRecords
@@ -37,6 +38,11 @@ class SweepRecords(OutcomeRecords):
         by it. Of a unit that is not swept this time nothing can be said.
         """
         earlier = list(self._run.store.steps(self._run.live_set.id))
+        held = any(Outcome.QUARANTINED.value in step.outcomes for step in earlier)
+        if held and self._run.parameters.mode is DeleteMode.DELETE:
+            raise ConfigurationError(
+                "an earlier attempt of this sweep moved files to a quarantine: resume it with `quarantine`, too"
+            )
         self._attempt = max((int(_attempt(step)) + 1 for step in earlier), default=1)
         self._carry_over(earlier, verdicts)
         stored = verdicts.flat_map(PlanFiles(whatever_the_verdict=True))

@@ -355,7 +355,7 @@ def test_s15_what_was_never_moved_is_neither_restored_nor_purged(
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("memory://wh/db/t/held/", "is inside the swept location memory://wh/db/t/"),
+        ("memory://wh/db/t/held/", "is inside the table location memory://wh/db/t/"),
         ("memory://wh/db/", "is around the table location memory://wh/db/t/"),
         ("memory://wh/", "is a whole bucket; name a folder in it"),
         ("relative/", "`quarantine`: "),

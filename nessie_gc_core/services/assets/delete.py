@@ -34,7 +34,7 @@ from nessie_gc_core.services.sweep import Directions
 log = logging.getLogger(__name__)
 
 _ASSET = pa.schema([ASSETS.field("asset")])
-_TRIED = (Outcome.DELETED.value, Outcome.ALREADY_GONE.value, Outcome.FAILED.value)
+_TRIED = (*GONE, Outcome.FAILED.value)
 
 
 @dataclass(frozen=True, slots=True)

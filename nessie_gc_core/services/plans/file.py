@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, Protocol, Self
+from uuid import uuid4
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -32,7 +33,7 @@ _MAGIC = "nessie_gc_plan"
 _END = "nessie_gc_plan_end"
 _TIME = pa.timestamp("us", tz="UTC")
 _IN_PARQUET = PLAN_ROWS.set(PLAN_ROWS.get_field_index("modified"), PLAN_ROWS.field("modified").with_type(_TIME))
-_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError)
+_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, RecursionError)
 _MAKE_ANEW = "make a new plan"
 
 
@@ -50,6 +51,8 @@ class PlanHeader:
     """The engine that made it."""
     version: str
     """The version of Nessie GC that made it."""
+    quarantine: tuple[str, ...] = ()
+    """Where the files are to be moved; empty: they are to be deleted."""
     format: int = FORMAT
     """The version of the format."""
 
@@ -151,9 +154,9 @@ def write_plan(path: str, header: PlanHeader, rows: Iterable[pa.RecordBatch]) ->
     """
     check_output("plan", path, new=True)
     file = Path(path)
-    unfinished = file.with_name(f"{file.name}.unfinished")
+    unfinished = file.with_name(f"{file.name}.{uuid4().hex[:8]}.unfinished")
     digest = _Digest(header)
-    with _telling(path), unfinished.open("wb") as out:
+    with _removed_on_failure(unfinished), _telling(path), unfinished.open("wb") as out:
         writer: _Writer = _Parquet(out, header) if file.suffix == ".parquet" else _JsonLines(out, header)
         for batch in rows:
             writer.write(batch, digest.lines(batch))
@@ -166,6 +169,15 @@ def write_plan(path: str, header: PlanHeader, rows: Iterable[pa.RecordBatch]) ->
         unfinished.rename(file)
         sync_folder(file)
     return end
+
+
+@contextmanager
+def _removed_on_failure(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager
@@ -203,15 +215,15 @@ class PlanFile:
             raise ConfigurationError(
                 f"{path} is not a plan, or it is incomplete ({one_line(error)}); copy it again, or {_MAKE_ANEW}"
             ) from error
+        if not isinstance(header, dict) or not isinstance(end, dict):
+            raise ConfigurationError(f"{path} is not a plan; {_MAKE_ANEW}")
         if header.get("format") != FORMAT:
             raise ConfigurationError(
                 f"the plan {path} has format {header.get('format')}, this version reads {FORMAT}; use the version that "
                 f"made it, or {_MAKE_ANEW}"
             )
         try:
-            found = PlanHeader(**{**header, "repositories": tuple(header["repositories"])})
-            _ = found.time
-            return cls(file, found, PlanEnd(**end))
+            return cls(file, _header_of(header), PlanEnd(**end))
         except _ERRORS as error:
             raise ConfigurationError(f"{path} is not a plan ({one_line(error)}); {_MAKE_ANEW}") from error
 
@@ -235,6 +247,22 @@ class PlanFile:
         raise ConfigurationError(
             f"the plan {self.path} was changed or damaged after it was written ({why}); {_MAKE_ANEW}"
         ) from error
+
+
+def _header_of(said: dict[str, Any]) -> PlanHeader:
+    """The header as it stands in a file.
+
+    Raises:
+        ValueError, TypeError, KeyError: it is not one.
+    """
+    texts = [said["live_set_id"], said["created"], said["engine"], said["version"]]
+    if not all(isinstance(text, str) for text in [*texts, *said["repositories"], *said["quarantine"]]):
+        raise TypeError("its header has another form")
+    lists = {name: tuple(said[name]) for name in ("repositories", "quarantine")}
+    header = PlanHeader(**{**said, **lists})
+    if header.time.tzinfo is None:
+        raise ValueError("its time has no time zone")
+    return header
 
 
 def _line_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
@@ -23,8 +23,14 @@ from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.swept import Swept
 
 
-def save_plan(path: str, swept: Swept, run: Run) -> WrittenPlan:
+def save_plan(path: str, swept: Swept, run: Run, places: Sequence[str]) -> WrittenPlan:
     """Writes what a dry run would delete, and says in the report where that is.
+
+    Args:
+        path: a new file.
+        swept: what the dry run found.
+        run: the dry run.
+        places: where the files are to be moved, if that is so.
 
     Raises:
         ConfigurationError, NessieGcError: the file cannot be written.
@@ -36,6 +42,7 @@ def save_plan(path: str, swept: Swept, run: Run) -> WrittenPlan:
         created=run.clock().isoformat(),
         engine=run.engine.name,
         version=version("nessie-gc-core"),
+        quarantine=tuple(places),
     )
     with report.phase("plan"), closing(_rows(swept, run).batches()) as batches:
         end = write_plan(path, header, batches)
@@ -56,7 +63,7 @@ def _rows(swept: Swept, run: Run) -> Dataset:
 
 
 def named_by_plan(parameters: SweepParameters, store: LiveSetStore) -> SweepParameters:
-    """The parameters, with the live set that the plan to apply names.
+    """The parameters, with the live set that the plan to apply names, and its quarantine if no other one is given.
 
     Raises:
         ConfigurationError: the plan cannot be read, or another live set is named beside it.
@@ -76,7 +83,8 @@ def named_by_plan(parameters: SweepParameters, store: LiveSetStore) -> SweepPara
     given = parameters.live_set_id
     if parameters.read_live_set_id_from is not None or (given is not None and find_live_set(store, given) != id_):
         raise ConfigurationError(f"the plan {parameters.apply} is of live set {id_}; name no other one beside `apply`")
-    return replace(parameters, live_set_id=str(id_))
+    # What was planned for a quarantine is not deleted for good because an option was forgotten.
+    return replace(parameters, live_set_id=str(id_), quarantine=parameters.quarantine or header.quarantine)
 
 
 def planned_by(path: str, run: SweepRun) -> Planned:

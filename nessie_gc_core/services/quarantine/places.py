@@ -16,14 +16,9 @@ from nessie_gc_core.services.run import SweepRun
 
 
 def hold_places(raw: Collection[str], plan: SweepPlan, run: SweepRun) -> tuple[dict[str, str], dict[str, str]]:
-    """For every store of a plan, as it is written, the raw quarantine; and units without one, with the reason.
-
-    Raises:
-        ConfigurationError: a quarantine is inside a swept location, or around it.
-    """
+    """For every store of a plan, as it is written, the raw quarantine; and units without one, with the reason."""
     rules = plan.rules
     by_store = canonical_places(raw, rules)
-    _check_outside(by_store.values(), plan)
     places: dict[str, str] = {}
     without: dict[str, str] = {}
     refused: dict[str, str | None] = {}
@@ -60,17 +55,20 @@ def _refusal(connectors: OpenConnectors, location: str, place: str | None) -> st
         return one_line(error)
 
 
-def _check_outside(places: Collection[str], plan: SweepPlan) -> None:
-    for raw in places:
-        place = plan.rules.place_prefix(raw)
-        for root in plan.roots:
-            if place.startswith(root):
+def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
+    """Refuses a quarantine among the tables; the plan still has all their locations, also those that are not swept.
+
+    Raises:
+        ConfigurationError: a quarantine is inside the location of a table, or around it.
+    """
+    refused = (plan.rules.place_prefix_or_none(location) or location for location in plan.refused)
+    roots = {*plan.roots, *plan.unknown, *plan.unread, *refused}
+    for place, each in ((plan.rules.place_prefix(each), each) for each in raw):
+        for root in roots:
+            if place.startswith(root) or root.startswith(place):
+                where = "inside" if place.startswith(root) else "around"
                 raise ConfigurationError(
-                    f"`quarantine` {raw} is inside the swept location {root}; name a folder outside all table locations"
-                )
-            if root.startswith(place):
-                raise ConfigurationError(
-                    f"`quarantine` {raw} is around the table location {root}; name a folder outside all table locations"
+                    f"`quarantine` {each} is {where} the table location {root}; name a folder outside all of them"
                 )
 
 

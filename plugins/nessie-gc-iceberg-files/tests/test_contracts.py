@@ -9,6 +9,7 @@ import uuid
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import quote
 
 import boto3
 import pytest
@@ -248,6 +249,12 @@ def gcs():
             kind = {"Content-Type": "multipart/related; boundary=b"}
             session.post(url, data=body, headers=kind, timeout=30).raise_for_status()
 
+        def get(key):
+            url = f"{endpoint}/storage/v1/b/lake/o/{quote(key, safe='')}"
+            answer = session.get(url, params={"alt": "media"}, timeout=30)
+            answer.raise_for_status()
+            return answer.content
+
         def keys(prefix):
             answer = session.get(f"{endpoint}/storage/v1/b/lake/o", params={"prefix": prefix}, timeout=30)
             return [item["name"] for item in answer.json().get("items", ())]
@@ -256,6 +263,7 @@ def gcs():
             properties={"gcs.service.host": endpoint, "gcs.oauth2.token": "anon"},
             root="gs://lake/",
             put=put,
+            get=get,
             keys=keys,
             put_directory=lambda key: put(key + "/", b""),
             has_directory=lambda key: key + "/" in keys(key),

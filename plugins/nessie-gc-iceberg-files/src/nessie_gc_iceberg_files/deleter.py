@@ -11,6 +11,7 @@ from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
 from nessie_gc_iceberg_files.lister import base_of
+from nessie_gc_iceberg_files.local_moves import move_refusal
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import S3_SCHEMES, SCHEMES
@@ -66,7 +67,11 @@ class IcebergFileDeleter(FileDeleter):
         place, target = base_of(location), base_of(to)
         if place.authority != target.authority or not _are_alike(place.scheme, target.scheme):
             return f"{to} is in another bucket; name a quarantine in the same"
-        return None if self._stores.of(place).can_move else f"files on {place.scheme}:// cannot be moved"
+        if not self._stores.of(place).can_move:
+            return f"files on {place.scheme}:// cannot be moved"
+        if not self._stores.have_same_access(place, target):
+            return f"{to} has other credentials than {location}; name a quarantine with the same"
+        return move_refusal(place.key, target.key) if place.scheme == "file" else None
 
     def move_files(self, location: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
         """One outcome per file."""

@@ -31,6 +31,7 @@ def open_parent(prefix: str, parent: str, stack: ExitStack, *, make: bool = Fals
         if make:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=handle)
+                os.fsync(handle)
         handle = os.open(name, FOLLOW_NOTHING, dir_fd=handle)
         stack.callback(os.close, handle)
     return handle

@@ -86,6 +86,10 @@ class Stores:
         self._lock = threading.Lock()
         self._begun = threading.local()
 
+    def have_same_access(self, place: Place, other: Place) -> bool:
+        """Whether both places are reached with the same credentials and properties."""
+        return self._credentials.at(place) == self._credentials.at(other)
+
     def of(self, place: Place) -> Store:
         """The store of a place.
 

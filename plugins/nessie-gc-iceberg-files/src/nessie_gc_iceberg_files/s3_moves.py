@@ -13,8 +13,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
+from nessie_gc_iceberg_files.s3_deletions import EXISTS, GONE
 from nessie_gc_iceberg_files.side_by_side import side_by_side
-from nessie_gc_iceberg_files.stores import one_line
+from nessie_gc_iceberg_files.stores import unmoved
 from nessie_gc_iceberg_files.traffic import asking
 
 _TOGETHER = 25
@@ -50,18 +51,29 @@ class S3Moves:
 
     def _copied(self, key: str, new_key: str, move: FileMove, stopped: threading.Event) -> MoveOutcome | None:
         try:
-            source, there = self._head(key, stopped), self._head(new_key, stopped)
-            if source is None:
-                status = MoveStatus.MISSING if there is None else MoveStatus.MOVED
-                return MoveOutcome(path=move.path, status=status)
-            if there is not None:
-                return None if there == source else MoveOutcome(path=move.path, status=MoveStatus.EXISTS)
-            self._copy(key, new_key, source, stopped)
-            found = self._head(new_key, stopped)
-            if found is None or found.size != source.size:
-                return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason="its copy is not whole")
-        except (ClientError, BotoCoreError, OSError, ValueError) as error:  # ValueError: no request can carry the key
-            return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=one_line(error))
+            status = self._status(key, new_key, stopped)
+        except ClientError as error:
+            if _code(error) not in (EXISTS, *GONE):
+                return unmoved(move, error)
+            try:  # somebody else was quicker, such as another attempt of the same task
+                status = self._status(key, new_key, stopped)
+            except (ClientError, BotoCoreError, OSError) as again:
+                return unmoved(move, again)
+        except (BotoCoreError, OSError, ValueError) as error:  # ValueError: no request can carry the key
+            return unmoved(move, error)
+        return None if status is None else MoveOutcome(path=move.path, status=status)
+
+    def _status(self, key: str, new_key: str, stopped: threading.Event) -> MoveStatus | None:
+        """Copies an object; ``None``: it is whole at both keys now."""
+        source, there = self._head(key, stopped), self._head(new_key, stopped)
+        if source is None:
+            return MoveStatus.MISSING if there is None else MoveStatus.MOVED
+        if there is not None:
+            return None if there == source else MoveStatus.EXISTS
+        self._copy(key, new_key, source, stopped)
+        found = self._head(new_key, stopped)
+        if found is None or found.size != source.size:
+            raise OSError("its copy is not whole")
         return None
 
     def _head(self, key: str, stopped: threading.Event) -> _Stored | None:
@@ -75,14 +87,25 @@ class S3Moves:
         return _Stored(int(found["ContentLength"]), str(found.get("ETag", "")))
 
     def _copy(self, key: str, new_key: str, source: _Stored, stopped: threading.Event) -> None:
-        """The object as it was seen, with its metadata and tags; one that changed meanwhile is an error."""
+        """The object as it was seen, where there is none yet; one that changed meanwhile is an error.
+
+        Servers that do not know the second condition, and copies in parts, leave a moment in which both are possible.
+        """
         origin = {"Bucket": self.bucket, "Key": key}
         if source.size > _MOST_BYTES:  # in requests of its own, each of which may wait
             with asking():
                 self.client.copy(origin, self.bucket, new_key, ExtraArgs={"CopySourceIfMatch": source.etag})
             return
+        new = {"IfNoneMatch": "*"} if self._knows_new else {}
         with asking(), self.slot(key, stopped):
-            self.client.copy_object(Bucket=self.bucket, Key=new_key, CopySource=origin, CopySourceIfMatch=source.etag)
+            self.client.copy_object(
+                Bucket=self.bucket, Key=new_key, CopySource=origin, CopySourceIfMatch=source.etag, **new
+            )
+
+    @property
+    def _knows_new(self) -> bool:
+        """Whether this version of boto3 can ask for a copy only where there is no object."""
+        return "IfNoneMatch" in self.client.meta.service_model.operation_model("CopyObject").input_shape.members
 
 
 def move_all(
@@ -113,3 +136,7 @@ def move_all(
             yield MoveOutcome(path=deleted.path, status=MoveStatus.FAILED, reason=deleted.reason)
         else:
             yield MoveOutcome(path=deleted.path, status=MoveStatus.MOVED)
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))

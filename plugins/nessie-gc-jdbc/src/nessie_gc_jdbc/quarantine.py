@@ -84,8 +84,8 @@ class QuarantineVerbs(LiveSetStore):
         with self.database.reading() as connection:
             repositories = [str(name) for name in connection.execute(repositories_of_tombstones()).scalars()]
         for batch in batches(paths):
-            keys = sorted(key_of(repository, path) for repository in repositories for path in set(batch))
-            if keys:
+            for repository in repositories if batch else ():
+                keys = sorted(key_of(repository, path) for path in set(batch))
                 with self.database.writing() as connection:
                     connection.execute(delete(tombstones).where(tombstones.c.tombstone_key.in_(keys)))
 
