@@ -39,6 +39,7 @@ from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
 from nessie_gc_core.services.preconditions import check_marked
 from nessie_gc_core.services.quarantine.holding import named
+from nessie_gc_core.services.quarantine.needed_again import keep_what_is_needed_again
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.sweep_records import SweepRecords
@@ -321,6 +322,8 @@ class _Sweep:
         else:
             missing = lost_by_unit
             self._run.report.lost.files = sum(lost_by_unit.values())
+            if lost_by_unit:
+                keep_what_is_needed_again(lost, self._run)
         for row in lost.head(MAX_NAMES).to_pylist():
             self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced but missing"))
         needed = subtract.count_by_unit(mine.distinct(["unit", "key"])) if missing else {}

@@ -289,6 +289,80 @@ def test_s15_a_killed_purge_goes_on_and_is_never_restored(
     assert DEAD.isdisjoint(lake.paths())
 
 
+def test_s15_what_is_needed_again_is_named_and_not_purged(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    services.sweep(services.mark(), HOLD)
+    again = live.append("dead-1.parquet").version
+    lake.objects.delete("memory://wh/db/t/data/dead-1.parquet")  # the writer believes that it is there
+    lake.commit("dev", put(again))
+    lake.advance(timedelta(days=20))
+    dry = services.sweep(services.mark(), SweepParameters(dry_run=True))
+    assert "1 lost file is in quarantine: `restore` brings them back" in dry.warnings
+    assert 1 == services.sweep(services.mark()).lost.files
+    lake.advance(timedelta(days=15))
+    report = purge(services)
+    assert (2, 1) == (report.done.files, report.waiting.files)
+    assert 1 == restore(services).done.files
+    assert 0 == services.sweep(services.mark()).lost.files
+
+
+def test_s15_files_of_a_repository_that_is_being_collected_are_left_alone(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    services.sweep(services.mark(), HOLD)
+    store = services.store
+    assert isinstance(store, MemoryLiveSetStore)
+    (first, *_) = held(services)
+    added: list[HeldFile] = []
+
+    def quarantines() -> Any:
+        yield from MemoryLiveSetStore.quarantines(store)
+        added.append(
+            replace(first, repository="another", path="data/theirs", held_path="theirs", state=HeldState.MOVING)
+        )
+        store.put_held_files(added)  # a sweep of another repository begins now
+
+    store.quarantines = quarantines  # type: ignore[method-assign]
+    assert 3 == restore(services).done.files
+    assert [(added[0].held_path, HeldState.MOVING)] == [(file.held_path, file.state) for file in held(services)]
+
+
+def test_s15_a_resumed_sweep_goes_on_as_it_began(lake: MemoryLake, live: TableState, services: LakeServices) -> None:
+    lake.faults.deleting_dies[max(DEAD)] = Killed()
+    live_set = services.mark()
+    with pytest.raises(Killed):
+        services.sweep(live_set, HOLD)
+    lake.faults.deleting_dies.clear()
+    left = DEAD & lake.paths()
+    with pytest.raises(ConfigurationError, match="resume it with `quarantine`, too"):
+        services.sweep(live_set, SweepParameters(resume=True))
+    assert left == DEAD & lake.paths()
+
+
+def test_s15_recorded_deletions_say_that_they_need_the_quarantine_later(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    report = services.sweep(services.mark(), replace(HOLD, defer_deletes=True))
+    assert any("give `quarantine` to 'deferred-deletes' as well" in text for text in report.warnings)
+
+
+def test_s15_a_failed_restore_leaves_the_tombstone(lake: MemoryLake, live: TableState, services: LakeServices) -> None:
+    first = lake.history.reference("main").commit_id
+    lake.commit("main", put(live.overwrite("new.parquet").version))
+    lake.advance(timedelta(days=40))
+    services.sweep(services.mark("1"), HOLD)
+    metadata = next(file for file in held(services) if file.path.endswith("metadata.json"))
+    path, identity = metadata.location + metadata.path, services.repository.identity()
+    assert {path} == services.store.tombstones(identity, [path])
+    lake.put(path, b"somebody else's")
+    restore(services)
+    assert {path} == services.store.tombstones(identity, [path])
+    lake.objects.delete(path)
+    restore(services)
+    assert set() == services.store.tombstones(identity, [path]), first
+
+
 # ---- what is in the way -------------------------------------------------------------------------------
 def test_s15_a_path_that_exists_again_is_never_overwritten(
     lake: MemoryLake, live: TableState, services: LakeServices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -121,6 +122,16 @@ def test_s21_a_plan_says_of_which_table_and_kind_files_are_and_why(
     } == said
 
 
+def test_s21_a_plan_for_a_quarantine_never_deletes_for_good(
+    garbage: MemoryLake, services: LakeServices, tmp_path: Path
+) -> None:
+    path, place = tmp_path / "plan.jsonl", "memory://wh/.held/"
+    services.sweep(services.mark(), SweepParameters(plan=str(path), quarantine=[place]))
+    report = apply(services, path)
+    assert (3, 0) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.DELETED].files)
+    assert 3 == sum(name.startswith(place) for name in garbage.paths())
+
+
 # ---- what is refused ----------------------------------------------------------------------------------
 def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
@@ -148,6 +159,18 @@ def _later_format(path: Path) -> None:
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
 
 
+def _header_is_text(path: Path) -> None:
+    path.write_text("".join(['{"nessie_gc_plan": "x"}\n', *path.read_text().splitlines(keepends=True)[1:]]))
+
+
+def _number_as_id(path: Path) -> None:
+    path.write_text(re.sub(r'"live_set_id": "[^"]*"', '"live_set_id": 7', path.read_text(), count=1))
+
+
+def _no_time_zone(path: Path) -> None:
+    path.write_text(path.read_text().replace('+00:00", "engine"', '", "engine"'))
+
+
 def _no_plan(path: Path) -> None:
     path.write_text('{"a": 1}\n')
 
@@ -159,6 +182,9 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "a line less": (_one_less, "was changed or damaged after it was written"),
     "of a later version": (_later_format, "has format 2, this version reads 1"),
     "something else": (_no_plan, "is not a plan"),
+    "with another header": (_header_is_text, "is not a plan"),
+    "with a number as id": (_number_as_id, "is not a plan"),
+    "without a time zone": (_no_time_zone, "is not a plan"),
     "not there": (Path.unlink, "does not exist"),
     "of another lake": (_other_lake, "was made from another "),
 }

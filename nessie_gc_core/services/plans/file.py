@@ -250,7 +250,7 @@ class PlanFile:
 
 
 def _header_of(said: dict[str, Any]) -> PlanHeader:
-    """The header as it stands in a file.
+    """The header as it is written in a file.
 
     Raises:
         ValueError, TypeError, KeyError: it is not one.
