@@ -28,8 +28,11 @@ from nessie_gc_core.api import (
     HealthReport,
     ManifestsReport,
     Plan,
+    PlanSummary,
     PurgeReport,
+    ReleaseReport,
     Run,
+    SavedPlan,
     ServicePlan,
     UnreferencedAssets,
     WhatIfReport,
@@ -39,6 +42,7 @@ from nessie_gc_core.api import (
     procedures,
     remove_orphan_files,
 )
+from nessie_gc_core.api.planning import Planning
 from nessie_gc_core.api.questions import Questions
 from nessie_gc_core.api.upkeep import Upkeep
 from nessie_gc_core.config.settings import SETTINGS
@@ -55,8 +59,9 @@ from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.explain.report import ExplainedFile, NeedingVersion, Standing
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
+from nessie_gc_core.services.plans.file import PlanHeader
 from nessie_gc_core.services.pruning import KeptLiveSet, PruneReport
-from nessie_gc_core.services.report import NamedFile
+from nessie_gc_core.services.report import NamedFile, WrittenPlan
 from nessie_gc_core.services.stored_live_sets import LiveSetDetails, LiveSetService
 from nessie_gc_core.services.tally import TableTally, Tally
 from nessie_gc_core.services.what_if import EndedState, EndedStates
@@ -65,10 +70,15 @@ from nessie_gc_core.services.work_branch import Merged, MergeReport
 CLASSES = (
     Collector,
     Plan,
+    SavedPlan,
+    PlanSummary,
+    PlanHeader,
     GcReport,
     Tally,
     TableTally,
     NamedFile,
+    WrittenPlan,
+    ReleaseReport,
     UnreferencedAssets,
     AssetsReport,
     PurgeReport,
@@ -206,6 +216,7 @@ def _collector() -> str:
         _PARAMETERS,
         "#### with\n\n`with Collector(...) as gc:` closes it at the end, as `close()` does.\n",
         *member_parts(Collector, level=4),
+        *member_parts(Planning, level=4, of=Collector),
         *member_parts(Questions, level=4, of=Collector),
         *member_parts(Upkeep, level=4, of=Collector),
     ]

@@ -17,6 +17,7 @@ from nessie_gc_core.services.explain.report import ExplainReport
 from nessie_gc_core.services.health.report import HealthReport
 from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.plans.summary import PlanSummary
+from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.what_if import WhatIfReport
@@ -34,6 +35,7 @@ __all__ = [
     "Plan",
     "PlanSummary",
     "PurgeReport",
+    "ReleaseReport",
     "Run",
     "SavedPlan",
     "ServicePlan",

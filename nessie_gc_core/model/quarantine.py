@@ -85,6 +85,7 @@ class HeldFile:
     until: datetime
     """Until when it can be restored, UTC; then it may be purged."""
     state: HeldState = HeldState.MOVING
+    """What is being done with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +93,11 @@ class Quarantine:
     """The files that one sweep moved to one place."""
 
     repository: str
+    """Identity of the repository whose sweep moved them."""
     live_set_id: UUID
+    """The live set that was swept."""
     place: str
+    """Raw location of the quarantine; ends in a slash."""
     until: datetime
     """Until when they can be restored, UTC."""
     state: HeldState
@@ -101,4 +105,4 @@ class Quarantine:
     files: int
     """Without checksum sidecars."""
     bytes: int
-    """Of these files; 0 where unknown."""
+    """Their size in bytes; 0 where unknown."""

@@ -56,6 +56,7 @@ class WrittenPlan:
     """A plan that a dry run wrote to a file."""
 
     path: str
+    """The file."""
     files: int
     """Planned files, without checksum sidecars."""
     bytes: int

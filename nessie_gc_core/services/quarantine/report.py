@@ -23,6 +23,7 @@ class ReleaseReport(ShownAsText):
     verb: str
     """What was done with them: ``restored`` or ``purged``."""
     dry_run: bool = False
+    """Whether nothing was changed."""
     done: Tally = field(default_factory=Tally)
     """Files that were restored or purged; in a dry run those that would be."""
     sidecars: int = 0
@@ -44,6 +45,7 @@ class ReleaseReport(ShownAsText):
     failures: list[NamedFile] = field(default_factory=list)
     """Some of the files that are missing, failed or kept, by where they were."""
     warnings: list[str] = field(default_factory=list)
+    """What else should be known."""
 
     def count(self, tally: Tally, file: HeldFile, reason: str | None = None) -> None:
         """Adds a file, by name where there is a reason; a sidecar counts apart where all went well."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from nessie_gc_iceberg_files import IcebergFileDeleter, IcebergFileLister
 from nessie_gc_core.connectors import SupportsLeftAlone, SupportsSplitListing, SupportsStoreClock
 from nessie_gc_core.errors import AccessDeniedError, ListingError
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.quarantine import FileMove, MoveStatus
 
 NAMES = st.text(
     st.characters(exclude_characters="/\0", exclude_categories=["Cs"]) | st.sampled_from("%#?:.+& \\*[]{}ü"),
@@ -267,3 +269,50 @@ def test_names_that_are_left_alone_are_counted_once(lister: IcebergFileLister, l
     assert 3 == lister.take_left_alone()
     list(lister.list_files(location))
     assert [3, 0] == [lister.take_left_alone() for _ in range(2)]
+
+
+# ---- moves ----------------------------------------------------------------------------------------------
+def move(base, path, new_path):
+    moves = [FileMove(path=path, to_path=new_path)]
+    with IcebergFileDeleter.from_options({}) as deleter:
+        (outcome,) = deleter.move_files(f"file://{base}/t/", f"file://{base}/held/", moves)
+    return outcome.status
+
+
+def test_s24_a_quarantine_behind_a_link_is_refused(tmp_path):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "t")
+    with IcebergFileDeleter.from_options({}) as deleter:
+        refusal = deleter.move_refusal(f"file://{tmp_path}/t/", f"file://{tmp_path}/link/held/")
+        assert f"is reached through a link: use its target {tmp_path}/t/held/" in refusal
+        assert deleter.move_refusal(f"file://{tmp_path}/t/", f"file://{tmp_path}/held/") is None
+
+
+def test_a_quarantine_on_another_file_system_is_refused(tmp_path):
+    with IcebergFileDeleter.from_options({}) as deleter:
+        refusal = deleter.move_refusal(f"file://{tmp_path}/t/", "file:///proc/held/")
+        assert "is on another file system; name a quarantine on the same" in refusal
+
+
+def test_s15_a_file_that_gets_no_second_name_is_moved_in_one_step_and_overwrites_nothing(tmp_path, monkeypatch):
+    def refuse(*arguments, **named):
+        raise PermissionError(errno.EPERM, "the file belongs to somebody else")
+
+    monkeypatch.setattr(os, "link", refuse)
+    (tmp_path / "t").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "t" / name).write_text(name)
+    assert move(tmp_path, "a", "run/a") is MoveStatus.MOVED
+    assert move(tmp_path, "b", "run/a") is MoveStatus.EXISTS
+    assert ((tmp_path / "held/run/a").read_text(), (tmp_path / "t/b").read_text()) == ("a", "b")
+    assert not (tmp_path / "t/a").exists()
+
+
+def test_s15_a_file_with_both_names_loses_the_old_one(tmp_path):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "held").mkdir()
+    (tmp_path / "t/a").write_text("a")
+    os.link(tmp_path / "t/a", tmp_path / "held/a")  # as a killed call leaves it
+    assert move(tmp_path, "a", "a") is MoveStatus.MOVED
+    assert not (tmp_path / "t/a").exists()
+    assert (tmp_path / "held/a").read_text() == "a"
