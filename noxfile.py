@@ -91,8 +91,9 @@ def thorough(session: nox.Session) -> None:
     folders = ("tests/property", "tests/safety", "tests/integration", "tests/docs/test_recordings.py")
     session.run("pytest", "--timeout=1800", *folders, *session.posargs, env={"THOROUGH_TESTS": "1"})
     files = "plugins/nessie-gc-iceberg-files/"
-    hdfs = [f"{files}tests/test_hdfs_contracts.py", *session.posargs]
-    session.run("pytest", "-c", f"{files}pyproject.toml", *hdfs, env={"THOROUGH_TESTS": "1"}, success_codes=[0, 5])
+    hdfs = [f"{files}tests/test_hdfs.py", f"{files}tests/test_hdfs_contracts.py"]
+    arguments = ["-c", f"{files}pyproject.toml", *hdfs, *session.posargs]
+    session.run("pytest", *arguments, env={"THOROUGH_TESTS": "1"}, success_codes=[0, 5])
 
 
 @nox.session

@@ -18,7 +18,7 @@ from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.testing.servers import free_ports
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.thorough]
 COMPOSED, DECOMPOSED = "nf-\u00e9", "nf-e\u0301"
 
 
