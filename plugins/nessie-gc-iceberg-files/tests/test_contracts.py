@@ -310,6 +310,7 @@ def azure(azurite_connection):
             properties={"adls.connection-string": azurite_connection},
             root=f"abfss://{name}@devstoreaccount1.dfs.core.windows.net/",
             put=lambda key, data: container.upload_blob(key, data, overwrite=True),
+            get=lambda key: container.download_blob(key).readall(),
             keys=lambda prefix: [blob.name for blob in container.list_blobs(name_starts_with=prefix)],
             put_directory=put_directory,
             has_directory=lambda key: key in [blob.name for blob in container.list_blobs(name_starts_with=key)],

@@ -25,7 +25,9 @@ from nessie_gc_core.errors import (
     ServiceUnavailableError,
 )
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 from nessie_gc_iceberg_files.adls_account import account_properties, check_account
+from nessie_gc_iceberg_files.adls_moves import AdlsMoves
 from nessie_gc_iceberg_files.adls_reads import adls_reads
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
@@ -40,6 +42,8 @@ _DIRECTORY_MARK = "hdi_isfolder"
 
 class AdlsStore(Store):
     """Credentials and endpoint come from the ``adls.*`` properties, as PyIceberg understands them."""
+
+    can_move = True
 
     def __init__(self, authority: str, properties: Mapping[str, str]) -> None:
         container, _, host = authority.partition("@")
@@ -102,6 +106,13 @@ class AdlsStore(Store):
         """Single deletions, several at a time."""
         with asking(len(paths)):
             outcomes = sync(self._fs.loop, gathered, [self._delete_one(prefix, path) for path in paths])
+        yield from outcomes
+
+    def move(self, prefix: str, to: str, moves: Sequence[FileMove]) -> Iterator[MoveOutcome]:
+        """Copied by the service, several at a time."""
+        requests = AdlsMoves(self._container, self._delete_one, _is_directory, _reason)
+        with asking(4 * len(moves)):
+            outcomes = sync(self._fs.loop, requests.move_all, prefix, to, moves)
         yield from outcomes
 
     def refusals(self, prefix: str, paths: Sequence[str]) -> Mapping[str, str]:
