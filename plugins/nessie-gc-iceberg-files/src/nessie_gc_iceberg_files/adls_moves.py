@@ -26,7 +26,7 @@ class AdlsBlob(NamedTuple):
     """Empty if the writer gave none."""
     etag: str
     source: str
-    """The URL of the blob that it was copied from, without a query; empty if it is no whole copy."""
+    """The URL of the blob that it was copied from, without a query; empty if it is not a whole copy."""
 
 
 class AdlsMoves(CopiedMoves[AdlsBlob]):
