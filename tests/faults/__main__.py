@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from faults.cases import faults, kills
+from faults.cases import faults, kills, kills_in_quarantine
 from faults.lake import lake
+from faults.quarantined import killed_in_quarantine
 from faults.trying import Result, killed, with_fault
 
 
@@ -24,6 +25,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="nessie-gc-faults-") as folder, lake(Path(folder)) as found:
         results.extend(_told(with_fault(found, fault)) for fault in faults() if only in fault.name)
         results.extend(_told(killed(found, kill)) for kill in kills() if only in kill.name)
+        held = (kill for kill in kills_in_quarantine() if only in kill.name)
+        results.extend(_told(killed_in_quarantine(found, kill)) for kill in held)
     _show(results)
     return 0 if results and all(result.is_right for result in results) else 1
 

@@ -30,7 +30,7 @@ class Kill:
 
     name: str
     command: str
-    """``mark``, ``sweep`` or ``deferred-deletes``."""
+    """``mark``, ``sweep``, ``deferred-deletes``, ``quarantine`` or ``restore``."""
     signal: str
     share: float = 0.0
     """After which share of its requests; 0: after a bulk deletion."""
@@ -72,6 +72,20 @@ def faults() -> list[Fault]:
             is_told=True,
             deletes_nothing=True,
         ),
+    ]
+
+
+def kills_in_quarantine() -> list[Kill]:
+    """Where commands of a quarantine are killed, each in both ways; the share is that of the copies."""
+    return [
+        Kill(name=f"{how} of {command} {where}", command=command, signal=how, share=share, deletes=deletes)
+        for command, where, share, deletes in (
+            ("quarantine", "while it copies", 0.4, 0),
+            ("quarantine", "after a bulk deletion", 0, 1),
+            ("restore", "while it copies", 0.4, 0),
+            ("restore", "after a bulk deletion", 0, 1),
+        )
+        for how in ("SIGKILL", "SIGTERM")
     ]
 
 

@@ -17,9 +17,9 @@ from faults.runs import AGES, Runs, ended
 from nessie_gc_core.testing.servers import FaultProxy, Faults
 
 _MOST_TRIES = 3
-_LEASE = ("--lease", "PT3S")
-_LEASE_SECONDS = 3.5
-_SMALL_STEPS = ("--files-per-step", "1000")
+LEASE = ("--lease", "PT3S")
+LEASE_SECONDS = 3.5
+SMALL_STEPS = ("--files-per-step", "1000")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +61,8 @@ def with_fault(lake: Lake, fault: Fault) -> Result:
             codes.append(runs.run(lake.server.properties, "gc", *options).exit_code)
             told += deleted(runs)
             tries += 1
-        problems += _told_once(lake, told)
-    return _result(lake, fault.name, tries, "exit " + ", ".join(map(str, codes)), problems)
+        problems += told_once(lake, told)
+    return result_of(lake, fault.name, tries, "exit " + ", ".join(map(str, codes)), problems)
 
 
 def _first_try(lake: Lake, fault: Fault, runs: Runs, code: int, said: str) -> list[str]:
@@ -91,28 +91,28 @@ def killed(lake: Lake, kill: Kill) -> Result:
         if code not in (-signal.SIGKILL, 143):
             problems.append(f"it ended with {code} before it was killed")
         before = len(lake.left())
-        time.sleep(_LEASE_SECONDS if kill.signal == "SIGKILL" else 0)
+        time.sleep(LEASE_SECONDS if kill.signal == "SIGKILL" else 0)
         again = _again(lake, runs, kill, command)
         if again:
             problems.append(again)
-        problems += _told_once(lake, deleted(runs))
+        problems += told_once(lake, deleted(runs))
     outcome = f"{len(lake.dead) - before:,} deleted, then the rest"
-    return _result(lake, kill.name, 2, outcome, problems)
+    return result_of(lake, kill.name, 2, outcome, problems)
 
 
 def _prepared(lake: Lake, runs: Runs, kill: Kill) -> list[str]:
     """Runs what comes before the command that is killed; gives that command."""
     mark = ["mark", "--write-live-set-id-to", str(runs.live_set)]
     one = ["-L", str(runs.live_set)]
-    more = ["--engine", "local", "--outcomes-to", str(runs.outcomes), *_SMALL_STEPS, *_LEASE]
+    more = ["--engine", "local", "--outcomes-to", str(runs.outcomes), *SMALL_STEPS, *LEASE]
     sweep = ["sweep", *one, *more, *AGES]
     if kill.command == "mark":
         return mark
-    _must(runs.run(lake.server.properties, *mark).exit_code, "mark")
+    must(runs.run(lake.server.properties, *mark).exit_code, "mark")
     if kill.command == "sweep":
         return sweep
     defer = ["sweep", *one, "--engine", "local", "--defer-deletes", *AGES]
-    _must(runs.run(lake.server.properties, *defer).exit_code, "sweep")
+    must(runs.run(lake.server.properties, *defer).exit_code, "sweep")
     return ["deferred-deletes", *one, *more]
 
 
@@ -121,6 +121,11 @@ def _kill(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str]) -> int:
     faults = Faults(stop_at_delete=kill.deletes)
     if kill.share:
         faults = Faults(stop_at=max(1, int(_requests(lake, kill, command) * kill.share)))
+    return kill_at(lake, runs, kill, command, faults)
+
+
+def kill_at(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str], faults: Faults) -> int:
+    """Begins the command, and kills it when a proxy with these faults answers no more; its exit code."""
     with FaultProxy(lake.server.properties, faults) as proxy:
         process = runs.begin(proxy.properties, *command)
         while process.poll() is None and not _is_reached(proxy, faults):
@@ -146,7 +151,7 @@ def _requests(lake: Lake, kill: Kill, command: Sequence[str]) -> int:
         whole = _prepared(lake, runs, kill)
         dry = [] if kill.command == "mark" else ["--dry-run"]
         with FaultProxy(lake.server.properties, Faults()) as proxy:
-            _must(runs.run(proxy.properties, *whole, *dry).exit_code, command[0])
+            must(runs.run(proxy.properties, *whole, *dry).exit_code, command[0])
             return proxy.counts()["requests"]
 
 
@@ -154,7 +159,7 @@ def _again(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str]) -> str:
     """Finishes what was killed; says what is wrong about that."""
     properties = lake.server.properties
     if kill.command == "mark":
-        _must(runs.run(properties, *command).exit_code, "mark")
+        must(runs.run(properties, *command).exit_code, "mark")
         command = _prepared(lake, runs, Kill(name="", command="sweep", signal=""))
     elif kill.command == "sweep":
         done = runs.run(properties, *command, "--resume")
@@ -166,7 +171,8 @@ def _again(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str]) -> str:
     return f"the second {command[0]} ended with {done.exit_code}: {done.said}" if done.exit_code else ""
 
 
-def _must(code: int, command: str) -> None:
+def must(code: int, command: str) -> None:
+    """Ends the program if what a trial begins with does not work."""
     if code:
         raise subprocess.CalledProcessError(code, command)
 
@@ -176,7 +182,8 @@ def deleted(runs: Runs) -> list[str]:
     return [key for (key, outcome), times in runs.named().items() if outcome == "deleted" for _ in range(times)]
 
 
-def _told_once(lake: Lake, told: Sequence[str]) -> list[str]:
+def told_once(lake: Lake, told: Sequence[str]) -> list[str]:
+    """What is wrong about the keys that outcome files name: each dead file has to be named once, and no other."""
     problems = []
     if len(told) > len(set(told)):
         problems.append(f"{len(told) - len(set(told))} files are named more than once")
@@ -188,6 +195,7 @@ def _told_once(lake: Lake, told: Sequence[str]) -> list[str]:
     return problems
 
 
-def _result(lake: Lake, name: str, tries: int, outcome: str, problems: Sequence[str]) -> Result:
+def result_of(lake: Lake, name: str, tries: int, outcome: str, problems: Sequence[str]) -> Result:
+    """The row of a trial that should have left nothing but live files."""
     lost, leaked = len(lake.lost()), len(lake.left())
     return Result(name=name, tries=tries, outcome=outcome, lost=lost, leaked=leaked, problems=problems)
