@@ -40,6 +40,11 @@ class ReleaseParameters(ConnectorOptions):
     lease: timedelta = lease_option()
 
     @property
+    def chooses(self) -> bool:
+        """Whether some files are meant, and not all."""
+        return any((self.live_set_id, self.include, self.exclude, self.under, self.matching))
+
+    @property
     def tables(self) -> TablePatterns:
         """The tables.
 
@@ -83,8 +88,7 @@ class RestoreParameters(ReleaseParameters):
         Raises:
             ConfigurationError: nothing says which files are meant.
         """
-        chosen = (self.live_set_id, self.include, self.exclude, self.under, self.matching)
-        if not self.everything and not any(chosen):
+        if not self.everything and not self.chooses:
             raise ConfigurationError(
                 "say which files to restore: with `live_set_id`, `include`, `under` or `matching`, or `everything`"
             )
