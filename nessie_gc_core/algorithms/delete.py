@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -157,16 +158,39 @@ def delete_batch(
     deleter: FileDeleter, location: str, files: Sequence[FileReference]
 ) -> Iterator[tuple[str, Outcome, str]]:
     """Deletes files and gives exactly one outcome for each path, whatever the deleter does (S15)."""
-    for start in range(0, len(files), deleter.batch_size):
-        waiting = {file.path: file for file in files[start : start + deleter.batch_size]}
+    for path, said in said_once(files, deleter.batch_size, partial(deleter.delete_files, location)):
+        yield (path, Outcome.FAILED, said) if isinstance(said, str) else (path, _outcome(said), said.reason)
+
+
+class _OfPath(Protocol):
+    @property
+    def path(self) -> str: ...
+
+
+Asked = TypeVar("Asked", bound=_OfPath)
+Said = TypeVar("Said", bound=_OfPath)
+
+
+def said_once(
+    files: Sequence[Asked], batch_size: int, ask: Callable[[Sequence[Asked]], Iterable[Said]]
+) -> Iterator[tuple[str, Said | str]]:
+    """What a deleter says of each path, exactly once, or why it says nothing (S15).
+
+    Args:
+        files: what it is asked about.
+        batch_size: how many at a time.
+        ask: asks it; it may leave out some, repeat itself, talk of others, or break off.
+    """
+    for start in range(0, len(files), batch_size):
+        waiting = {file.path: file for file in files[start : start + batch_size]}
         error = "the deleter returned no outcome for it"
         try:
-            for given in deleter.delete_files(location, list(waiting.values())):
+            for given in ask(list(waiting.values())):
                 if waiting.pop(given.path, None) is not None:
-                    yield given.path, _outcome(given), given.reason
+                    yield given.path, given
         except Exception as failure:  # noqa: BLE001 - a deleter that breaks off fails the files it did not report
             error = one_line(failure)
-        yield from zip(waiting, itertools.repeat(Outcome.FAILED), itertools.repeat(error))
+        yield from zip(waiting, itertools.repeat(error))
 
 
 def _outcome(given: DeleteOutcome) -> Outcome:

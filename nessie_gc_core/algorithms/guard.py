@@ -127,17 +127,24 @@ class _Said:
 
 def _vetoed(registry: PluginRegistry, found: pa.RecordBatch, deletable: Sequence[int]) -> dict[int, str]:
     """Of the deletable rows, the numbers of those that a veto keeps, with the reasons."""
-    reasons: dict[int, str] = {}
-    by_location: dict[str, list[tuple[int, FileReference]]] = {}
     columns = ("location", "path", "sidecar_path", "size", "modified")
-    for number, row in zip(
-        deletable, found.select(columns).take(pa.array(deletable, pa.int64())).to_pylist(), strict=True
-    ):
-        file = file_reference(row["location"], row["path"] or row["sidecar_path"], row["size"], row["modified"])
-        by_location.setdefault(row["location"], []).append((number, file))
-    for location, files in by_location.items():
-        vetoed = registry.veto(location, [file for _, file in files])
-        reasons.update((number, vetoed[file.path]) for number, file in files if file.path in vetoed)
+    rows = found.select(columns).take(pa.array(deletable, pa.int64())).to_pylist()
+    files = [
+        file_reference(row["location"], row["path"] or row["sidecar_path"], row["size"], row["modified"])
+        for row in rows
+    ]
+    return {deletable[number]: reason for number, reason in vetoed(registry, files).items()}
+
+
+def vetoed(registry: PluginRegistry, files: Sequence[FileReference]) -> dict[int, str]:
+    """By their numbers the files that a veto keeps, with the reasons; asks once for each location."""
+    by_location: dict[str, list[int]] = {}
+    for number, file in enumerate(files if registry.has_vetoes else ()):
+        by_location.setdefault(file.location, []).append(number)
+    reasons: dict[int, str] = {}
+    for location, numbers in by_location.items():
+        kept = registry.veto(location, [files[number] for number in numbers])
+        reasons.update((number, kept[files[number].path]) for number in numbers if files[number].path in kept)
     return reasons
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.delete import delete_batch
+from nessie_gc_core.algorithms.delete import delete_batch, said_once
+from nessie_gc_core.algorithms.guard import vetoed
+from nessie_gc_core.algorithms.look_again import looked_up
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import FileDeleter, SupportsLookUp, SupportsMoves
-from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
-from nessie_gc_core.model.batches import Row, Value, to_batches, to_micros
+from nessie_gc_core.connectors import FileDeleter, SupportsMoves
+from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
+from nessie_gc_core.model.batches import Row, Value, file_reference, to_batches, to_micros
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of, with_slash
 from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveStatus
-from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.verdicts import Outcome
 
 HELD_FILES = pa.schema(
@@ -111,24 +113,16 @@ class Hold:
             FileMove(path=file.path, to_path=self.held_path(location, file.path, to_micros(file.modified)))
             for file in files
         ]
-        for path, status, reason in moved(deleter, location, place, moves, batch_size=deleter.batch_size):
+        for path, status, reason in moved(deleter, deleter.batch_size, location, place, moves):
             yield path, _OUTCOMES[status], _EXISTS if status is MoveStatus.EXISTS else reason
 
 
 def moved(
-    deleter: SupportsMoves, location: str, to: str, moves: Sequence[FileMove], *, batch_size: int
+    deleter: SupportsMoves, batch_size: int, location: str, to: str, moves: Sequence[FileMove]
 ) -> Iterator[tuple[str, MoveStatus, str]]:
     """Moves files and gives exactly one status for each path, whatever the deleter does (S15)."""
-    for start in range(0, len(moves), batch_size):
-        waiting = {move.path: move for move in moves[start : start + batch_size]}
-        error = "the deleter returned no outcome for it"
-        try:
-            for given in deleter.move_files(location, to, list(waiting.values())):
-                if waiting.pop(given.path, None) is not None:
-                    yield given.path, given.status, given.reason
-        except Exception as failure:  # noqa: BLE001 - a deleter that breaks off fails the files it did not report
-            error = one_line(failure)
-        yield from zip(waiting, itertools.repeat(MoveStatus.FAILED), itertools.repeat(error))
+    for path, said in said_once(moves, batch_size, partial(deleter.move_files, location, to)):
+        yield (path, MoveStatus.FAILED, said) if isinstance(said, str) else (path, said.status, said.reason)
 
 
 def held_row(file: HeldFile) -> Row:
@@ -137,34 +131,15 @@ def held_row(file: HeldFile) -> Row:
     return file.place, file.held_path, file.location, file.path, file.size, modified, moving
 
 
-def still_there(connectors: OpenConnectors, rows: Sequence[_Held]) -> dict[int, str | None]:
+def still_there(rows: Sequence[_Held], choice: ConnectorChoice, connectors: OpenConnectors) -> dict[int, str | None]:
     """By their numbers the rows whose move was not done (``None``), or of which that cannot be told, and why.
 
     Whoever moves such a file may only have been paused, and delete the original later. So no copy of it is taken away
     as long as it may be needed.
     """
-    by_location: dict[str, dict[str, int]] = {}
-    for number, row in enumerate(rows):
-        if row["moving"]:
-            by_location.setdefault(str(row["location"]), {})[str(row["path"])] = number
-    found: dict[int, str | None] = {}
-    for location, numbers in by_location.items():
-        try:
-            lister = connectors.lister(location)
-            if not isinstance(lister, SupportsLookUp):
-                raise ConfigurationError(f"{lister.name!r} cannot look whether the file was moved")
-            for folder in _folders(numbers):
-                found.update((numbers[file.path], None) for file in lister.look_up(location, folder))
-        except (NessieGcError, OSError) as error:
-            found.update(dict.fromkeys(numbers.values(), one_line(error)))
-    return found
-
-
-def _folders(paths: Iterable[str]) -> Iterator[list[str]]:
-    by_folder: dict[str, list[str]] = {}
-    for path in paths:
-        by_folder.setdefault(path.rpartition("/")[0], []).append(path)
-    yield from by_folder.values()
+    moving = {n: (str(row["location"]), str(row["path"])) for n, row in enumerate(rows) if row["moving"]}
+    found, problems = looked_up(moving.values(), choice, connectors)
+    return {number: problems.get(name) for number, name in moving.items() if name in found or name in problems}
 
 
 class Restore:
@@ -183,7 +158,7 @@ class Restore:
 
     def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
         by_place: dict[tuple[str, str], dict[str, _Held]] = {}
-        unmoved = still_there(connectors, rows)
+        unmoved = still_there(rows, self._choice, connectors)
         for number, row in enumerate(rows):
             if number in unmoved:
                 problem = unmoved[number]
@@ -197,7 +172,7 @@ class Restore:
                 said = ((path, MoveStatus.FAILED, f"{deleter.name!r} cannot move files") for path in held)
             else:
                 moves = [FileMove(path=path, to_path=str(row["path"])) for path, row in held.items()]
-                said = moved(deleter, place, location, moves, batch_size=deleter.batch_size)
+                said = moved(deleter, deleter.batch_size, place, location, moves)
             yield from (_released(held[path], status.value, reason) for path, status, reason in said)
 
 
@@ -220,21 +195,11 @@ class Purge:
 
     def _vetoed(self, rows: Sequence[_Held]) -> dict[int, str]:
         """By their numbers the rows that a veto keeps; the vetoes know files by where they were."""
-        registry, by_location = self._choice.registry(), dict[str, list[int]]()
-        if registry.has_vetoes:
-            for number, row in enumerate(rows):
-                by_location.setdefault(str(row["location"]), []).append(number)
-        kept: dict[int, str] = {}
-        for location, numbers in by_location.items():
-            vetoed = registry.veto(
-                location, [FileReference(location=location, path=str(rows[n]["path"])) for n in numbers]
-            )
-            kept.update((n, reason) for n in numbers if (reason := vetoed.get(str(rows[n]["path"]))) is not None)
-        return kept
+        return vetoed(self._choice.registry(), [_former(row) for row in rows])
 
     def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held], kept: Mapping[int, str]) -> Iterator[Row]:
         by_place: dict[str, dict[str, tuple[_Held, bool]]] = {}
-        unmoved = still_there(connectors, rows)
+        unmoved = still_there(rows, self._choice, connectors)
         for number, row in enumerate(rows):
             if number in kept:
                 yield _released(row, Outcome.SPARED.value, kept[number])
@@ -252,3 +217,7 @@ class Purge:
 
 def _released(row: _Held, status: str, reason: str) -> Row:
     return (*(row[name] for name in HELD_FILES.names), status, reason or None)
+
+
+def _former(row: Mapping[str, Any]) -> FileReference:
+    return file_reference(row["location"], row["path"], row["size"] or 0, row["modified"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from nessie_gc_core.model.text import one_line
 
 _AT_ONCE = 200
 """How many files of one folder are asked about in one go."""
+FileName = tuple[str, str]
+"""Raw location of a file, and raw path below it."""
 _NAMES = (("path", "size"), ("sidecar_path", "sidecar_size"))
 
 
@@ -43,8 +46,19 @@ def looked_at(
     rows: Sequence[dict[str, Any]], choice: ConnectorChoice, connectors: OpenConnectors
 ) -> Iterator[tuple[int, Seen]]:
     """What some candidates (rows of :data:`CANDIDATES`) are now, by their number; in any order."""
-    found: dict[tuple[str, str], FileReference] = {}
-    problems: dict[tuple[str, str], str] = {}
+    by_row = [[(row["location"], row[name]) for name, _ in _NAMES if row[name] is not None] for row in rows]
+    found, problems = looked_up(itertools.chain.from_iterable(by_row), choice, connectors)
+    for number, (row, names) in enumerate(zip(rows, by_row, strict=True)):
+        problem = next((problems[name] for name in names if name in problems), None)
+        yield number, Seen(row, problem) if problem is not None else Seen(_as_found(row, found))
+
+
+def looked_up(
+    names: Iterable[FileName], choice: ConnectorChoice, connectors: OpenConnectors
+) -> tuple[dict[FileName, FileReference], dict[FileName, str]]:
+    """Those of some files that are stored now, and those of which that cannot be told, with the reason."""
+    found: dict[FileName, FileReference] = {}
+    problems: dict[FileName, str] = {}
 
     def ask(asked: _Asked) -> Iterator[_Answer]:
         try:
@@ -55,7 +69,7 @@ def looked_at(
         except Exception as error:  # noqa: BLE001 - whatever a lister raises, nothing is known of these files
             yield _Answer(asked, {}, f"it could not be checked again: {one_line(error)}")
 
-    answers = read_ahead(_asked(rows), ask, at_once=lambda asked: choice.reads_at_once(asked.location), kind="list")
+    answers = read_ahead(_asked(names), ask, at_once=lambda asked: choice.reads_at_once(asked.location), kind="list")
     with closing(answers):
         for asked, files, problem in answers:
             for path in asked.paths:
@@ -63,19 +77,14 @@ def looked_at(
                     problems[asked.location, path] = problem
                 elif path in files:
                     found[asked.location, path] = files[path]
-    for number, row in enumerate(rows):
-        names = [(row["location"], row[name]) for name, _ in _NAMES if row[name] is not None]
-        problem = next((problems[name] for name in names if name in problems), None)
-        yield number, Seen(row, problem) if problem is not None else Seen(_as_found(row, found))
+    return found, problems
 
 
-def _asked(rows: Sequence[dict[str, Any]]) -> Iterator[_Asked]:
+def _asked(names: Iterable[FileName]) -> Iterator[_Asked]:
     """The files of one folder together, and not too many of them."""
-    by_folder: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        for name, _ in _NAMES:
-            if row[name] is not None:
-                by_folder.setdefault((row["location"], row[name].rpartition("/")[0]), []).append(row[name])
+    by_folder: dict[FileName, list[str]] = {}
+    for location, path in names:
+        by_folder.setdefault((location, path.rpartition("/")[0]), []).append(path)
     for (location, _), paths in by_folder.items():
         yield from (_Asked(location, some) for some in in_pieces(paths, _AT_ONCE))
 
