@@ -17,15 +17,19 @@ from pyarrow import parquet
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, SafetyError
+from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
-from nessie_gc_core.services.plans.file import PlanFile
+from nessie_gc_core.services.plans.file import PlanFile, PlanHeader, write_plan
+from nessie_gc_core.services.plans.rows import PLAN_ROWS
 from nessie_gc_core.services.plans.summary import summed_up
 from nessie_gc_core.services.sweep import SweepService
+from nessie_gc_core.services.tally import Tally
 
 DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
 FORMATS = ("plan.jsonl", "plan.parquet")
+NOW = "2026-03-01T00:00:00+00:00"
 
 
 def fill(lake: MemoryLake) -> TableState:
@@ -130,6 +134,21 @@ def test_s21_a_plan_for_a_quarantine_never_deletes_for_good(
     report = apply(services, path)
     assert (3, 0) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.DELETED].files)
     assert 3 == sum(name.startswith(place) for name in garbage.paths())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_s21_sidecars_of_a_plan_count_apart_wherever_they_are_in_it(tmp_path: Path, name: str) -> None:
+    header = PlanHeader(live_set_id="0000", repositories=(), created=NOW, engine="local", version="1")
+    rows = [("", "file:///t/", f"{n}.parquet", 10, 0, False, None, "why") for n in range(3)]
+    sidecars = [("", "file:///t/", f".{n}.parquet.crc", 2, 0, True, "CHECKSUM_SIDECAR", "why") for n in range(3)]
+    batches = [batch for some in (rows, sidecars) for batch in to_batches(some, PLAN_ROWS, batch_rows=3)]
+    write_plan(str(tmp_path / name), header, batches)
+    assert [3, 3] == [batch.num_rows for batch in batches]
+    plan = PlanFile.open(str(tmp_path / name))
+    plan.batches = lambda: iter(batches)  # type: ignore[method-assign]  # as an engine gives them
+    summary = summed_up(plan)
+    assert (Tally(3, 30), Tally(3, 6)) == (summary.total, summary.sidecars)
+    assert {"over 365 days": Tally(3, 30)} == summary.groups["age"]
 
 
 # ---- what is refused ----------------------------------------------------------------------------------

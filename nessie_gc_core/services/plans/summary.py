@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nessie_gc_core.model.batches import to_micros
+from nessie_gc_core.model.batches import constant, to_micros
 from nessie_gc_core.services.plans.file import PlanFile
 from nessie_gc_core.services.tally import Tally
 
@@ -74,12 +74,11 @@ def summed_up(plan: PlanFile) -> PlanSummary:
     """
     made = plan.header.time
     found: dict[str, dict[str, Tally]] = {name: {} for name in GROUPS}
-    total, sidecars = Tally(), Tally()
+    sidecars = Tally()
     for batch in plan.batches():
         is_sidecar = batch.column("sidecar")
         sidecars.add(pc.sum(is_sidecar).as_py() or 0, pc.sum(batch.filter(is_sidecar).column("size")).as_py() or 0)
         files = batch.filter(pc.invert(is_sidecar))
-        total.add(files.num_rows, pc.sum(files.column("size")).as_py() or 0)
         for name, keys in _keys(files, made):
             for key, count, size in _sums(keys, files.column("size")):
                 found[name].setdefault(key, Tally()).add(count, size)
@@ -87,7 +86,7 @@ def summed_up(plan: PlanFile) -> PlanSummary:
         path=str(plan.path),
         header={**asdict(plan.header), "repositories": list(plan.header.repositories)},
         sha256=plan.end.sha256,
-        total=total,
+        total=Tally(plan.end.files, plan.end.bytes),
         sidecars=sidecars,
         groups={name: _largest_first(tallies) for name, tallies in found.items()},
     )
@@ -96,7 +95,7 @@ def summed_up(plan: PlanFile) -> PlanSummary:
 def _keys(files: pa.RecordBatch, made: datetime) -> Iterator[tuple[str, pa.Array]]:
     yield "table", pc.if_else(pc.equal(files.column("table"), ""), files.column("location"), files.column("table"))
     yield "kind", files.column("kind").fill_null("UNKNOWN")
-    ages = pa.array(_OLDER, pa.string()) if not files.num_rows else pa.repeat(_OLDER, files.num_rows)
+    ages = constant(_OLDER, files.num_rows, pa.string())
     for age, name in reversed(_AGES.items()):
         ages = pc.if_else(pc.greater(files.column("modified"), to_micros(made - age)), name, ages)
     yield "age", ages
