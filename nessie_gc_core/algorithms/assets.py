@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nessie_gc_core.algorithms.history import Holder
+from nessie_gc_core.algorithms.kinds import KindsOfNames
 from nessie_gc_core.algorithms.planned import PLANNED_FILES, Planned
 from nessie_gc_core.algorithms.unit_index import NO_NAMES, REMEMBERED_FOLDERS, UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.assets import ASSETS, AssetReason, AssetType, TypeFrom, asset_id, snapshot_text
@@ -234,18 +235,16 @@ class NameAssets:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Says of each what it is called, where it belongs, and what it was."""
         with OpenConnectors(self._choice) as connectors:
-            opened = [connectors.reader_named(name) for name in self._readers]
-            readers = [reader for reader in opened if isinstance(reader, SupportsKindOfName)]
+            kinds = KindsOfNames(self._readers, connectors)
             found = (row for batch in batches for row in batch.to_pylist())
-            yield from to_batches((self._row(row, readers) for row in found), self.schema)
+            yield from to_batches((self._row(row, kinds) for row in found), self.schema)
 
-    def _row(self, file: Mapping[str, Value], readers: Sequence[SupportsKindOfName]) -> Row:
+    def _row(self, file: Mapping[str, Value], kinds: KindsOfNames) -> Row:
         sighting, location = self._sighting, str(file["location"])
         path = location + str(file["path"])
         held = file.get("held_by")
         holder = None if held is None else Holder.of(str(held))
-        named = next((kind for reader in readers if (kind := reader.kind_of_name(path)) is not None), None)
-        kind = named if holder is None else str(file["kind"])
+        kind = kinds.of(path) if holder is None else str(file["kind"])
         values: dict[str, Value] = {
             "tableName": self._tables.name(path) or (holder.content_key if holder is not None else ""),
             "timestamp": sighting.at,

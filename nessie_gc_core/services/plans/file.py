@@ -83,11 +83,11 @@ class _Digest:
 
     def lines(self, rows: pa.RecordBatch) -> bytes:
         """The rows as JSON lines, which count from now on."""
-        found = list(map(_line, rows.to_pylist()))
-        self._files += sum(not sidecar for sidecar in rows.column("sidecar").to_pylist())
-        sizes = zip(rows.column("size").to_pylist(), rows.column("sidecar").to_pylist(), strict=True)
-        self._bytes += sum(size for size, sidecar in sizes if not sidecar)
-        text = b"".join(found)
+        found = rows.to_pylist()
+        sizes = [row["size"] for row in found if not row["sidecar"]]
+        self._files += len(sizes)
+        self._bytes += sum(sizes)
+        text = b"".join(map(_line, found))
         self._sha256.update(text)
         return text
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.kinds import KindsOfNames
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.model.batches import Row, constant, in_schema, to_batches
+from nessie_gc_core.model.batches import Row, constant, in_schema, to_batches, to_rows
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.tally import TableTally
@@ -79,24 +80,20 @@ class _NameRows:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Column by column, but for the kinds."""
         with OpenConnectors(self._choice) as connectors:
-            opened = [connectors.reader_named(name) for name in self._readers]
-            readers = [reader for reader in opened if isinstance(reader, SupportsKindOfName)]
+            kinds = KindsOfNames(self._readers, connectors)
             for batch in batches:
                 rows = in_schema(batch, _PLANNED)
                 columns = {
                     "table": rows.column("table").fill_null(""),
                     "reason": rows.column("why").fill_null(UNREFERENCED),
-                    "kind": pa.array(_kinds(rows, readers), pa.string()),
+                    "kind": pa.array(_kinds(rows, kinds), pa.string()),
                 }
                 yield in_schema(rows, PLAN_ROWS, columns)
 
 
-def _kinds(rows: pa.RecordBatch, readers: Sequence[SupportsKindOfName]) -> Iterator[str | None]:
-    for location, path, sidecar in zip(
-        *(rows.column(name).to_pylist() for name in ("location", "path", "sidecar")), strict=True
-    ):
-        named = (kind for reader in readers if (kind := reader.kind_of_name(location + path)) is not None)
-        yield SIDECAR if sidecar else next(named, None)
+def _kinds(rows: pa.RecordBatch, kinds: KindsOfNames) -> Iterator[str | None]:
+    for location, path, sidecar in to_rows(rows, "location", "path", "sidecar"):
+        yield SIDECAR if sidecar else kinds.of(str(location) + str(path))
 
 
 def planned_outcomes(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_micros, to_texts
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.text import plural
-from nessie_gc_core.services.quarantine.places import held_in, keeps_records
 from nessie_gc_core.services.run import SweepRun
 
 _WHOLE = pa.field("whole", pa.string(), nullable=False)
@@ -38,9 +38,10 @@ def keep_what_is_needed_again(lost: Dataset, run: SweepRun) -> None:
         lost: reachable files that are not stored (:data:`REACHABLE_FILES`), at least one.
         run: the run, whose report takes a warning.
     """
-    if not keeps_records(run.store) or next(iter(held_in(run.store).quarantines()), None) is None:
+    store = run.store
+    if not isinstance(store, SupportsQuarantine) or next(iter(store.quarantines()), None) is None:
         return
-    held = run.engine.dataset(to_batches(_rows(run), _HELD), _HELD)
+    held = run.engine.dataset(to_batches(_rows(store, run), _HELD), _HELD)
     found = held.semi_join(lost.flat_map(_Whole()), [_WHOLE.name]).checkpoint()
     files = found.where("sidecar", [0]).count()
     if not files:
@@ -51,9 +52,7 @@ def keep_what_is_needed_again(lost: Dataset, run: SweepRun) -> None:
     if run.parameters.mode.removes:
         until = run.clock() + run.parameters.quarantine_for
         for batch in found.batches():
-            held_in(run.store).put_held_files(
-                replace(file, until=max(file.until, until)) for file in map(_file, batch.to_pylist())
-            )
+            store.put_held_files(replace(file, until=max(file.until, until)) for file in map(_file, batch.to_pylist()))
 
 
 class _Whole:
@@ -67,9 +66,9 @@ class _Whole:
             yield from to_batches((("".join(row),) for row in to_texts(batch, "unit", "key")), self.schema)
 
 
-def _rows(run: SweepRun) -> Iterator[Row]:
+def _rows(store: SupportsQuarantine, run: SweepRun) -> Iterator[Row]:
     rules = run.choice.rules()
-    for file in held_in(run.store).held_files():
+    for file in store.held_files():
         try:
             whole = rules.place(file.location + file.path)
         except UnknownLocationError:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import cast
+from collections.abc import Collection
 
 from nessie_gc_core.algorithms.hold import canonical_places
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, SupportsMoves, SupportsQuarantine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
-from nessie_gc_core.model.locations import LocationRules, store_of
+from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.run import SweepRun
 
@@ -72,23 +71,13 @@ def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
                 )
 
 
-def known_places(store: LiveSetStore, rules: LocationRules) -> Mapping[str, str]:
-    """The canonical places of all files in quarantine, each with its raw form; whoever moved them there."""
-    found = {each.place for each in held_in(store).quarantines()} if keeps_records(store) else set[str]()
-    return {rules.place_prefix_or_none(raw) or raw: raw for raw in found}
-
-
 def leave_quarantines_alone(plan: SweepPlan, run: SweepRun) -> None:
     """Takes every unit out of a plan that is in a quarantine, or has one in it: what is there is not garbage."""
-    for place, raw in known_places(run.store, plan.rules).items():
-        inside = [root for root in plan.roots if root.startswith(place) or place.startswith(root)]
-        if inside:
-            plan.freeze(inside, f"the quarantine {raw} overlaps with it")
-
-
-def keeps_records(store: LiveSetStore) -> bool:
-    """Whether a store remembers what is in quarantine."""
-    return isinstance(store, SupportsQuarantine)
+    if not isinstance(run.store, SupportsQuarantine):
+        return
+    for raw in {each.place for each in run.store.quarantines()}:  # whoever moved files there
+        place = plan.rules.place_prefix_or_none(raw) or raw
+        plan.freeze([place], f"the quarantine {raw} overlaps with it")
 
 
 def held_in(store: LiveSetStore) -> SupportsQuarantine:
@@ -97,8 +86,8 @@ def held_in(store: LiveSetStore) -> SupportsQuarantine:
     Raises:
         ConfigurationError: it cannot.
     """
-    if not keeps_records(store):
+    if not isinstance(store, SupportsQuarantine):
         raise ConfigurationError(
             f"the live-set store {store.name!r} cannot remember files in quarantine; use another `store`"
         )
-    return cast("SupportsQuarantine", store)
+    return store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Self
@@ -17,7 +17,7 @@ from nessie_gc_core.connectors import Service, SupportsQuarantine, SupportsShare
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
@@ -61,10 +61,11 @@ class Release(Service[Run]):
         report = ReleaseReport(verb=self.verb, dry_run=self.parameters.dry_run)
         run.choice.check_plugins(deletes=not self.parameters.dry_run)
         self.check()
-        chosen = Chosen.by(self.parameters, run)
         store, now = held_in(run.store), _certain_now(run)
-        of_chosen = (each for each in store.quarantines() if chosen.live_set_id in (None, each.live_set_id))
-        repositories = sorted({each.repository for each in of_chosen})
+        quarantines = list(store.quarantines())
+        chosen = Chosen.by(self.parameters, quarantines, run)
+        mine = [each for each in quarantines if chosen.live_set_id in (None, each.live_set_id)]
+        repositories = sorted({each.repository for each in mine})
         meant = self._meant(store, chosen, repositories, now, report)
         if self.parameters.dry_run:
             for file in meant:
@@ -74,20 +75,13 @@ class Release(Service[Run]):
         else:
             again, duration = "run the command again", self.parameters.lease
             with hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease:
-                self._check_workers(store, run)
+                _check_workers({each.place for each in mine}, run)
                 for step in in_pieces(meant, self.parameters.files_per_step):
                     lease.check()
                     self._step(step, store, run, report)
         if self.parameters.chooses and not report.found_any:
             report.warnings.append("nothing in quarantine matches")
         return report
-
-    def _check_workers(self, store: SupportsQuarantine, run: Run) -> None:
-        """Refuses workers that cannot run, and connectors whose state does not reach them."""
-        run.engine.check()
-        with OpenConnectors(run.choice) as connectors:
-            deleters = {type(connectors.deleter(place)) for place in {each.place for each in store.quarantines()}}
-        check_executors(run.engine, *deleters)
 
     def check(self) -> None:
         """Refuses parameters."""
@@ -161,7 +155,7 @@ class Chosen:
     rules: LocationRules
 
     @classmethod
-    def by(cls, parameters: ReleaseParameters, run: Run) -> Self:
+    def by(cls, parameters: ReleaseParameters, quarantines: Iterable[Quarantine], run: Run) -> Self:
         """Those that some parameters choose.
 
         Raises:
@@ -170,7 +164,7 @@ class Chosen:
         """
         rules, id_ = run.choice.rules(), parameters.live_set_id
         return cls(
-            live_set_id=None if id_ is None else _run_id(id_, run),
+            live_set_id=None if id_ is None else _run_id(id_, quarantines, run),
             tables=parameters.tables,
             prefixes=parameters.prefixes(rules),
             pattern=parameters.pattern(),
@@ -187,10 +181,18 @@ class Chosen:
         return not self.prefixes or self.rules.place(path).startswith(self.prefixes)
 
 
-def _run_id(text: str, run: Run) -> UUID:
+def _check_workers(places: Iterable[str], run: Run) -> None:
+    """Refuses workers that cannot run, and connectors whose state does not reach them."""
+    run.engine.check()
+    with OpenConnectors(run.choice) as connectors:
+        deleters = {type(connectors.deleter(place)) for place in places}
+    check_executors(run.engine, *deleters)
+
+
+def _run_id(text: str, quarantines: Iterable[Quarantine], run: Run) -> UUID:
     """The id of a sweep, whose live set may be deleted by now, or the beginning of it."""
     whole = check_id(text, f"`live_set_id` {text[:60]!r}").replace("-", "").lower()
-    found = {each.live_set_id for each in held_in(run.store).quarantines() if each.live_set_id.hex.startswith(whole)}
+    found = {each.live_set_id for each in quarantines if each.live_set_id.hex.startswith(whole)}
     return found.pop() if len(found) == 1 else find_live_set(run.store, text)
 
 

@@ -8,6 +8,14 @@ from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_core.testing.servers import MariaDbServer, PostgresServer, running
 
 
+def with_tables(server):
+    """The URL of a new database with tables."""
+    url = server.uri(server.create_database("shared"))
+    with JdbcLiveSetStore.from_options({"url": url}) as store:
+        store.create_schema("CREATE")
+    return url
+
+
 @pytest.fixture(scope="session")
 def postgres():
     with running(PostgresServer) as server:
@@ -17,10 +25,7 @@ def postgres():
 @pytest.fixture(scope="session")
 def postgres_url(postgres):
     """The URL of a database with tables, which tests share."""
-    url = postgres.uri(postgres.create_database("shared"))
-    with JdbcLiveSetStore.from_options({"url": url}) as store:
-        store.create_schema("CREATE")
-    return url
+    return with_tables(postgres)
 
 
 @pytest.fixture
@@ -38,10 +43,7 @@ def mariadb():
 @pytest.fixture(scope="session")
 def mariadb_url(mariadb):
     """The URL of a database with tables, which tests share."""
-    url = mariadb.uri(mariadb.create_database("shared"))
-    with JdbcLiveSetStore.from_options({"url": url}) as store:
-        store.create_schema("CREATE")
-    return url
+    return with_tables(mariadb)
 
 
 @pytest.fixture
