@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.files import DeleteOutcome
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 from nessie_gc_iceberg_files.concurrency import gathered
+from nessie_gc_iceberg_files.stores import moved_by
 
 T = TypeVar("T")
 """What the store says of an object."""
@@ -29,9 +30,7 @@ class CopiedMoves(ABC, Generic[T]):
             deleted = await self.delete(prefix, move.path)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
             return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=self.reason(error))
-        if deleted.status is DeleteStatus.FAILED:
-            return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=deleted.reason)
-        return MoveOutcome(path=move.path, status=MoveStatus.MOVED)
+        return moved_by(deleted)
 
     async def _copied(self, key: str, new_key: str) -> MoveStatus | None:
         """Copies one object; ``None``: it is whole at both keys now."""

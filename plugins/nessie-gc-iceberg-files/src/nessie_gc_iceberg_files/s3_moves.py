@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.files import DeleteOutcome
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 from nessie_gc_iceberg_files.s3_deletions import EXISTS, GONE
 from nessie_gc_iceberg_files.side_by_side import side_by_side
-from nessie_gc_iceberg_files.stores import unmoved
+from nessie_gc_iceberg_files.stores import moved_by, unmoved
 from nessie_gc_iceberg_files.traffic import asking
 
 _TOGETHER = 25
@@ -132,10 +132,7 @@ def move_all(
             else:
                 yield outcome
     for deleted in delete(prefix, copied) if copied else ():
-        if deleted.status is DeleteStatus.FAILED:
-            yield MoveOutcome(path=deleted.path, status=MoveStatus.FAILED, reason=deleted.reason)
-        else:
-            yield MoveOutcome(path=deleted.path, status=MoveStatus.MOVED)
+        yield moved_by(deleted)
 
 
 def _code(error: ClientError) -> str:

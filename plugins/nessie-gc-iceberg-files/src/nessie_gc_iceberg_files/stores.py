@@ -159,6 +159,13 @@ def unmoved(move: FileMove, reason: object) -> MoveOutcome:
     return MoveOutcome(path=move.path, status=MoveStatus.FAILED, reason=one_line(reason))
 
 
+def moved_by(deleted: DeleteOutcome) -> MoveOutcome:
+    """The outcome of a copied file whose original was to be deleted; one that is gone by now is moved too."""
+    if deleted.status is DeleteStatus.FAILED:
+        return MoveOutcome(path=deleted.path, status=MoveStatus.FAILED, reason=deleted.reason)
+    return MoveOutcome(path=deleted.path, status=MoveStatus.MOVED)
+
+
 def one_line(text: object, limit: int = 300) -> str:
     """The text as one short line."""
     line = " ".join(str(text).split())
