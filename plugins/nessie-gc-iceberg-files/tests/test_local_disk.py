@@ -284,6 +284,7 @@ def test_s24_a_quarantine_behind_a_link_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "t")
     with IcebergFileDeleter.from_options({}) as deleter:
         refusal = deleter.move_refusal(f"file://{tmp_path}/t/", f"file://{tmp_path}/link/held/")
+        assert refusal is not None
         assert f"is reached through a link: use its target {tmp_path}/t/held/" in refusal
         assert deleter.move_refusal(f"file://{tmp_path}/t/", f"file://{tmp_path}/held/") is None
 
@@ -291,6 +292,7 @@ def test_s24_a_quarantine_behind_a_link_is_refused(tmp_path):
 def test_a_quarantine_on_another_file_system_is_refused(tmp_path):
     with IcebergFileDeleter.from_options({}) as deleter:
         refusal = deleter.move_refusal(f"file://{tmp_path}/t/", "file:///proc/held/")
+        assert refusal is not None
         assert "is on another file system; name a quarantine on the same" in refusal
 
 
