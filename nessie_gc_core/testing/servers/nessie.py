@@ -95,6 +95,16 @@ class NessieServer(Startable):
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
+    def restart(self) -> None:
+        """Stops it and starts it again, on the same port, with what its version store keeps.
+
+        Raises:
+            ServerStartError: it does not run, or does not start again.
+        """
+        if self._process is None:
+            raise ServerStartError("Nessie's server is not started; start it before restarting it")
+        self._process.restart()
+
     def _start(self, java: Path, jar: Path) -> None:
         port, management_port = free_ports(2)
         process = ServerProcess(

@@ -58,6 +58,16 @@ class OneProcessServer(Startable):
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
+    def restart(self) -> None:
+        """Stops it and starts it again, on the same port and with its data; clients lose their connections.
+
+        Raises:
+            ServerStartError: it does not run, or does not start again.
+        """
+        if self._process is None:
+            raise ServerStartError(f"{self.title} is not started; start it before restarting it")
+        self._process.restart()
+
     def _start(self, folder: Path) -> None:
         (port,) = free_ports(1)
         process = ServerProcess(

@@ -114,14 +114,29 @@ class PostgresServer(Startable):
 
     def stop(self) -> None:
         """Stops it and removes its folder; may be called twice."""
+        self._end_sessions()
         process, self._process = self._process, None
         folder, self._folder = self._folder, None
-        if process is not None and process.is_running and folder is not None:
-            self._run("pg_ctl", "stop", "-D", str(folder / "data"), "-m", "fast", "-w", check=False)
         if process is not None:
             process.stop()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def restart(self) -> None:
+        """Stops it and starts it again, on the same port and with its data; clients lose their connections.
+
+        Raises:
+            ServerStartError: it does not run, or does not start again.
+        """
+        if self._process is None:
+            raise ServerStartError("PostgreSQL is not started; start it before restarting it")
+        self._end_sessions()
+        self._process.restart()
+
+    def _end_sessions(self) -> None:
+        """Shuts it down without waiting for its clients, as it does when it is told to end."""
+        if self._process is not None and self._process.is_running and self._folder is not None:
+            self._run("pg_ctl", "stop", "-D", str(self._folder / "data"), "-m", "fast", "-w", check=False)
 
     def _initialize(self, folder: Path) -> None:
         password_file = folder / "password"

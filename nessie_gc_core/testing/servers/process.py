@@ -123,6 +123,15 @@ class ServerProcess(Startable):
             process.wait()
         self._stop_guard()
 
+    def restart(self) -> None:
+        """Stops the process and starts it again; its command, and so its ports, stay the same.
+
+        Raises:
+            ServerStartError: it does not start again.
+        """
+        self.stop()
+        self.start()
+
     def log_tail(self) -> str:
         """The end of the log on one line."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""

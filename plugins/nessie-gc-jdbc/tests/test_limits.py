@@ -44,7 +44,7 @@ def test_a_full_disk_is_said_and_what_was_stored_before_stays(sqlite_url):
     with JdbcLiveSetStore.from_options({"url": sqlite_url, "pool_max_size": 1}) as store:
         found = start(store, "r")
         assert 100 == store.add_content_versions(found, [version(n) for n in range(100)])
-        with store.database.reading() as connection:
+        with store.database.engine.connect() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
             connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 5}")
         with pytest.raises(StoreError) as caught:
@@ -52,7 +52,7 @@ def test_a_full_disk_is_said_and_what_was_stored_before_stays(sqlite_url):
         assert r"live-sets.db failed: database or disk is full; free some space" in str(caught.value)
         assert 1 == len(str(caught.value).splitlines())
         assert (100, 100) == store.count_content_versions(found)
-        with store.database.reading() as connection:
+        with store.database.engine.connect() as connection:
             connection.exec_driver_sql(f"PRAGMA max_page_count = {2**30}")
         assert 4900 == store.add_content_versions(found, (version(n) for n in range(100, 5000)))
 

@@ -211,7 +211,7 @@ def test_tables_that_a_process_of_the_earlier_release_uses_stay_as_they_are(open
 def test_sqlite_is_durable_and_concurrent(sqlite_url, tmp_path):
     with JdbcLiveSetStore.from_options({"url": sqlite_url}) as store:
         found = used_once(store)
-        with store.database.reading() as connection:
+        with store.database.engine.connect() as connection:
             pragmas = {
                 name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
                 for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")

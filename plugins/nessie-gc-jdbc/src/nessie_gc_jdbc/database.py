@@ -5,16 +5,16 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     URL,
     Column,
     Connection,
     Engine,
+    Executable,
     Insert,
     Row,
     Select,
@@ -27,14 +27,14 @@ from sqlalchemy import (
     union_all,
 )
 from sqlalchemy.dialects import mysql, postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
-from nessie_gc_jdbc.problems import store_error
 from nessie_gc_jdbc.schema import UPGRADES, apply_strategy, check_version, found_version
 from nessie_gc_jdbc.tables import AFTER_ALL
+from nessie_gc_jdbc.transactions import WRITES, Transactions
 from nessie_gc_jdbc.urls import database_url, redacted, shown
 
 BUSY_TIMEOUT_SECONDS = 30.0
@@ -47,11 +47,12 @@ BULK_ROWS = 10_000
 """Rows of a live set that are inserted in one transaction, which takes less than a second."""
 SQLITE_CACHE_KIB = 65_536
 """Keys are digests, so that each row goes to another page of the index; SQLite's own 2 MB hold few of them."""
-_WRITES = "nessie_gc_writes"
 _PREFIXES_AT_ONCE = 100
 """Of how many prefixes the first rows are asked for in one query; databases limit how many parts it has."""
 _FIRST_ROWS = 20
 """How many rows of a prefix come with that query."""
+
+_T = TypeVar("_T")
 
 
 class Database:
@@ -73,6 +74,7 @@ class Database:
         default = SchemaStrategy.CREATE_IF_NOT_EXISTS if self.is_file else SchemaStrategy.NONE
         self.strategy = options.strategy(default=default)
         self.engine = self._make_engine(options)
+        self._transactions = Transactions(self.engine, wait_seconds=options.reconnect_seconds)
         self._lock = threading.Lock()
         self._ready = False
 
@@ -81,27 +83,29 @@ class Database:
         self.engine.dispose()
 
     # ---- transactions ---------------------------------------------------------------------------------
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that writes; what it reads stays true until it ends.
+    def write(self, work: Callable[[Connection], _T]) -> _T:
+        """Runs work in a transaction that writes, and gives what it gives; what it reads stays true until it ends.
+
+        It is run again if the database goes away before it is complete.
 
         Raises:
             StoreError: the database cannot be used, or has no fitting tables.
         """
         self._make_ready()
-        with self._transaction(writes=True) as connection:
-            yield connection
+        return self._transactions.run(work, writes=True, waits=True)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads.
-
-        Raises:
-            StoreError: the database cannot be used, or has no fitting tables.
-        """
+    def read(self, work: Callable[[Connection], _T]) -> _T:
+        """Runs work in a transaction that only reads; else as :meth:`write`."""
         self._make_ready()
-        with self._transaction(writes=False) as connection:
-            yield connection
+        return self._transactions.run(work, writes=False, waits=True)
+
+    def execute(self, statement: Executable, rows: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Runs one statement in a transaction of its own, once for each of the rows, if there are some."""
+        self.write(lambda connection: connection.execute(statement, rows).close())
+
+    def rows(self, query: Executable) -> Sequence[Any]:
+        """All rows of a query that has few."""
+        return self.read(lambda connection: connection.execute(query).all())
 
     def pages(
         self, query: Select[Any], key: Column[bytes], *, above: bytes = b"", upto: bytes | None = None
@@ -111,8 +115,7 @@ class Database:
         if upto is not None:
             query = query.where(key <= upto)
         while True:
-            with self.reading() as connection:
-                page: Sequence[Row[Any]] = connection.execute(query.where(key > above)).all()
+            page = self.rows(query.where(key > above))
             yield from page
             if len(page) < self.fetch_size:
                 return
@@ -133,8 +136,7 @@ class Database:
         for start in range(0, len(ordered), _PREFIXES_AT_ONCE):
             some = ordered[start : start + _PREFIXES_AT_ONCE]
             firsts = [_first_rows(query, key, prefix) for prefix in some]
-            with self.reading() as connection:
-                found: Sequence[Row[Any]] = connection.execute(union_all(*firsts)).all()
+            found = self.rows(union_all(*firsts))
             by_prefix: dict[bytes, list[Row[Any]]] = {prefix: [] for prefix in some}
             for row in found:
                 by_prefix[bytes(row[0])[: len(some[0])]].append(row)
@@ -180,9 +182,12 @@ class Database:
             StoreError: that fails, or an existing table is in the way.
         """
         self._check_folder()
-        with self._transaction(writes=True) as connection:
+
+        def create(connection: Connection) -> None:
             apply_strategy(connection, strategy, self.shown_url, now=lambda: self.now(connection))
             check_version(connection, self.shown_url)
+
+        self._transactions.run(create, writes=True, waits=False)
         self._ready = True
 
     def _make_ready(self) -> None:
@@ -195,29 +200,20 @@ class Database:
                 pass  # nothing to create, so that many processes may open it at the same time
             elif self.strategy is not SchemaStrategy.NONE:
                 self.create_schema(self.strategy)
-            with self._transaction(writes=False) as connection:
-                check_version(connection, self.shown_url)
+            self._first(lambda connection: check_version(connection, self.shown_url))
             self._ready = True
 
     def _has_tables(self) -> bool:
         """Whether there is nothing to create and nothing to bring up to date."""
         if self.is_file and not Path(self.url.database or "").exists():
             return False
-        with self._transaction(writes=False) as connection:
-            return found_version(connection) not in (None, *UPGRADES)
+        return self._first(lambda connection: found_version(connection) not in (None, *UPGRADES))
+
+    def _first(self, work: Callable[[Connection], _T]) -> _T:
+        """Reads before the database was ever reached: an address may be wrong, so nothing is waited for."""
+        return self._transactions.run(work, writes=False, waits=False)
 
     # ---- connections ----------------------------------------------------------------------------------
-    @contextmanager
-    def _transaction(self, *, writes: bool) -> Iterator[Connection]:
-        try:
-            with (
-                self.engine.connect().execution_options(preserve_rowcount=True, **{_WRITES: writes}) as connection,
-                connection.begin(),
-            ):
-                yield connection
-        except (SQLAlchemyError, UnicodeEncodeError, self.engine.dialect.loaded_dbapi.Error) as error:
-            raise store_error(error, self.url) from error
-
     def _make_engine(self, options: JdbcOptions) -> Engine:
         arguments: dict[str, Any] = {}
         if self.backend == "postgresql" and "connect_timeout" not in self.url.query:
@@ -305,7 +301,7 @@ def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
                 time.sleep(0.02)
 
     def on_begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(_WRITES, False)
+        writes = connection.get_execution_options().get(WRITES, False)
         connection.execute(text("BEGIN IMMEDIATE" if writes else "BEGIN"))
 
     event.listen(engine, "connect", on_connect)

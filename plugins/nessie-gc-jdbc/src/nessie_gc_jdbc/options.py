@@ -46,6 +46,9 @@ class JdbcOptions(ConnectorOptions):
     properties: Mapping[str, str] = secret_mapping(help="connection parameters, by the driver's names")
     pool_max_size: int = option(5, help="maximum number of open connections")
     fetch_size: int = option(1000, help="maximum number of rows to read at once")
+    reconnect_seconds: float = option(
+        60.0, help="how long to wait for a database that goes away, such as one that is restarted"
+    )
     schema: str | None = option(
         None,
         help="CREATE, DROP_AND_CREATE, CREATE_IF_NOT_EXISTS or NONE, on first use (default for SQLite: "
@@ -64,9 +67,13 @@ class JdbcOptions(ConnectorOptions):
         """Rejects invalid numbers.
 
         Raises:
-            ConfigurationError: one is below one.
+            ConfigurationError: one is below one, or a time below zero.
         """
         for name in ("pool_max_size", "fetch_size"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ConfigurationError(f"option {name!r} must be at least 1, not {value!r}")
+        if not 0 <= self.reconnect_seconds < float("inf"):
+            raise ConfigurationError(
+                f"option 'reconnect_seconds' must be a number of seconds, not {self.reconnect_seconds!r}; 0: never wait"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from nessie_gc_core.errors import StoreError
@@ -37,8 +38,33 @@ _HINTS = (
 )
 """Parts of messages, and what to do about them; the first that fits is taken."""
 
+_AWAY = (
+    "connection refused",
+    "connection reset",
+    "connection timed out",
+    "timeout expired",
+    "closed the connection",
+    "connection is closed",
+    "terminating connection",
+    "lost connection",
+    "gone away",
+    "starting up",
+    "shutting down",
+    "shutdown in progress",
+    "recovery mode",
+    "not yet accepting connections",
+)
+"""What drivers and servers say while a server is stopped, or is not ready yet."""
 
-def store_error(error: Exception, url: URL) -> StoreError:
+
+def is_away(error: BaseException) -> bool:
+    """Whether a database cannot be reached just now, so that it is worth a second try."""
+    if not isinstance(error, DBAPIError) or error.orig is None:
+        return False
+    return error.connection_invalidated or any(words in _text(error.orig).lower() for words in _AWAY)
+
+
+def store_error(error: BaseException, url: URL) -> StoreError:
     """The error as a StoreError: one line without secrets, the URL without a password, and what to do."""
     shown_url = shown(url)
     if isinstance(error, PoolTimeoutError):

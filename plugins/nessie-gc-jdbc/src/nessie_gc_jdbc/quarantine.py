@@ -35,9 +35,8 @@ class QuarantineVerbs(LiveSetStore):
         for batch in batches(files):
             rows = {_key(file): _row(file) for file in batch}
             if rows:
-                with self.database.writing() as connection:
-                    statement = self.database.insert_or_update(held_files, changed)
-                    connection.execute(statement, [rows[key] for key in sorted(rows)])
+                statement = self.database.insert_or_update(held_files, changed)
+                self.database.execute(statement, [rows[key] for key in sorted(rows)])
 
     def held_files(
         self, live_set_id: UUID | None = None, states: Collection[HeldState] = tuple(HeldState)
@@ -52,8 +51,7 @@ class QuarantineVerbs(LiveSetStore):
         for batch in batches(files):
             keys = sorted(map(_key, batch))
             if keys:
-                with self.database.writing() as connection:
-                    connection.execute(delete(held_files).where(held_files.c.held_key.in_(keys)))
+                self.database.execute(delete(held_files).where(held_files.c.held_key.in_(keys)))
 
     def quarantines(self) -> Iterator[Quarantine]:
         """Counted by the database."""
@@ -66,9 +64,7 @@ class QuarantineVerbs(LiveSetStore):
         )
         is_file = 1 - held_files.c.sidecar
         query = select(*by, func.sum(is_file), func.coalesce(func.sum(held_files.c.size * is_file), 0)).group_by(*by)
-        with self.database.reading() as connection:
-            found = connection.execute(query).all()
-        for repository, id_, place, ends, state, files, bytes_ in found:
+        for repository, id_, place, ends, state, files, bytes_ in self.database.rows(query):
             yield Quarantine(
                 repository=repository,
                 live_set_id=UUID(id_),
@@ -81,13 +77,11 @@ class QuarantineVerbs(LiveSetStore):
 
     def remove_tombstones(self, paths: Iterable[str]) -> None:
         """Removes them from all repositories."""
-        with self.database.reading() as connection:
-            repositories = [str(name) for name in connection.execute(repositories_of_tombstones()).scalars()]
+        repositories = [str(name) for (name,) in self.database.rows(repositories_of_tombstones())]
         for batch in batches(paths):
             for repository in repositories if batch else ():
                 keys = sorted(key_of(repository, path) for path in set(batch))
-                with self.database.writing() as connection:
-                    connection.execute(delete(tombstones).where(tombstones.c.tombstone_key.in_(keys)))
+                self.database.execute(delete(tombstones).where(tombstones.c.tombstone_key.in_(keys)))
 
 
 def _key(file: HeldFile) -> bytes:

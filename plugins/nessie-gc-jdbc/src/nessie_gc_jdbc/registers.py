@@ -38,8 +38,8 @@ class RegisterVerbs(LiveSetStore):
                 for path in dict.fromkeys(batch)
             ]
             if rows:
-                with self.database.writing() as connection:
-                    connection.execute(self.database.insert_or_update(tombstones, ["at"]), _by_key(rows))
+                statement = self.database.insert_or_update(tombstones, ["at"])
+                self.database.execute(statement, _by_key(rows))
 
     def tombstones(self, repository: str, paths: Iterable[str]) -> set[str]:
         """Which paths are remembered."""
@@ -47,8 +47,7 @@ class RegisterVerbs(LiveSetStore):
         for batch in batches(paths):
             keys = {key_of(repository, path): path for path in batch}
             query = select(tombstones.c.tombstone_key).where(tombstones.c.tombstone_key.in_(list(keys)))
-            with self.database.reading() as connection:
-                found.update(keys[bytes(key)] for key in connection.execute(query).scalars())
+            found.update(keys[bytes(row.tombstone_key)] for row in self.database.rows(query))
         return found
 
     def register_contents(self, repository: str, contents: Iterable[SeenContent]) -> None:
@@ -69,8 +68,7 @@ class RegisterVerbs(LiveSetStore):
                 }
             if rows:
                 statement = self.database.insert_or_update(seen_contents, ["content_type", "last_seen"])
-                with self.database.writing() as connection:
-                    connection.execute(statement, [rows[key] for key in sorted(rows)])
+                self.database.execute(statement, [rows[key] for key in sorted(rows)])
 
     def seen_contents(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[SeenContent]:
         """The register in pages."""
@@ -92,9 +90,8 @@ class RegisterVerbs(LiveSetStore):
             rows = {key_of(repository, *each.key): _tag_row(repository, each) for each in batch}
             if rows:
                 changed = [column.name for column in tags.c if column is not tags.c.tag_key]
-                with self.database.writing() as connection:
-                    statement = self.database.insert_or_update(tags, changed)
-                    connection.execute(statement, [rows[key] for key in sorted(rows)])
+                statement = self.database.insert_or_update(tags, changed)
+                self.database.execute(statement, [rows[key] for key in sorted(rows)])
 
     def tags(self, repository: str) -> Iterator[TagRecord]:
         """The records in pages."""
@@ -116,25 +113,22 @@ class RegisterVerbs(LiveSetStore):
         for batch in batches(keys):
             gone = [key_of(repository, *key) for key in batch]
             if gone:
-                with self.database.writing() as connection:
-                    connection.execute(delete(tags).where(tags.c.tag_key.in_(sorted(gone))))
+                self.database.execute(delete(tags).where(tags.c.tag_key.in_(sorted(gone))))
 
     def repositories(self) -> Iterator[str]:
         """All that have live sets or seen contents."""
         query = union(select(live_sets.c.repository), select(seen_contents.c.repository))
-        with self.database.reading() as connection:
-            found = [str(row.repository) for row in connection.execute(query)]
-        yield from sorted(found)
+        yield from sorted(str(row.repository) for row in self.database.rows(query))
 
     def count_records(self, repository: str) -> RepositoryRecords:
         """How many there are."""
-        with self.database.reading() as connection:
-            return count_records(connection, repository)
+        return self.database.read(lambda connection: count_records(connection, repository))
 
     def move_records(self, source: str, target: str) -> RepositoryRecords:
         """Moves all records in one transaction, which holds both leases."""
         holder = LeaseHolder(owner=str(uuid4()), host="", process=0, since=_NEVER, until=_NEVER)
-        with self.database.writing() as connection:
+
+        def move(connection: Connection) -> RepositoryRecords:
             for repository in sorted({source, target}):
                 self._take(connection, repository, holder, _MOVING)
             moved = count_records(connection, source)
@@ -143,11 +137,12 @@ class RegisterVerbs(LiveSetStore):
             connection.execute(delete(leases).where(leases.c.owner == holder.owner))
             return moved
 
+        return self.database.write(move)
+
     def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
         """Takes or renews the lease."""
         holder = LeaseHolder(owner=owner, host=host, process=process, since=_NEVER, until=_NEVER)
-        with self.database.writing() as connection:
-            return self._take(connection, repository, holder, duration)
+        return self.database.write(lambda connection: self._take(connection, repository, holder, duration))
 
     def _take(self, connection: Connection, repository: str, holder: LeaseHolder, duration: timedelta) -> datetime:
         """Changes a lease that is ours or ran out, or makes one if there is none."""
@@ -170,16 +165,18 @@ class RegisterVerbs(LiveSetStore):
 
     def lease(self, repository: str) -> LeaseHolder | None:
         """The holder, where the lease has not run out."""
-        with self.database.reading() as connection:
+
+        def find(connection: Connection) -> Row[Any] | None:
             mine = leases.c.repository_key == key_of(repository), leases.c.ends > self.database.now(connection)
-            row = connection.execute(select(leases).where(*mine)).first()
+            return connection.execute(select(leases).where(*mine)).first()
+
+        row = self.database.read(find)
         return None if row is None else _lease_holder(row)
 
     def release_lease(self, repository: str, owner: str) -> None:
         """Releases the lease."""
         where = leases.c.repository_key == key_of(repository), leases.c.owner == owner
-        with self.database.writing() as connection:
-            connection.execute(delete(leases).where(*where))
+        self.database.execute(delete(leases).where(*where))
 
 
 def _lease_holder(row: Row[Any]) -> LeaseHolder:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Row, Select, Table, delete, func, select
+from sqlalchemy import Connection, Delete, Row, Select, Table, delete, func, select
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
@@ -78,9 +79,8 @@ class RowVerbs(LiveSetStore):
         """How many versions and contents."""
         columns = content_versions.c
         contents = func.count(func.substr(columns.version_key, 1, DIGEST_BYTES).distinct())
-        with self.database.reading() as connection:
-            query = select(func.count(), contents).where(columns.live_set_id == str(live_set_id))
-            versions, distinct = connection.execute(query).one()
+        query = select(func.count(), contents).where(columns.live_set_id == str(live_set_id))
+        ((versions, distinct),) = self.database.rows(query)
         return int(versions), int(distinct)
 
     def add_base_locations(self, live_set_id: UUID, locations: Iterable[tuple[str, str]]) -> int:
@@ -104,11 +104,15 @@ class RowVerbs(LiveSetStore):
         changed = ("state", "planned_files", "planned_bytes", "outcomes")
         for batch in batches(recorded):
             rows = {digest(step.unit, step.part): _step_values(live_set_id, step) for step in batch}
-            with self.database.writing() as connection:
-                hold(connection, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
-                if rows:
-                    ordered = [{**rows[key], "step_key": key} for key in sorted(rows)]
-                    connection.execute(self.database.insert_or_update(steps, changed), ordered)
+            ordered = [{**rows[key], "step_key": key} for key in sorted(rows)]
+            self.database.write(partial(self._record, live_set_id, changed, ordered))
+
+    def _record(
+        self, live_set_id: UUID, changed: Sequence[str], ordered: Sequence[_Values], connection: Connection
+    ) -> None:
+        hold(connection, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
+        if ordered:
+            connection.execute(self.database.insert_or_update(steps, changed), ordered)
 
     def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
         """All steps in pages."""
@@ -136,8 +140,7 @@ class RowVerbs(LiveSetStore):
         """The deferred deletions by location, in pages."""
         columns = deletion_locations.c
         query = select(columns.location_key, columns.location).where(columns.live_set_id == str(live_set_id))
-        with self.database.reading() as connection:
-            found = connection.execute(query.order_by(columns.location)).all()
+        found = self.database.rows(query.order_by(columns.location))
         places = {bytes(location_key): location for location_key, location in found}
         rows = self.database.pages_below(_of(live_set_id, file_deletions), file_deletions.c.deletion_key, list(places))
         for deletion_key, path, size, modified in map(tuple, rows):
@@ -150,10 +153,8 @@ class RowVerbs(LiveSetStore):
         columns = file_deletions.c
         for batch in batches(deletions):
             keys = sorted({key_of(deletion.location, deletion.path) for deletion in batch})
-            with self.database.writing() as connection:
-                hold(connection, live_set_id)
-                where = columns.live_set_id == str(live_set_id), columns.deletion_key.in_(keys)
-                removed += connection.execute(delete(file_deletions).where(*where)).rowcount
+            where = columns.live_set_id == str(live_set_id), columns.deletion_key.in_(keys)
+            removed += self.database.write(partial(_remove, live_set_id, delete(file_deletions).where(*where)))
         return removed
 
     def _add(self, live_set_id: UUID, statuses: Sequence[LiveSetStatus], table: Table, rows: Iterable[Values]) -> int:
@@ -166,9 +167,12 @@ class RowVerbs(LiveSetStore):
         for row in rows:
             unique.setdefault(row[1], row)
         ordered = [unique[key] for key in sorted(unique)]
-        with self.database.writing() as connection:
+
+        def add(connection: Connection) -> int:
             hold(connection, live_set_id, *statuses)
             return insert_new_rows(connection, table, ordered)
+
+        return self.database.write(add)
 
 
 def batches(rows: Iterable[_T], size: int = BATCH_ROWS) -> Iterator[list[_T]]:
@@ -177,6 +181,11 @@ def batches(rows: Iterable[_T], size: int = BATCH_ROWS) -> Iterator[list[_T]]:
     yield list(islice(iterator, size))
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+def _remove(live_set_id: UUID, statement: Delete, connection: Connection) -> int:
+    hold(connection, live_set_id)
+    return connection.execute(statement).rowcount
 
 
 def _step_values(live_set_id: UUID, step: SweepStep) -> _Values:

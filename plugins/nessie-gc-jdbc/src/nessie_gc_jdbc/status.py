@@ -35,10 +35,13 @@ class StatusVerbs(LiveSetStore):
             "status": LiveSetStatus.IDENTIFY_IN_PROGRESS.value,
             "policies": json.dumps(list(policies)),
         }
-        with self.database.writing() as connection:
+
+        def start(connection: Connection) -> None:
             if connection.execute(self.database.insert_new(live_sets).values(row)).rowcount != 1:
                 status = _status(connection, live_set_id)
                 raise LiveSetStateError(f"live set {live_set_id} already exists, in {status}; use another id")
+
+        self.database.write(start)
 
     def finish_identify(
         self,
@@ -57,49 +60,59 @@ class StatusVerbs(LiveSetStore):
             "references_listed": optional_micros(references_listed),
             "error_message": failure,
         }
-        with self.database.writing() as connection:
+
+        def finish(connection: Connection) -> None:
             _move(connection, live_set_id, (LiveSetStatus.IDENTIFY_IN_PROGRESS,), status, values)
             _insert_heads(connection, live_set_id, known)
+
+        self.database.write(finish)
 
     def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
         """Starts or resumes the sweep."""
         allowed = _RESUMABLE if resume else (LiveSetStatus.IDENTIFY_SUCCESS,)
-        with self.database.writing() as connection:
+
+        def start(connection: Connection) -> None:
             values = {"expiry_completed": None, "error_message": None}
             _move(connection, live_set_id, allowed, LiveSetStatus.EXPIRY_IN_PROGRESS, values)
             first = live_sets.c.live_set_id == str(live_set_id), live_sets.c.expiry_started.is_(None)
             connection.execute(update(live_sets).where(*first).values(expiry_started=to_micros(at)))
 
+        self.database.write(start)
+
     def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
         """Ends the sweep."""
         status = LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED
         values = {"expiry_completed": to_micros(at), "error_message": failure}
-        with self.database.writing() as connection:
-            _move(connection, live_set_id, (LiveSetStatus.EXPIRY_IN_PROGRESS,), status, values)
+        expected = (LiveSetStatus.EXPIRY_IN_PROGRESS,)
+        self.database.write(lambda connection: _move(connection, live_set_id, expected, status, values))
 
     def get(self, live_set_id: UUID) -> LiveSet:
         """The live set with its heads."""
         of_set = heads.c.live_set_id == str(live_set_id)
-        with self.database.reading() as connection:
+
+        def find(connection: Connection) -> tuple[Row[Any], Sequence[Row[Any]]]:
             row = connection.execute(select(live_sets).where(live_sets.c.live_set_id == str(live_set_id))).first()
             if row is None:
                 raise _not_found(live_set_id)
-            found = connection.execute(select(heads).where(of_set).order_by(heads.c.position)).all()
+            return row, connection.execute(select(heads).where(of_set).order_by(heads.c.position)).all()
+
+        row, found = self.database.read(find)
         known = (ReferenceHead(name=head.name, commit_id=head.commit_id, policy=head.policy) for head in found)
         return _live_set(row, tuple(known))
 
     def live_sets(self) -> Iterator[LiveSet]:
         """All live sets without their heads, newest first."""
-        with self.database.reading() as connection:
-            rows = connection.execute(select(live_sets).order_by(live_sets.c.created.desc())).all()
-        for row in rows:
+        for row in self.database.rows(select(live_sets).order_by(live_sets.c.created.desc())):
             yield _live_set(row, ())
 
     def delete(self, live_set_id: UUID) -> None:
         """Deletes a live set; its rows go with it."""
-        with self.database.writing() as connection:
+
+        def remove(connection: Connection) -> None:
             if connection.execute(delete(live_sets).where(live_sets.c.live_set_id == str(live_set_id))).rowcount != 1:
                 raise _not_found(live_set_id)
+
+        self.database.write(remove)
 
 
 def hold(connection: Connection, live_set_id: UUID, *expected: LiveSetStatus) -> None:

@@ -47,8 +47,7 @@ class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs, QuarantineVerbs):
         """The database server's clock; a file has none but that of the machine."""
         if self.database.is_file:
             return None
-        with self.database.reading() as connection:
-            return from_micros(self.database.now(connection))
+        return from_micros(self.database.read(self.database.now))
 
     def close(self) -> None:
         """Closes all connections."""
