@@ -13,6 +13,7 @@ from rich.table import Table
 from faults.cases import faults, kills, kills_in_quarantine
 from faults.lake import lake
 from faults.quarantined import killed_in_quarantine
+from faults.restarts import restarted, restarts
 from faults.trying import Result, killed, with_fault
 
 
@@ -25,6 +26,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="nessie-gc-faults-") as folder, lake(Path(folder)) as found:
         results.extend(_told(with_fault(found, fault)) for fault in faults() if only in fault.name)
         results.extend(_told(killed(found, kill)) for kill in kills() if only in kill.name)
+        results.extend(_told(restarted(found, restart)) for restart in restarts() if only in restart.name)
         held = (kill for kill in kills_in_quarantine() if only in kill.name)
         results.extend(_told(killed_in_quarantine(found, kill)) for kill in held)
     _show(results)

@@ -20,16 +20,16 @@ _ROWS = "nessie_gc_rows"
 def stored(frame: DataFrame) -> tuple[DataFrame, Rows]:
     """The same rows, computed now and kept, and their number, which a classic session counts on the way."""
     if is_connect(frame):
-        kept = _kept(frame)
+        kept = kept_rows(frame)
         return kept, Rows(lambda: int(kept.count()))
     f = functions_of(frame)
     watched = frame.observe(_ROWS, f.count(f.lit(1)).alias(_ROWS))
-    kept = _kept(watched)
+    kept = kept_rows(watched)
     observed = cast("Any", watched)._jdf.queryExecution().observedMetrics()
     return kept, Rows.known(int(observed.apply(_ROWS).getLong(0)))
 
 
-def _kept(frame: DataFrame) -> DataFrame:
+def kept_rows(frame: DataFrame) -> DataFrame:
     """In the directory of the cluster where it has one, so that they outlive any executor; else on the executors.
 
     A run that needs rows of an executor that is gone fails: they are never computed again, because a second listing, or

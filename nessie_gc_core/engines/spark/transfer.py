@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import pyarrow as pa
 
 from nessie_gc_core.engines.spark.session import is_connect
+from nessie_gc_core.engines.spark.stored import kept_rows
 from nessie_gc_core.errors import ConfigurationError, SafetyError
 
 if TYPE_CHECKING:
@@ -88,12 +89,12 @@ def loaded(session: SparkSession, table: pa.Table) -> DataFrame:
     if not is_before_4():
         frame = session.createDataFrame(table, struct)
         stays = table.num_rows <= FEW_ROWS and not is_connect(session)
-        return frame if stays else frame.localCheckpoint(eager=True)
+        return frame if stays else kept_rows(frame)
     rows = table.cast(_as_spark_has_it(struct))
     if is_connect(session):
         return _kept_by_the_server(session, rows, struct) if rows.num_rows else session.createDataFrame([], struct)
     frame = _through_the_jvm(session, rows, struct)
-    return frame if rows.num_rows <= FEW_ROWS else frame.localCheckpoint(eager=True)
+    return frame if rows.num_rows <= FEW_ROWS else kept_rows(frame)
 
 
 def _as_spark_has_it(struct: StructType) -> pa.Schema:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from nessie_gc_core.testing.servers.java import SHORT_LIVED
@@ -11,6 +11,7 @@ from nessie_gc_core.testing.servers.process import LOOPBACK, ServerProcess, free
 from nessie_gc_core.testing.servers.spark_wheel import spark_environment, spark_program
 from nessie_gc_core.testing.servers.startable import Startable
 
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _CLASSES = {"master": "org.apache.spark.deploy.master.Master", "worker": "org.apache.spark.deploy.worker.Worker"}
 
 
@@ -58,6 +59,11 @@ class SparkCluster(Startable):
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         }
 
+    def executor_pids(self) -> list[int]:
+        """The process ids of the executors that run now, in no order; Linux only."""
+        urls = [f"spark://Worker@{LOOPBACK}:{port}" for port in self._worker_ports]
+        return [pid for pid, command in _commands() if _EXECUTOR in command and any(url in command for url in urls)]
+
     def start(self) -> None:
         """Starts all; returns when every worker is registered.
 
@@ -97,3 +103,10 @@ class SparkCluster(Startable):
         )
         server.start()
         self._stack.callback(server.stop)
+
+
+def _commands() -> Iterator[tuple[int, Sequence[str]]]:
+    """Every process with its command; those that end meanwhile are left out."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            yield int(folder.name), (folder / "cmdline").read_text(encoding="utf-8", errors="replace").split("\0")

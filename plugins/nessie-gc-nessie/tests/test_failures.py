@@ -136,6 +136,33 @@ def test_an_answer_that_breaks_off_is_asked_for_again() -> None:
         assert ["main"] == [reference.name for reference in connector.references()]
 
 
+def test_a_server_that_answered_before_is_waited_for_beyond_the_retries() -> None:
+    away = [Reply(status=503)] * 5
+    pauses = Pauses()
+    with (
+        LoopbackServer(scripted(ONE_PAGE, *away, ONE_PAGE)) as server,
+        open_connector(server.uri, pauses, reconnect_seconds=10) as connector,
+    ):
+        for _ in range(2):
+            assert ["main"] == [reference.name for reference in connector.references()]
+
+    assert 7 == len(server.asked)
+    assert sum(pauses.seconds[:-1]) < 10 <= sum(pauses.seconds)
+
+
+def test_it_is_not_waited_for_longer_than_that() -> None:
+    pauses = Pauses()
+    with (
+        LoopbackServer(scripted(ONE_PAGE, Reply(status=503))) as server,
+        open_connector(server.uri, pauses, reconnect_seconds=10) as connector,
+    ):
+        list(connector.references())
+        with pytest.raises(ServiceUnavailableError, match="HTTP 503"):
+            list(connector.references())
+
+    assert sum(pauses.seconds[:-1]) < 10 <= sum(pauses.seconds)
+
+
 def test_nobody_listening_is_unavailable() -> None:
     uri = f"http://127.0.0.1:{free_ports(1)[0]}/api/v2"
     pauses = Pauses()

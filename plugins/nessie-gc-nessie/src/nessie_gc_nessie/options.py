@@ -38,6 +38,9 @@ class NessieOptions(ConnectorOptions):
     retry_backoff_seconds: float = option(
         0.5, help="Pause before the first repetition of a request; doubles each time."
     )
+    reconnect_seconds: float = option(
+        60.0, help="How long to pause in all, beyond the retries, for a server that answered before."
+    )
     tls_ca_file: str | None = option(None, help="PEM file with trusted certificate authorities.")
     tls_verify: bool = option(True, help="Whether to check the server's certificate.")
     page_size: int = option(1000, help="Maximum number of entries in one response (Nessie limits commits to 250).")
@@ -58,7 +61,7 @@ class NessieOptions(ConnectorOptions):
             )
         for name in ("connect_timeout_seconds", "read_timeout_seconds", "page_size"):
             _check_number(name, getattr(self, name), least_exclusive=0)
-        for name in ("retries", "retry_backoff_seconds"):
+        for name in ("retries", "retry_backoff_seconds", "reconnect_seconds"):
             _check_number(name, getattr(self, name), least_exclusive=-1)
         if not isinstance(self.nessie_options, Mapping):
             raise ConfigurationError("option 'nessie_options' is not a mapping; write it as key=value pairs")

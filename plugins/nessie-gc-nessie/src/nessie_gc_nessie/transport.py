@@ -13,7 +13,7 @@ from pathlib import Path
 
 import requests
 from requests.auth import AuthBase
-from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
+from urllib3.exceptions import InvalidHeader, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
@@ -47,13 +47,15 @@ class Transport:
                 f"option 'tls_ca_file' names {options.tls_ca_file!r}, which is not a file; correct it"
             )
         self._verify: bool | str = (options.tls_ca_file or True) if options.tls_verify else False
-        self._retry = Retry(
-            total=options.retries,
+        self._backoff = Retry(
+            total=None,  # how often is decided here
             backoff_factor=options.retry_backoff_seconds,
             backoff_jitter=options.retry_backoff_seconds,
             backoff_max=LONGEST_PAUSE_SECONDS,
         )
-        self._attempts = options.retries + 1
+        self._retries = int(options.retries)
+        self._reconnect_seconds = float(options.reconnect_seconds)
+        self._has_answered = False
         self._sleep = sleep
         self._idle: deque[requests.Session] = deque()
 
@@ -116,7 +118,7 @@ class Transport:
         json: object = None,
         once: bool = False,
     ) -> requests.Response:
-        retry = self._retry.new(total=0) if once else self._retry
+        retry, paused = self._backoff, 0.0
         while True:
             response: requests.Response | None = None
             failure: requests.RequestException | None = None
@@ -146,35 +148,24 @@ class Transport:
                     f"the request to {server} failed ({type(error).__name__}); check the URI and the proxy settings"
                 ) from error
             if response is not None and (response.status_code not in RETRIED_STATUSES):
+                self._has_answered = True
                 return response
             reason = _reason(failure, self._timeouts) if response is None else _status(response)
-            retry = self._pause(retry, response, reason, server, attempts=1 if once else self._attempts, cause=failure)
+            retry = _counted(retry, failure, response)
+            tried = len(retry.history)
+            if once or not self._is_worth_it(tried, paused):
+                raise ServiceUnavailableError(
+                    f"{server} is unavailable: {reason} ({tried} attempt{'s' if tried > 1 else ''}); check that it is "
+                    "running and that the URI is right, then try again"
+                ) from failure
+            log.warning("%s does not answer (%s); trying again (attempt %d)", server, reason, tried + 1)
+            pause = _pause_seconds(retry, response)
+            self._sleep(pause)
+            paused += pause
 
-    def _pause(
-        self,
-        retry: Retry,
-        response: requests.Response | None,
-        reason: str,
-        server: str,
-        *,
-        attempts: int,
-        cause: requests.RequestException | None,
-    ) -> Retry:
-        try:
-            if response is None:
-                retry = retry.increment("GET", error=cause)
-            else:
-                retry = retry.increment("GET", response=response.raw)
-        except MaxRetryError:
-            tried = f"{attempts} attempts" if attempts > 1 else "1 attempt"
-            raise ServiceUnavailableError(
-                f"{server} is unavailable: {reason} ({tried}); check that it is running and that the URI is right, "
-                "then try again"
-            ) from cause
-        attempt = attempts - (retry.total or 0) + 1
-        log.warning("%s does not answer (%s); trying again (attempt %d of %d)", server, reason, attempt, attempts)
-        self._sleep(_pause_seconds(retry, response))
-        return retry
+    def _is_worth_it(self, tried: int, paused: float) -> bool:
+        """Whether to try again: as often as was asked for, and longer if the server is known to be there."""
+        return tried <= self._retries or (self._has_answered and paused < self._reconnect_seconds)
 
     @contextmanager
     def _session(self) -> Iterator[requests.Session]:
@@ -210,6 +201,12 @@ def json_of(response: requests.Response) -> object:
         return json.loads(response.content)
     except ValueError:
         return None
+
+
+def _counted(retry: Retry, failure: requests.RequestException | None, response: requests.Response | None) -> Retry:
+    if response is None:
+        return retry.increment("GET", error=failure)
+    return retry.increment("GET", response=response.raw)
 
 
 def _pause_seconds(retry: Retry, response: requests.Response | None) -> float:
