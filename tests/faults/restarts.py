@@ -87,7 +87,8 @@ def _victim(folder: Path, restart: Restart, stack: ExitStack) -> tuple[Sequence[
         if restart.what == "executor":
             conf += ["--spark-conf", f"spark.checkpoint.dir={folder}/checkpoints"]
         return ["--engine", "spark", "--spark-master", cluster.master_uri, *conf], lambda: _kill_one(cluster)
-    server = stack.enter_context(PostgresServer() if restart.what == "postgres" else MariaDbServer())
+    server: PostgresServer | MariaDbServer = PostgresServer() if restart.what == "postgres" else MariaDbServer()
+    stack.enter_context(server)
     url = server.uri(server.create_database("live_sets"))
     return ["--engine", "local", "--jdbc-url", url, "--jdbc-schema", "CREATE"], server.restart
 

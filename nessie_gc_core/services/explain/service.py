@@ -12,7 +12,7 @@ from nessie_gc_core.algorithms.listing import sidecar_owner
 from nessie_gc_core.algorithms.unit_index import UnitIndex, UnitKey
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import OpenConnectors
-from nessie_gc_core.connectors import Service, SupportsLookUp
+from nessie_gc_core.connectors import LiveSetStore, Service, SupportsLookUp
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import from_micros, to_batches, to_rows
@@ -23,6 +23,7 @@ from nessie_gc_core.model.relations import EXPANDED_FILES, FILE_KEYS, PROBLEM
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.aside import AsideStore
 from nessie_gc_core.services.deletion import DEAD
+from nessie_gc_core.services.explain.held import in_quarantine
 from nessie_gc_core.services.explain.needing import Needing, References, identity_of, needing
 from nessie_gc_core.services.explain.parameters import ExplainParameters
 from nessie_gc_core.services.explain.report import ExplainedFile, ExplainReport, Standing
@@ -38,6 +39,7 @@ _BY_OUTCOME = {
     Outcome.TOO_YOUNG: Standing.TOO_YOUNG,
     Outcome.SPARED: Standing.SPARED,
 }
+_NOT_STORED = {Standing.LOST, Standing.NOT_STORED}
 _NOT_IN_LIST = "the file list does not have it; it may be newer than the list"
 MAX_SPELLINGS = 1_000
 """Raw paths by which metadata may name one file."""
@@ -71,7 +73,8 @@ class ExplainService(Service[Run]):
         with AsideStore(run.store) as store:
             looking = _Looking(self.parameters.file, self.parameters.caps)
             gc = GcService(self.parameters.finding, Directions(remember=False, alone=False, purpose=looking))
-            files = _Explaining(looking, gc.swept(run.aside(store)), self.parameters).files()
+            explaining = _Explaining(looking, gc.swept(run.aside(store)), self.parameters)
+            files = explaining.and_quarantine(explaining.files(), store)
             notes = [*store.notes, *_note_of_cap(files, self.parameters.max_deletes)]
             return ExplainReport(files=files, reading=run.report, notes=notes)
 
@@ -171,6 +174,18 @@ class _Explaining:
         wanted = {identity_of(row) for each in needs.values() for row in each.found}
         references = References(wanted, self.parameters.finding.policies(self.swept.live_set.created), run)
         return [self._explained(file, needs.get(file.place), references) for file in looking.asked]
+
+    def and_quarantine(self, files: Sequence[ExplainedFile], store: LiveSetStore) -> list[ExplainedFile]:
+        """The same files; of those that are not stored, it is said which are in quarantine."""
+        looking = self.looking
+        missing = {
+            asked.place for asked, file in zip(looking.asked, files, strict=True) if file.standing in _NOT_STORED
+        }
+        held = in_quarantine(store, missing, looking.located.plan.rules)
+        return [
+            replace(file, reason=held[asked.place]) if file.standing in _NOT_STORED and asked.place in held else file
+            for asked, file in zip(looking.asked, files, strict=True)
+        ]
 
     def _named(self) -> dict[str, set[str]]:
         """By the place of a file, the raw paths by which live metadata names it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -97,6 +98,22 @@ def test_a_live_file_outside_all_locations_is_live(lake: MemoryLake, services: L
     table(lake, "db.t", added)
     file = explained(services, added)
     assert (Standing.LIVE, None, 1) == (file.standing, file.location, file.versions)
+
+
+def test_a_file_in_quarantine_says_where_it_is(lake: MemoryLake, services: LakeServices) -> None:
+    state = table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.put(f"{HOME}/data/other.parquet")
+    lake.advance(AGE)
+    services.sweep(services.mark(), SweepParameters(quarantine=["memory://wh/.held/"]))
+    found, reason = standing(services, nobody)
+    assert Standing.NOT_STORED is found
+    moved = r"it was moved to memory://wh/\.held/\S+/db/t/data/nobody\.parquet in quarantine; "
+    assert re.fullmatch(moved + r"`restore` brings it back until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", str(reason))
+    lake.commit("main", put(state.append(nobody).version))
+    lake.objects.delete(nobody)
+    assert (Standing.LOST, reason) == standing(services, nobody)
+    assert (Standing.NOT_STORED, None) == standing(services, f"{HOME}/data/never.parquet")
 
 
 # ---- not live -------------------------------------------------------------------------------------------
