@@ -228,10 +228,15 @@ def test_an_unknown_name_says_what_there_is_and_what_may_be_meant() -> None:
         registry(Tape()).connector_class(FileLister, "tapes")
 
 
+def name_entry_points(monkeypatch: pytest.MonkeyPatch, ours: Sequence[metadata.EntryPoint]) -> None:
+    """Makes these the entry points of our group; libraries that are loaded meanwhile still find their own."""
+    found = metadata.entry_points
+    monkeypatch.setattr(metadata, "entry_points", lambda group: ours if group == "nessie_gc" else found(group=group))
+
+
 def test_a_broken_plugin_breaks_only_those_who_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = metadata.EntryPoint(name="broken", value="nowhere.to.be.found", group="nessie_gc")
-    real = metadata.entry_points(group="nessie_gc")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [*real, broken])
+    name_entry_points(monkeypatch, [*metadata.entry_points(group="nessie_gc"), broken])
     found = PluginRegistry.discover()
     assert "exact" in found.connectors(VisitedDeduplicator)
     (info,) = [plugin for plugin in found.plugins if plugin.name == "broken"]
@@ -247,7 +252,7 @@ def test_two_distributions_with_plugins_of_one_name_both_work(monkeypatch: pytes
         metadata.EntryPoint(name="tape", value=f"{__name__}:{plugin}", group="nessie_gc")
         for plugin in ("TAPE_PLUGIN", "VETO_PLUGIN")
     ]
-    monkeypatch.setattr(metadata, "entry_points", lambda group: entry_points)
+    name_entry_points(monkeypatch, entry_points)
     found = PluginRegistry.discover()
     assert ["tape", "tape of unknown"] == [plugin.name for plugin in found.plugins]
     assert [None, None] == [plugin.error for plugin in found.plugins]
