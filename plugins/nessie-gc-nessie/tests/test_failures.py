@@ -25,19 +25,24 @@ HEAD = Reference(name="main", kind=ReferenceKind.BRANCH, commit_id="aa" * 32)
 
 
 class Pauses:
-    """Stands in for the clock that waits between attempts."""
+    """Stands in for the clock: it waits between attempts, and every attempt lasts as long as it is told."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
+        self.attempt_seconds = 0.0
 
     def __call__(self, seconds: float) -> None:
         self.seconds.append(seconds)
+
+    def clock(self) -> float:
+        return sum(self.seconds) + len(self.seconds) * self.attempt_seconds
 
 
 @contextmanager
 def open_connector(uri: str, pauses: Pauses | None = None, **options: OptionValue) -> Iterator[NessieConnector]:
     typed = NessieOptions.from_mapping({"uri": uri, "retries": 2, **options})
-    with NessieConnector(typed, sleep=pauses or Pauses()) as connector:
+    pauses = pauses or Pauses()
+    with NessieConnector(typed, sleep=pauses, clock=pauses.clock) as connector:
         yield connector
 
 
@@ -161,6 +166,56 @@ def test_it_is_not_waited_for_longer_than_that() -> None:
             list(connector.references())
 
     assert sum(pauses.seconds[:-1]) < 10 <= sum(pauses.seconds)
+
+
+@pytest.mark.parametrize("backoff", [0.0, 0.5])
+def test_a_server_that_asks_for_no_pause_gets_one_beyond_the_retries_and_is_given_up(backoff: float) -> None:
+    pauses = Pauses()
+    answers = scripted(ONE_PAGE, Reply(status=503, headers={"Retry-After": "0"}))
+    with (
+        LoopbackServer(answers) as server,
+        open_connector(server.uri, pauses, reconnect_seconds=2, retry_backoff_seconds=backoff) as connector,
+    ):
+        list(connector.references())
+        with pytest.raises(ServiceUnavailableError, match="HTTP 503"):
+            list(connector.references())
+
+    within, beyond = pauses.seconds[:2], pauses.seconds[2:]
+    assert [0.0, 0.0] == within
+    assert min(beyond) >= max(0.1, backoff)
+    assert sum(beyond[:-1]) < 2 <= sum(beyond)
+
+
+def test_the_time_of_the_attempts_counts_as_well_as_that_of_the_pauses() -> None:
+    pauses = Pauses()
+    pauses.attempt_seconds = 3
+    with (
+        LoopbackServer(scripted(ONE_PAGE, Reply(status=503))) as server,
+        open_connector(server.uri, pauses, reconnect_seconds=10, retry_backoff_seconds=0) as connector,
+    ):
+        list(connector.references())
+        with pytest.raises(ServiceUnavailableError, match="5 attempts"):
+            list(connector.references())
+
+    assert [0.0, 0.0, 0.1, 0.1] == pauses.seconds
+
+
+def test_a_server_that_never_answered_is_not_waited_for_because_the_token_endpoint_did() -> None:
+    pauses = Pauses()
+    token = json_reply({"access_token": "t", "token_type": "bearer", "expires_in": 3600})
+    with LoopbackServer(scripted(token)) as issuer, LoopbackServer(scripted(Reply(status=503))) as server:
+        options: dict[str, OptionValue] = {
+            "authentication": "oauth2",
+            "oauth2_token_endpoint": f"{issuer.origin}/token",
+            "oauth2_client_id": "collector",
+            "oauth2_client_secret": "secret",
+        }
+        with (
+            open_connector(server.uri, pauses, **options) as connector,
+            pytest.raises(ServiceUnavailableError, match="3 attempts"),
+        ):
+            list(connector.references())
+        assert (1, 3) == (len(issuer.asked), len(server.asked))
 
 
 def test_nobody_listening_is_unavailable() -> None:

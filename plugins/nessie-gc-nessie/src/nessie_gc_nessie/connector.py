@@ -57,7 +57,7 @@ class NessieConnector(RepositoryConnector):
         self._identity: str | None = None
         self._page_size = resolved.page_size
         self._authentication_type = resolved.authentication
-        self._transport = Transport(resolved, sleep=sleep)
+        self._transport = Transport(resolved, sleep=sleep, clock=clock)
         self._client = NessieClient(resolved.uri, _authentication(resolved, self._transport, clock), self._transport)
 
     def identity(self) -> str:

@@ -39,7 +39,7 @@ class NessieOptions(ConnectorOptions):
         0.5, help="Pause before the first repetition of a request; doubles each time."
     )
     reconnect_seconds: float = option(
-        60.0, help="How long to pause in all, beyond the retries, for a server that answered before."
+        60.0, help="How long to try again, beyond the retries, a server that answered before."
     )
     tls_ca_file: str | None = option(None, help="PEM file with trusted certificate authorities.")
     tls_verify: bool = option(True, help="Whether to check the server's certificate.")

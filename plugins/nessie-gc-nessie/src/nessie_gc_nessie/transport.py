@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import ssl
 import time
 from collections import deque
@@ -25,6 +26,8 @@ RETRIED_STATUSES = frozenset({429, 502, 503, 504})
 """The server cannot serve now, and may soon."""
 LONGEST_PAUSE_SECONDS = 60.0
 """Bounds what a server may ask for with Retry-After."""
+SHORTEST_PAUSE_SECONDS = 0.1
+"""Beyond the retries, whatever a server asks for and whatever the options say."""
 _TRANSIENT = (
     requests.ConnectionError,
     requests.Timeout,
@@ -40,7 +43,13 @@ class Transport:
     itself does not repeat a request whose answer breaks off half way). Redirects are not followed.
     """
 
-    def __init__(self, options: NessieOptions, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        options: NessieOptions,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._timeouts = (float(options.connect_timeout_seconds), float(options.read_timeout_seconds))
         if options.tls_ca_file is not None and not Path(options.tls_ca_file).is_file():
             raise ConfigurationError(
@@ -55,8 +64,10 @@ class Transport:
         )
         self._retries = int(options.retries)
         self._reconnect_seconds = float(options.reconnect_seconds)
-        self._has_answered = False
+        self._answered: set[str] = set()
+        """The servers that did, by what errors call them: a token endpoint says nothing of Nessie."""
         self._sleep = sleep
+        self._clock = clock
         self._idle: deque[requests.Session] = deque()
 
     def get(self, url: str, *, params: Mapping[str, str], authorization: str | None, server: str) -> requests.Response:
@@ -118,7 +129,7 @@ class Transport:
         json: object = None,
         once: bool = False,
     ) -> requests.Response:
-        retry, paused = self._backoff, 0.0
+        retry, failing_since = self._backoff, math.inf
         while True:
             response: requests.Response | None = None
             failure: requests.RequestException | None = None
@@ -148,24 +159,24 @@ class Transport:
                     f"the request to {server} failed ({type(error).__name__}); check the URI and the proxy settings"
                 ) from error
             if response is not None and (response.status_code not in RETRIED_STATUSES):
-                self._has_answered = True
+                self._answered.add(server)
                 return response
             reason = _reason(failure, self._timeouts) if response is None else _status(response)
             retry = _counted(retry, failure, response)
             tried = len(retry.history)
-            if once or not self._is_worth_it(tried, paused):
+            failing_since = min(failing_since, self._clock())
+            if once or not self._is_worth_it(server, tried, failing_since):
                 raise ServiceUnavailableError(
                     f"{server} is unavailable: {reason} ({tried} attempt{'s' if tried > 1 else ''}); check that it is "
                     "running and that the URI is right, then try again"
                 ) from failure
             log.warning("%s does not answer (%s); trying again (attempt %d)", server, reason, tried + 1)
-            pause = _pause_seconds(retry, response)
-            self._sleep(pause)
-            paused += pause
+            self._sleep(_pause_seconds(retry, response, is_beyond=tried > self._retries))
 
-    def _is_worth_it(self, tried: int, paused: float) -> bool:
+    def _is_worth_it(self, server: str, tried: int, failing_since: float) -> bool:
         """Whether to try again: as often as was asked for, and longer if the server is known to be there."""
-        return tried <= self._retries or (self._has_answered and paused < self._reconnect_seconds)
+        is_waited_for = server in self._answered and self._clock() - failing_since < self._reconnect_seconds
+        return tried <= self._retries or is_waited_for
 
     @contextmanager
     def _session(self) -> Iterator[requests.Session]:
@@ -209,14 +220,18 @@ def _counted(retry: Retry, failure: requests.RequestException | None, response: 
     return retry.increment("GET", response=response.raw)
 
 
-def _pause_seconds(retry: Retry, response: requests.Response | None) -> float:
+def _pause_seconds(retry: Retry, response: requests.Response | None, *, is_beyond: bool) -> float:
+    """How long to pause: as the server asks, but beyond the retries no less than if it did not."""
     asked: float | None = None
     if response is not None:
         try:
             asked = retry.parse_retry_after(response.headers["Retry-After"])
         except (KeyError, InvalidHeader):
             asked = None
-    return min(retry.get_backoff_time() if asked is None else asked, LONGEST_PAUSE_SECONDS)
+    pause = retry.get_backoff_time() if asked is None else asked
+    if is_beyond:
+        pause = max(pause, retry.get_backoff_time(), SHORTEST_PAUSE_SECONDS)
+    return min(pause, LONGEST_PAUSE_SECONDS)
 
 
 def _status(response: requests.Response) -> str:
