@@ -42,12 +42,22 @@ class Lease:
         return lease
 
     def hold(self, ends: float) -> None:
-        """Says until when it is held, by the clock of elapsed seconds."""
+        """Says until when it is held, by the clock of elapsed seconds.
+
+        One that ran out before is lost: another process may have held it, and given it back, before it was taken again.
+        """
+        if self._ends is not None and self._elapsed() >= self._ends:
+            self.lose("it ran out before it was renewed")
         self._ends = ends
 
     def lose(self, reason: str) -> None:
         """Marks it as lost."""
         self._lost = reason
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether renewing is of no use any more."""
+        return self._lost is not None
 
     @property
     def is_held(self) -> bool:
@@ -95,7 +105,7 @@ def hold_lease(
                 all_of_them.callback(store.release_lease, repository, owner)
 
     def beat() -> None:
-        while not done.wait(duration.total_seconds() / 3):
+        while not lease.is_lost and not done.wait(duration.total_seconds() / 3):
             try:
                 renew()
             except Exception as error:  # noqa: BLE001 - whatever a store raises, the lease is not renewed

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from nessie_gc_memory import MemoryLiveSetStore
+from nessie_gc_memory.store import MemoryStoreOptions
 
 from nessie_gc_core.errors import LeaseHeldError, SafetyError
-from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.lease import Lease, hold_lease
 
 MINUTE = timedelta(minutes=1)
 
@@ -36,6 +38,30 @@ class Failing(MemoryLiveSetStore):
         if self.failing is not None:
             raise self.failing
         return super().acquire_lease(repository, owner, host=host, process=process, duration=duration)
+
+
+class Delayed(MemoryLiveSetStore):
+    """Lets a lease run out before it is renewed, and lets another process collect meanwhile."""
+
+    def __init__(self, options: MemoryStoreOptions) -> None:
+        super().__init__(options)
+        self.clocks = Clocks()
+        self.clock = self.clocks.now
+        self.first: str | None = None
+        self.collected, self.renewed = threading.Event(), threading.Event()
+
+    def acquire_lease(self, repository: str, owner: str, *, host: str, process: int, duration: timedelta) -> datetime:
+        self.first = self.first or owner
+        is_renewal = self.first == owner and self.lease(repository) is not None
+        if is_renewal and not self.collected.is_set():
+            self.clocks.seconds += duration.total_seconds()
+            with hold_lease(self, [repository], timedelta(minutes=1), elapsed=self.clocks.elapsed) as another:
+                another.check()
+            self.collected.set()
+        until = super().acquire_lease(repository, owner, host=host, process=process, duration=duration)
+        if is_renewal:
+            self.renewed.set()
+        return until
 
 
 def test_only_one_holds_a_lease_and_gives_it_back() -> None:
@@ -98,3 +124,22 @@ def test_a_lease_is_renewed_while_it_is_held() -> None:
     with hold_lease(store, ["r"], timedelta(seconds=3)) as lease:
         time.sleep(3.5)
         lease.check()
+
+
+def test_s15_a_lease_that_another_process_had_meanwhile_is_lost_though_it_was_taken_again() -> None:
+    store = Delayed.from_options({})
+    with hold_lease(store, ["r"], timedelta(seconds=0.3), elapsed=store.clocks.elapsed) as lease:
+        lease.check()
+        assert store.renewed.wait(20)
+    with pytest.raises(SafetyError, match="it ran out before it was renewed"):
+        lease.check()
+
+
+@pytest.mark.parametrize(("seconds", "lost"), [(59.0, False), (60.0, True), (61.0, True)])
+def test_s15_a_lease_is_renewed_only_before_it_ran_out(seconds: float, lost: bool) -> None:
+    clocks = Clocks()
+    lease = Lease(clocks.elapsed)
+    lease.hold(clocks.elapsed() + 60)
+    clocks.seconds += seconds
+    lease.hold(clocks.elapsed() + 60)
+    assert lost == lease.is_lost != lease.is_held
