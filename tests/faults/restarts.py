@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from lakes import LakeFacts, LakeSpec, build_lake
 
 from faults.lake import Lake
 from faults.runs import AGES, Ended, Runs, ended
-from faults.trying import Result, deleted, result_of, told_once
+from faults.trying import Result, deleted, is_at_work_until, is_reached, result_of, told_once
 from nessie_gc_core.testing.servers import FaultProxy, Faults, MariaDbServer, NessieServer, PostgresServer
 from nessie_gc_core.testing.servers.spark_cluster import SparkCluster
 
@@ -70,7 +69,9 @@ def restarted(lake: Lake, restart: Restart) -> Result:
         more, act = _victim(folder, restart, stack)
         proxy = stack.enter_context(FaultProxy(lake.server.properties, _SLOW))
         process = runs.begin(proxy.properties, "gc", *options, *more)
-        was_there = _act_when(process, lambda: _is_reached(proxy, restart), act)
+        was_there = is_at_work_until(process, lambda: is_reached(proxy, restart.requests, restart.deletes))
+        if was_there:
+            act()
         tries = [ended(process)]
         if restart.tries > 1:
             tries.append(runs.run(proxy.properties, "gc", *options, *more))
@@ -97,21 +98,6 @@ def _kill_one(cluster: SparkCluster) -> None:
     os.kill(cluster.executor_pids()[0], signal.SIGKILL)
 
 
-def _act_when(process: subprocess.Popen[str], is_reached: Callable[[], bool], act: Callable[[], None]) -> bool:
-    """Acts when it is time; whether the process was still at work then."""
-    while process.poll() is None and not is_reached():
-        time.sleep(0.02)
-    if process.poll() is not None:
-        return False
-    act()
-    return True
-
-
-def _is_reached(proxy: FaultProxy, restart: Restart) -> bool:
-    counts = proxy.counts()
-    return counts["deletes"] >= restart.deletes if restart.deletes else counts["requests"] >= restart.requests
-
-
 def _problems(done: Ended, *, was_there: bool) -> list[str]:
     problems = [] if was_there else ["it ended before anything went away"]
     return problems + ([f"exit code {done.exit_code}: {done.said}"] if done.exit_code else [])
@@ -132,7 +118,9 @@ def _nessie_restarted(folder: Path, restart: Restart, stack: ExitStack) -> Resul
     command = ["gc", "--inmemory", "--engine", "local", "--uri", server.uri, "-c", str(_KEEP_COMMITS), *AGES]
     whole = [sys.executable, "-m", "nessie_gc_core", *command, "-r", "page_size=40"]
     process = subprocess.Popen(whole, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    was_there = _act_when(process, lambda: _requests(log) - before >= restart.requests, server.restart)
+    was_there = is_at_work_until(process, lambda: _requests(log) - before >= restart.requests)
+    if was_there:
+        server.restart()
     done = ended(process)
     return _of_disk(facts, restart.name, done, _problems(done, was_there=was_there))
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,8 +128,7 @@ def kill_at(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str], faults: 
     """Begins the command, and kills it when a proxy with these faults answers no more; its exit code."""
     with FaultProxy(lake.server.properties, faults) as proxy:
         process = runs.begin(proxy.properties, *command)
-        while process.poll() is None and not _is_reached(proxy, faults):
-            time.sleep(0.05)
+        is_at_work_until(process, lambda: is_reached(proxy, faults.stop_at, faults.stop_at_delete))
         time.sleep(0.3)  # what else it sends meanwhile is not answered either
         process.send_signal(signal.Signals[kill.signal])
         if kill.signal == "SIGKILL":
@@ -137,11 +136,17 @@ def kill_at(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str], faults: 
     return ended(process).exit_code  # the network is gone: nothing that it waits for keeps it
 
 
-def _is_reached(proxy: FaultProxy, faults: Faults) -> bool:
+def is_at_work_until(process: subprocess.Popen[str], is_time: Callable[[], bool]) -> bool:
+    """Waits until it is time, or the process ends; whether it is still at work."""
+    while process.poll() is None and not is_time():
+        time.sleep(0.02)
+    return process.poll() is None
+
+
+def is_reached(proxy: FaultProxy, requests: int, deletes: int) -> bool:
+    """Whether so many bulk deletions came to a proxy, or if it is none of them, so many requests."""
     counts = proxy.counts()
-    if faults.stop_at_delete:
-        return counts["deletes"] >= faults.stop_at_delete
-    return counts["requests"] >= faults.stop_at
+    return counts["deletes"] >= deletes if deletes else counts["requests"] >= requests
 
 
 def _requests(lake: Lake, kill: Kill, command: Sequence[str]) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
-from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.services.quarantine.places import with_places
 
 
 def in_quarantine(store: LiveSetStore, places: Collection[str], rules: LocationRules) -> Mapping[str, str]:
@@ -20,17 +20,7 @@ def in_quarantine(store: LiveSetStore, places: Collection[str], rules: LocationR
     """
     if not places or not isinstance(store, SupportsQuarantine):
         return {}
-    return dict(_held(store, places, rules))
-
-
-def _held(store: SupportsQuarantine, places: Collection[str], rules: LocationRules) -> Iterator[tuple[str, str]]:
-    for file in store.held_files():
-        try:
-            place = rules.place(file.location + file.path)
-        except UnknownLocationError:
-            continue
-        if place in places:
-            yield place, _said(file)
+    return {place: _said(file) for place, file in with_places(store, rules) if place in places}
 
 
 def _said(file: HeldFile) -> str:

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_micros, to_texts
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.quarantine.places import with_places
 from nessie_gc_core.services.run import SweepRun
 
 _WHOLE = pa.field("whole", pa.string(), nullable=False)
@@ -67,12 +67,7 @@ class _Whole:
 
 
 def _rows(store: SupportsQuarantine, run: SweepRun) -> Iterator[Row]:
-    rules = run.choice.rules()
-    for file in store.held_files():
-        try:
-            whole = rules.place(file.location + file.path)
-        except UnknownLocationError:
-            continue
+    for whole, file in with_places(store, run.choice.rules()):
         texts = {**{name: getattr(file, name) for name in _TEXTS}, "live_set_id": str(file.live_set_id)}
         numbers = {"size": file.size, "sidecar": int(file.sidecar)}
         numbers |= {name: None if (at := getattr(file, name)) is None else to_micros(at) for name in _NUMBERS[1:4]}

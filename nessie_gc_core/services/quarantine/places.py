@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from nessie_gc_core.algorithms.hold import canonical_places
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, SupportsMoves, SupportsQuarantine
-from nessie_gc_core.errors import ConfigurationError, NessieGcError
-from nessie_gc_core.model.locations import store_of
+from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
+from nessie_gc_core.model.locations import LocationRules, store_of
+from nessie_gc_core.model.quarantine import HeldFile
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.run import SweepRun
 
@@ -91,3 +92,13 @@ def held_in(store: LiveSetStore) -> SupportsQuarantine:
             f"the live-set store {store.name!r} cannot remember files in quarantine; use another `store`"
         )
     return store
+
+
+def with_places(store: SupportsQuarantine, rules: LocationRules) -> Iterator[tuple[str, HeldFile]]:
+    """The files in quarantine, each with the canonical path at which it was, if that can still be told."""
+    for file in store.held_files():
+        try:
+            place = rules.place(file.location + file.path)
+        except UnknownLocationError:
+            continue
+        yield place, file

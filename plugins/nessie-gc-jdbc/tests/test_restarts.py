@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -94,6 +95,23 @@ def test_a_transaction_whose_session_ends_is_run_again(open_store):
     assert 2 == len(tries)
     tries.clear()
     assert 7 == store.database.read(work)
+    assert 2 == len(tries)
+
+
+def test_a_session_that_ends_below_sqlalchemy_is_no_different(open_store):
+    """Rows in bulk go to the driver's own cursor, whose errors nobody wraps."""
+    store = open_store()
+    tries = []
+
+    def work(connection):
+        tries.append(1)
+        if len(tries) == 1:
+            end_session(store, connection)
+        with closing(connection.connection.cursor()) as cursor:
+            cursor.execute("SELECT 7")
+            return cursor.fetchone()[0]
+
+    assert 7 == store.database.write(work)
     assert 2 == len(tries)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -39,6 +40,13 @@ class Transactions:
         self._engine = engine
         self._wait_seconds = wait_seconds
         self._errors = (SQLAlchemyError, UnicodeEncodeError, engine.dialect.loaded_dbapi.Error)
+        self._patiently = Retrying(
+            retry=retry_if_exception(is_away),
+            stop=stop_after_delay(wait_seconds),
+            wait=wait_random_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS),
+            before_sleep=self._say,
+            reraise=True,
+        )
 
     def run(self, work: Callable[[Connection], _T], *, writes: bool, waits: bool) -> _T:
         """Runs work in a transaction, and gives what it gives.
@@ -51,15 +59,9 @@ class Transactions:
         Raises:
             StoreError: the database cannot be used.
         """
-        retrying: Callable[..., _T] = Retrying(
-            retry=retry_if_exception(is_away),
-            stop=stop_after_delay(self._wait_seconds if waits else 0),
-            wait=wait_random_exponential(multiplier=_FIRST_PAUSE_SECONDS, max=_LONGEST_PAUSE_SECONDS),
-            before_sleep=self._say,
-            reraise=True,
-        )
+        once = partial(self._once, work, writes=writes)
         try:
-            return retrying(self._once, work, writes=writes)
+            return self._patiently(once) if waits else once()
         except _CommitUnansweredError as unanswered:
             error = unanswered.__cause__ or unanswered
             raise store_error(error, self._engine.url) from error
