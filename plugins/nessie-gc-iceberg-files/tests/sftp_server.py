@@ -108,6 +108,22 @@ class _Folder(SFTPServerInterface):
             return paramiko.SFTP_FAILURE if error.errno == errno.EISDIR else SFTPServer.convert_errno(error.errno)
         return paramiko.SFTP_OK
 
+    def mkdir(self, path, attr):
+        try:
+            Path(self._real(path)).mkdir()
+        except OSError as error:
+            return SFTPServer.convert_errno(error.errno)
+        return paramiko.SFTP_OK
+
+    def rename(self, oldpath, newpath):
+        try:
+            os.link(self._real(oldpath), self._real(newpath), follow_symlinks=False)
+        except FileExistsError:
+            return paramiko.SFTP_FAILURE
+        except OSError as error:
+            return SFTPServer.convert_errno(error.errno)
+        return self.remove(oldpath)
+
     def rmdir(self, path):
         Path(self._real(path)).rmdir()
         return paramiko.SFTP_OK

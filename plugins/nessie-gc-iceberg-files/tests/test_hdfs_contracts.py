@@ -27,6 +27,7 @@ def hdfs(hdfs_server):
         properties={"fsspec.webhdfs": json.dumps(arguments)},
         root=f"webhdfs://{host}:{port}/",
         put=files.put,
+        get=files.read,
         keys=files.keys,
         put_directory=files.put_directory,
         has_directory=files.is_directory,

@@ -16,7 +16,7 @@ from paramiko import AutoAddPolicy, RejectPolicy, SFTPAttributes, SFTPClient, SS
 
 from nessie_gc_core.errors import ListingError
 from nessie_gc_iceberg_files.fsspec_entries import Entry, Kind
-from nessie_gc_iceberg_files.fsspec_store import FsspecStore
+from nessie_gc_iceberg_files.fsspec_moves import RenamingStore
 
 _CHANNELS = 4
 """At once; servers allow about ten on one connection."""
@@ -47,7 +47,7 @@ class CheckedSftp(SFTPFileSystem):  # type: ignore[misc]  # fsspec has no types
             raise
 
 
-class SftpStore(FsspecStore):
+class SftpStore(RenamingStore):
     """Asks about each name without following links, and deletes with a call that refuses directories.
 
     An SFTP channel answers one thread at a time, so there are several of them on the one connection. The store cannot
@@ -141,6 +141,25 @@ class SftpStore(FsspecStore):
     def _remove(self, path: str) -> None:
         with self._channel() as channel:
             channel.remove(path)
+
+    def _make_folders(self, key: str) -> None:
+        elements = key.split("/") if key else []
+        missing: list[str] = []
+        while elements and self._kind(path := self._paths.of("/".join(elements))) is None:
+            missing.append(path)
+            elements.pop()
+        for path in reversed(missing):
+            try:
+                with self._channel() as channel:
+                    channel.mkdir(path)
+            except OSError:
+                if self._kind(path) != "directory":  # else another thread made it
+                    raise
+
+    def _rename(self, old: str, new: str) -> None:
+        """As version 3 of the protocol has it: it fails where there is something; OpenSSH's extension overwrites."""
+        with self._channel() as channel:
+            channel.rename(old, new)
 
 
 def _entry(path: str, attributes: SFTPAttributes) -> Entry:

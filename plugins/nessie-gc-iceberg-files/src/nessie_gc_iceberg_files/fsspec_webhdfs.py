@@ -9,14 +9,14 @@ from urllib.parse import urljoin
 
 import requests
 
-from nessie_gc_iceberg_files.fsspec_store import FsspecStore
+from nessie_gc_iceberg_files.fsspec_moves import RenamingStore
 
 _TIMEOUTS_SECONDS = (10, 120)
 """To connect, and to wait for an answer: a server that says nothing for so long does not answer any more."""
 _STANDBY = "StandbyException"
 
 
-class WebHdfsStore(FsspecStore):
+class WebHdfsStore(RenamingStore):
     """One name node, or a gateway that speaks the same.
 
     A deletion names one path, is not recursive, and does not go through the trash.
@@ -70,12 +70,19 @@ class WebHdfsStore(FsspecStore):
         said = self._fs._call("CREATE", method="put", path=path, redirect=False, overwrite="false")
         self._ask_data_node("put", said, data)
 
+    def _make_folders(self, key: str) -> None:
+        self._fs._call("MKDIRS", method="put", path=self._paths.folder(f"{key}/" if key else ""))
+
+    def _rename(self, old: str, new: str) -> None:
+        """In the way of Hadoop that fails where there is something; gateways know the other one only, which says so."""
+        said = self._fs._call("RENAME", method="put", path=old, destination=new, renameoptions="NONE")
+        if said.content and said.json().get("boolean") is False:
+            raise OSError("the server did not rename it")
+
     def _ask_data_node(self, method: str, said: requests.Response, data: bytes | None = None) -> requests.Response:
         place = self._fs._apply_proxy(urljoin(said.url, said.headers["Location"]))
         kind = {} if data is None else {"Content-Type": "application/octet-stream"}
         answer: requests.Response = self._fs.session.request(method, place, data=data, headers=kind)
-        if exception_of(answer) == "FileAlreadyExistsException":
-            raise FileExistsError(said.url)
         answer.raise_for_status()
         return answer
 
@@ -91,7 +98,7 @@ class FailoverSession(requests.Session):
         """Takes the addresses of the name nodes, of which requests name the first one, and what else a session has."""
         super().__init__()
         self.auth, self.verify, self.cert = like.auth, like.verify, like.cert
-        self.hooks["response"].append(_check_link)
+        self.hooks["response"].append(_check_answer)
         self._urls = list(urls)
         self._active = 0
 
@@ -119,9 +126,13 @@ class LinkError(OSError):
     """A path is a link, or leads through one: WebHDFS follows none."""
 
 
-def _check_link(answer: requests.Response, *_: object, **__: object) -> None:
-    if exception_of(answer) == "UnresolvedPathException":
+def _check_answer(answer: requests.Response, *_: object, **__: object) -> None:
+    """Errors that fsspec does not tell from others."""
+    exception = exception_of(answer)
+    if exception == "UnresolvedPathException":
         raise LinkError("the path leads through a link")
+    if exception == "FileAlreadyExistsException":
+        raise FileExistsError("there is a file or a directory at the path")
 
 
 def exception_of(answer: requests.Response) -> str | None:
