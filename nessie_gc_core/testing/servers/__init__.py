@@ -1,6 +1,8 @@
 """Real servers for tests and demos, started on loopback from published packages: no containers, no cloud."""
 
+from nessie_gc_core.testing.servers.azure import AzureServer
 from nessie_gc_core.testing.servers.fault_proxy import FaultProxy, Faults
+from nessie_gc_core.testing.servers.gcs import GcsServer
 from nessie_gc_core.testing.servers.hdfs import HdfsServer
 from nessie_gc_core.testing.servers.hive_metastore import HiveMetastore
 from nessie_gc_core.testing.servers.iceberg_rest import IcebergRestServer
@@ -15,8 +17,10 @@ from nessie_gc_core.testing.servers.s3 import S3Server
 
 __all__ = [
     "NESSIE_VERSION",
+    "AzureServer",
     "FaultProxy",
     "Faults",
+    "GcsServer",
     "HdfsServer",
     "HiveMetastore",
     "IcebergRestServer",

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from emulators import azurite
 from hypothesis import settings
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
-from nessie_gc_core.testing.servers import HdfsServer, S3Server, running, skip_or_fail
+
+pytest_plugins = ["nessie_gc_core.testing.fixtures"]
 
 Put = Callable[[str, bytes], str]
 
@@ -28,29 +27,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         out = [item for item in items if item.get_closest_marker("thorough") is not None]
         items[:] = [item for item in items if item not in out]
         config.hook.pytest_deselected(items=out)
-
-
-@pytest.fixture(scope="session")
-def seaweed_server() -> Iterator[S3Server]:
-    """A real S3 server with the empty bucket ``lake``; each test has a prefix of its own."""
-    with running(S3Server) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def hdfs_server() -> Iterator[HdfsServer]:
-    """A real HDFS cluster; each test has a folder of its own."""
-    with running(HdfsServer) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def azurite_connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The connection string of a blob service; make containers of your own."""
-    with ExitStack() as stack:
-        with skip_or_fail():
-            connection_string = stack.enter_context(azurite(tmp_path_factory.mktemp("azurite")))
-        yield connection_string
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import AzureError
 from azure.storage.blob import BlobServiceClient, ContainerSasPermissions, ContentSettings, generate_container_sas
-from emulators import AZURE_ACCOUNT, AZURE_KEY
 from nessie_gc_iceberg_files import IcebergContentToFiles, adls_reads
 from nessie_gc_iceberg_files.adls_store import AdlsStore
 from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN
@@ -18,6 +17,7 @@ from obstore.store import AzureStore
 
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, UnreadableFileError
 from nessie_gc_core.testing.paths import ODD_PATHS
+from nessie_gc_core.testing.servers import AzureServer
 
 SAS = "sv=2026-01-01&sp=rl&sig=s3cr%2Ft%3D"
 KEY = "czNjcmV0"
@@ -26,10 +26,10 @@ CLIENT = {"adls.client-id": "id", "adls.tenant-id": "tenant", "adls.client-secre
 
 
 @pytest.fixture(scope="module")
-def connection_string(azurite_connection):
-    with BlobServiceClient.from_connection_string(azurite_connection) as service:
+def connection_string(azure_server):
+    with BlobServiceClient.from_connection_string(azure_server.connection_string) as service:
         service.create_container("quick")
-    return azurite_connection
+    return azure_server.connection_string
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_missing_blob_a_missing_container_and_a_refusal_are_told_apart(connect
             list(reader.files(version_of("abfs://quick/missing.metadata.json")))
         with pytest.raises(UnreadableFileError, match="ContainerNotFound"):
             list(reader.files(version_of("abfs://none/1.metadata.json")))
-    wrong = {"properties": {"adls.connection-string": connection_string.replace(AZURE_KEY, "d3Jvbmc=")}}
+    wrong = {"properties": {"adls.connection-string": connection_string.replace(AzureServer.key, "d3Jvbmc=")}}
     with (
         IcebergContentToFiles.from_options(wrong) as reader,
         pytest.raises(UnreadableFileError, match="AUTHORIZATION_FAILURE") as caught,
@@ -156,9 +156,9 @@ def test_what_is_stored_packed_is_read_by_the_sdk_which_unpacks_it(container, op
 def test_a_shared_access_signature_is_good_for_obstore_too(container, endpoint, monkeypatch):
     container.upload_blob("a", b"here", overwrite=True)
     token = generate_container_sas(
-        AZURE_ACCOUNT,
+        AzureServer.account,
         "quick",
-        account_key=AZURE_KEY,
+        account_key=AzureServer.key,
         permission=ContainerSasPermissions(read=True),
         expiry=datetime.now(UTC) + timedelta(hours=1),
     )
@@ -285,7 +285,7 @@ def test_a_wrong_configuration_is_an_error_before_anything_is_read():
 def test_nothing_that_is_kept_or_logged_has_a_secret(endpoint, caplog, monkeypatch):
     monkeypatch.setattr(adls_reads, "_is_theirs", lambda _: True)
     for secret, given in (
-        (KEY, f"AccountName={AZURE_ACCOUNT};AccountKey={KEY}"),
+        (KEY, f"AccountName={AzureServer.account};AccountKey={KEY}"),
         ("s3cr", f"SharedAccessSignature={SAS}"),
     ):
         store = AdlsStore("quick", {"adls.connection-string": f"BlobEndpoint={endpoint};{given}"})

@@ -15,11 +15,10 @@ import boto3
 import pytest
 import requests
 from azure.storage.blob import BlobServiceClient
-from emulators import gcs_emulator
-from gcs_server import gcs_server
 from iceberg_lake import DELETED, Entry, Snapshot, Table, manifest_bytes, manifest_list_bytes, view_bytes
 from moto.server import ThreadedMotoServer
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
+from scripted_gcs import scripted_gcs
 
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_VIEW
@@ -195,8 +194,8 @@ def s3_store(endpoint, properties, odd_paths):
 
 
 @pytest.fixture(scope="module")
-def seaweed(seaweed_server):
-    store = s3_store(seaweed_server.endpoint, seaweed_server.properties, WITHOUT_BACKSLASH)
+def seaweed(s3_server):
+    store = s3_store(s3_server.endpoint, s3_server.properties, WITHOUT_BACKSLASH)
     yield store
     store.client.close()
 
@@ -239,8 +238,9 @@ class OnMoto(OnAStore):
 
 
 @pytest.fixture(scope="module")
-def gcs():
-    with gcs_emulator() as endpoint, requests.Session() as session:
+def gcs(gcs_server):
+    endpoint = gcs_server.endpoint
+    with requests.Session() as session:
 
         def put(key, data):
             url = f"{endpoint}/upload/storage/v1/b/lake/o?uploadType=multipart"
@@ -260,7 +260,7 @@ def gcs():
             return [item["name"] for item in answer.json().get("items", ())]
 
         yield SimpleNamespace(
-            properties={"gcs.service.host": endpoint, "gcs.oauth2.token": "anon"},
+            properties=gcs_server.properties,
             root="gs://lake/",
             put=put,
             get=get,
@@ -297,8 +297,8 @@ class OnGcs(OnAStore):
 
 
 @pytest.fixture(scope="module")
-def azure(azurite_connection):
-    with BlobServiceClient.from_connection_string(azurite_connection) as service:
+def azure(azure_server):
+    with BlobServiceClient.from_connection_string(azure_server.connection_string) as service:
         name = f"kit-{uuid.uuid4()}"
         container = service.create_container(name)
 
@@ -307,7 +307,7 @@ def azure(azurite_connection):
             container.upload_blob(key, b"", metadata={"hdi_isfolder": "true"})
 
         yield SimpleNamespace(
-            properties={"adls.connection-string": azurite_connection},
+            properties=azure_server.properties,
             root=f"abfss://{name}@devstoreaccount1.dfs.core.windows.net/",
             put=lambda key, data: container.upload_blob(key, data, overwrite=True),
             get=lambda key: container.download_blob(key).readall(),
@@ -455,7 +455,7 @@ class TestReaderOnGcsThroughObstore(ReaderOnAStore):
 
     @pytest.fixture
     def store(self):
-        with gcs_server() as gcs:
+        with scripted_gcs() as gcs:
             yield SimpleNamespace(
                 properties={"gcs.service.host": gcs.endpoint, "gcs.oauth2.token": "anon"},
                 root="gs://lake/",

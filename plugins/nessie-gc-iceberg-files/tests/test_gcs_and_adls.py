@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerSasPermissions, generate_container_sas
-from emulators import AZURE_ACCOUNT, AZURE_KEY, gcs_emulator, gcs_in_pages
+from gcs_in_pages import gcs_in_pages
 from iceberg_lake import Table
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 from nessie_gc_iceberg_files.adls_account import account_properties
@@ -19,6 +19,7 @@ from nessie_gc_core.errors import (
     UnreadableFileError,
 )
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.testing.servers import AzureServer
 
 pytestmark = pytest.mark.server
 
@@ -28,10 +29,10 @@ def paths(files):
 
 
 @pytest.fixture(scope="module")
-def connection_string(azurite_connection):
-    with BlobServiceClient.from_connection_string(azurite_connection) as service:
+def connection_string(azure_server):
+    with BlobServiceClient.from_connection_string(azure_server.connection_string) as service:
         service.create_container("lake")
-    return azurite_connection
+    return azure_server.connection_string
 
 
 @pytest.fixture
@@ -43,9 +44,9 @@ def container(connection_string):
 @pytest.fixture
 def read_only(connection_string):
     token = generate_container_sas(
-        AZURE_ACCOUNT,
+        AzureServer.account,
         "lake",
-        account_key=AZURE_KEY,
+        account_key=AzureServer.key,
         permission=ContainerSasPermissions(read=True, list=True),
         expiry=datetime.now(UTC) + timedelta(hours=1),
     )
@@ -86,7 +87,7 @@ def test_s15_azure_says_of_each_file_that_it_may_not_be_deleted(read_only, conta
 
 
 def test_azure_refuses_a_wrong_key(connection_string):
-    wrong = connection_string.replace(AZURE_KEY, "d3Jvbmc=")
+    wrong = connection_string.replace(AzureServer.key, "d3Jvbmc=")
     with IcebergFileLister.from_options({"properties": {"adls.connection-string": wrong}}) as lister:
         with pytest.raises(AccessDeniedError) as caught:
             list(lister.list_files("abfs://lake/t/"))
@@ -155,9 +156,8 @@ def test_the_account_comes_from_the_location(host, properties, expected):
 
 
 @pytest.fixture(scope="module")
-def gcs():
-    with gcs_emulator() as endpoint:
-        yield {"gcs.service.host": endpoint, "gcs.oauth2.token": "anon"}
+def gcs(gcs_server):
+    return gcs_server.properties
 
 
 def test_gcs_listings_go_on_page_by_page():

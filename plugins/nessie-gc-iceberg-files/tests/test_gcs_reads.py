@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from gcs_server import FORBIDDEN, gcs_server
 from gcsfs.retry import HttpError
 from nessie_gc_iceberg_files import IcebergContentToFiles, gcs_reads
 from nessie_gc_iceberg_files.gcs_store import GcsStore
 from nessie_gc_iceberg_files.quick_reads import MOST_IN_VAIN
 from obstore.store import GCSStore
+from scripted_gcs import FORBIDDEN, scripted_gcs
 
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.testing.paths import ODD_PATHS
@@ -27,7 +27,7 @@ ANONYMOUS = {"gcs.oauth2.token": "anon"}
 
 @pytest.fixture
 def gcs():
-    with gcs_server() as server:
+    with scripted_gcs() as server:
         yield server
 
 

@@ -54,8 +54,8 @@ def client(endpoint, access_key="k", secret_key="s"):
 
 
 @pytest.fixture(scope="module")
-def server(seaweed_server):
-    return seaweed_server
+def server(s3_server):
+    return s3_server
 
 
 @pytest.fixture(scope="module")

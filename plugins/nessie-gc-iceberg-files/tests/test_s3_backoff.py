@@ -23,8 +23,8 @@ NOWHERE = {"s3.endpoint": "http://127.0.0.1:1", "s3.access-key-id": "k", "s3.sec
 
 
 @pytest.fixture
-def server(seaweed_server):
-    return seaweed_server
+def server(s3_server):
+    return s3_server
 
 
 @pytest.fixture

@@ -67,8 +67,8 @@ def test_a_list_of_another_form_is_refused_without_its_secrets(text, reason):
 
 
 @pytest.mark.server
-def test_each_place_is_reached_with_its_own_credentials(seaweed_server):
-    server = seaweed_server
+def test_each_place_is_reached_with_its_own_credentials(s3_server):
+    server = s3_server
     writer = {name: server.properties[name] for name in ("s3.access-key-id", "s3.secret-access-key")}
     store = S3Store("lake", server.properties)
     for table in ("ours", "ours2"):
@@ -97,15 +97,15 @@ print(json.dumps({"Version": 1, "AccessKeyId": sys.argv[2], "SecretAccessKey": s
 
 
 @pytest.mark.server
-def test_credentials_that_run_out_are_fetched_anew_during_a_run(seaweed_server, tmp_path, monkeypatch):
+def test_credentials_that_run_out_are_fetched_anew_during_a_run(s3_server, tmp_path, monkeypatch):
     program, counted, config = tmp_path / "credentials.py", tmp_path / "counted", tmp_path / "config"
     program.write_text(PROCESS)
-    keys = f"{seaweed_server.access_key} {seaweed_server.secret_key}"
+    keys = f"{s3_server.access_key} {s3_server.secret_key}"
     config.write_text(f"[profile gc]\ncredential_process = {sys.executable} {program} {counted} {keys}\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
     properties = {
-        "s3.endpoint": seaweed_server.endpoint,
-        "s3.region": seaweed_server.region,
+        "s3.endpoint": s3_server.endpoint,
+        "s3.region": s3_server.region,
         "s3.profile-name": "gc",
     }
     location = "s3://lake/refreshed/"

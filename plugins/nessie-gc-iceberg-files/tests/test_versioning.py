@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import boto3
 import pytest
-from emulators import gcs_emulator, gcs_in_pages
+from gcs_in_pages import gcs_in_pages
 from moto.server import ThreadedMotoServer
 from nessie_gc_iceberg_files import IcebergFileLister
 
@@ -44,17 +44,15 @@ def test_s3_says_whether_a_deletion_leaves_a_version(moto, bucket, expected):
         assert expected is lister.keeps_versions(f"s3://{bucket}/t/")
 
 
-def test_gcs_says_it_too():
+def test_gcs_says_it_too(gcs_server):
     anonymous = {"gcs.oauth2.token": "anon"}
     with gcs_in_pages([], page=3) as endpoint:
         options = {"properties": {"gcs.service.host": endpoint, **anonymous}}
         with IcebergFileLister.from_options(options) as lister:
             assert lister.keeps_versions("gs://lake/t/") is True
             assert lister.keeps_versions("gs://forbidden/t/") is None
-    with gcs_emulator() as endpoint:
-        options = {"properties": {"gcs.service.host": endpoint, **anonymous}}
-        with IcebergFileLister.from_options(options) as lister:
-            assert lister.keeps_versions("gs://lake/t/") is False
+    with IcebergFileLister.from_options({"properties": gcs_server.properties}) as lister:
+        assert lister.keeps_versions("gs://lake/t/") is False
 
 
 @pytest.mark.parametrize("location", ["file:///t/", "/t/", "abfss://c@account.nowhere.example/t/", "no-slash"])

@@ -19,7 +19,7 @@ FORBIDDEN = "forbidden"
 
 
 @dataclass
-class GcsServer:
+class ScriptedGcs:
     """Its objects, and what was asked of it. There are the bucket ``lake``, and ``forbidden``."""
 
     endpoint: str
@@ -37,7 +37,7 @@ class GcsServer:
 
 
 @contextmanager
-def gcs_server() -> Iterator[GcsServer]:
+def scripted_gcs() -> Iterator[ScriptedGcs]:
     """Runs it."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -103,7 +103,7 @@ def gcs_server() -> Iterator[GcsServer]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    gcs = GcsServer(f"http://127.0.0.1:{server.server_address[1]}")
+    gcs = ScriptedGcs(f"http://127.0.0.1:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
