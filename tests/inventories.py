@@ -1,4 +1,4 @@
-"""Writes inventories of a bucket as the clouds do."""
+"""Writes inventories of a bucket as the clouds do, and reads lists."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote_plus
 
 import pyarrow as pa
 import pyarrow.orc as pa_orc
 import pyarrow.parquet as pq
+
+from nessie_gc_core.algorithms.file_list_source import FileList, check_file_list, open_file_list, rows_of_lists
 
 FORMATS = ("CSV", "ORC", "Parquet")
 """As manifests of S3 name them."""
@@ -28,6 +30,19 @@ _SCHEMA = pa.schema(
     ]
 )
 _IN_CSV = "Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size, LastModifiedDate, ETag"
+
+
+def checked(name: Path | str) -> FileList:
+    """A list as a run opens it."""
+    opened = open_file_list(str(name))
+    check_file_list(opened)
+    return opened
+
+
+def read(*names: Path | str) -> list[tuple[Any, ...]]:
+    """All rows of some lists: path, time and size."""
+    batches = rows_of_lists([checked(name) for name in names])
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
 class Stored(NamedTuple):

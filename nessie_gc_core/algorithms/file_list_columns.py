@@ -6,7 +6,7 @@ Known are our own names, and those of S3 Inventory, of Google Cloud's Storage In
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import unquote_plus
@@ -22,6 +22,7 @@ LISTED = pa.schema([pa.field("path", pa.string()), pa.field("modified", pa.int64
 """A row of a list: raw path, time in microseconds (:data:`UNKNOWN_TIME` if there is none), and size if known."""
 _NOT_ENCODED = r"%($|[^0-9A-Fa-f]|.$|.[^0-9A-Fa-f])"
 """A percent sign that begins no code."""
+_FIELD_ID = b"PARQUET:field_id"
 _YES_OR_NO = {"true": True, "false": False}
 
 
@@ -52,6 +53,8 @@ class Columns:
     """Of columns that may be missing."""
     unset: Sequence[str] = ()
     """Columns that may be missing, and have a value only for what is not a current file."""
+    alone: Sequence[str] = ()
+    """Columns that may be missing, and must have no value: it would mean that there are several versions of a file."""
     encoded: bool = False
     """Whether the keys are URL-encoded, with a plus sign for a space."""
     host: str | None = None
@@ -65,7 +68,7 @@ class Columns:
     @property
     def all(self) -> tuple[str, ...]:
         """All that mean something."""
-        return (*self.needed, self.size, *(flag.column for flag in self.flags), *self.unset)
+        return (*self.needed, self.size, *(flag.column for flag in self.flags), *self.unset, *self.alone)
 
 
 PLAIN = Columns(path="file_path", modified="last_modified", size="size")
@@ -111,9 +114,10 @@ def columns_of(names: Collection[str], format_: str, *, encoded: bool | None, ho
                 "has keys that may be URL-encoded or not: name the manifest.json of the inventory instead, or a list "
                 f"with {PLAIN.path}"
             )
-        if "version_id" in names and "is_latest" not in names:
-            raise ValueError("has version_id, and no is_latest that tells current versions from others")
-        return _complete(replace(S3, encoded=bool(encoded)), names)
+        if "record_type" in names:
+            raise ValueError("is a journal of changes and no list: name the table of the live inventory")
+        alone = () if "is_latest" in names else ("version_id",)
+        return _complete(replace(S3, encoded=bool(encoded), alone=alone), names)
     if {"bucket", "name"} <= set(names):
         return _complete(GCS, names)
     if "Name" in names:
@@ -152,6 +156,25 @@ def check_types(columns: Columns, schema: pa.Schema) -> None:
             raise ValueError(f"its column {column} is {type_}, expected {what}")
 
 
+def check_ids(columns: Columns, schema: pa.Schema, ids: Mapping[str, int]) -> None:
+    """Refuses a Parquet file of a table whose columns were others when it was written: a name may have moved on.
+
+    Args:
+        columns: what the columns mean.
+        schema: of the file.
+        ids: those of the table's columns.
+
+    Raises:
+        ValueError: the message names the column.
+    """
+    for column in columns.all:
+        found = schema.field(column) if column in schema.names else None
+        written = None if found is None else (found.metadata or {}).get(_FIELD_ID, b"").decode()
+        wanted = None if column not in ids else str(ids[column])
+        if written != wanted:
+            raise ValueError(f"its column {column} has had another name or another meaning: write the table anew")
+
+
 def _is_text(type_: pa.DataType) -> bool:
     type_ = type_.value_type if pa.types.is_dictionary(type_) else type_
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
@@ -177,14 +200,20 @@ def _current(batch: pa.RecordBatch, columns: Columns) -> pa.Array:
     for flag in columns.flags:
         if flag.column in batch.schema.names:
             current = pc.and_(current, pc.equal(_flag(batch.column(flag.column), flag), flag.wanted))
+    for name in columns.alone:
+        if name in batch.schema.names and pc.any(_has_value(batch.column(name))).as_py():
+            raise ValueError(f"has a {name}, and no is_latest that tells current versions from others")
     for name in columns.unset:
         if name in batch.schema.names:
-            values = batch.column(name)
-            absent = pc.is_null(values)
-            current = pc.and_(
-                current, pc.or_(absent, pc.equal(values, "")) if pa.types.is_string(values.type) else absent
-            )
+            current = pc.and_(current, pc.invert(_has_value(batch.column(name))))
     return pc.fill_null(current, fill_value=False)
+
+
+def _has_value(values: pa.Array) -> pa.Array:
+    """Which values are there; an empty text is none."""
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return pc.fill_null(pc.not_equal(values, ""), fill_value=False)
+    return pc.is_valid(values)
 
 
 def _flag(values: pa.Array, flag: Flag) -> pa.Array:

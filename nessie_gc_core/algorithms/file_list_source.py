@@ -6,7 +6,7 @@ the run is, which finds its parts; each part is read on its own, perhaps by anot
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +19,7 @@ import pyarrow.json as pa_json
 
 from nessie_gc_core.algorithms.file_list_columns import (
     Columns,
+    check_ids,
     check_types,
     columns_of,
     known_name,
@@ -75,37 +76,28 @@ class FileList:
     """The host of an Azure account, of which only a manifest tells."""
     made: datetime | None = None
     """As of when its manifest says it was made (UTC)."""
+    column_ids: Mapping[str, int] | None = None
+    """Of a table, the ids of its columns by their names; a file that has others has other columns."""
 
 
-def check_file_lists(names: Sequence[str]) -> None:
-    """Opens the lists, and looks at their columns and their first rows.
-
-    Raises:
-        ConfigurationError: one of them is missing, or is not a list, or lacks a part; in one line.
-    """
-    for name in names:
-        opened = open_file_list(name)
-        try:
-            with closing(_batches(opened, opened.parts[0])) as batches:
-                next(batches, None)
-        except _ERRORS as error:
-            raise _refused(name, error) from error
-
-
-def read_file_lists(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of all lists (:data:`LISTED`), as they come.
+def check_file_list(opened: FileList) -> None:
+    """Looks at the columns and the first rows of a list.
 
     Raises:
-        ListingError: one of them cannot be read completely; a part of a list must not pass for all of it.
+        ConfigurationError: they are not those of a list; in one line.
     """
-    yield from rows_of_lists([open_file_list(name) for name in names])
+    try:
+        with closing(_batches(opened, opened.parts[0])) as batches:
+            next(batches, None)
+    except _ERRORS as error:
+        raise refused(opened.name, error) from error
 
 
 def rows_of_lists(lists: Sequence[FileList]) -> Iterator[pa.RecordBatch]:
     """The rows of opened lists (:data:`LISTED`), as they come.
 
     Raises:
-        ListingError: one of them cannot be read completely.
+        ListingError: one of them cannot be read completely; a part of a list must not pass for all of it.
     """
     for opened in lists:
         for part in opened.parts:
@@ -153,7 +145,7 @@ def _pieces(opened: FileList, part: Part) -> list[Part]:
     import pyarrow.parquet as pq
 
     try:
-        with _found(opened.name)[0].open_input_file(part.path) as file:
+        with located(opened.name)[0].open_input_file(part.path) as file:
             groups = pq.ParquetFile(file).num_row_groups
     except _ERRORS as error:
         raise _broken(opened, error) from error
@@ -173,7 +165,7 @@ def open_file_list(name: str) -> FileList:
     try:
         if "://" in name and split_credentials(name)[1] is not None:
             raise ConfigurationError("`file_list` contains credentials; give them to pyarrow through the environment")
-        system, path = _found(name)
+        system, path = located(name)
         info = system.get_file_info(path)
         if info.type is pafs.FileType.NotFound:
             raise ConfigurationError(f"`file_list` {name!r} does not exist")
@@ -185,7 +177,7 @@ def open_file_list(name: str) -> FileList:
             return _of_manifest(name, system, manifest)
         files = [info] if is_file else _in_folder(system, info.path)
     except _ERRORS as error:
-        raise _refused(name, error) from error
+        raise refused(name, error) from error
     formats = {_ending_of(file.path) for file in files}
     format_ = formats.pop() if len(formats) == 1 else None
     if format_ is None:
@@ -197,15 +189,20 @@ def open_file_list(name: str) -> FileList:
     return FileList(name=name, format=format_, parts=parts, is_local=isinstance(system, pafs.LocalFileSystem))
 
 
-def _found(name: str) -> tuple[pafs.FileSystem, str]:
-    """The file system of a list, from the environment, and the path on it."""
+def located(name: str) -> tuple[pafs.FileSystem, str]:
+    """The file system of a list, from the environment, and the path on it.
+
+    Raises:
+        pyarrow.ArrowException, OSError, ValueError: there is none for it.
+    """
     if "://" not in name:
         return pafs.LocalFileSystem(), name
     system, path = pafs.FileSystem.from_uri(name)
     return system, path
 
 
-def _refused(name: str, error: Exception) -> ConfigurationError:
+def refused(name: str, error: Exception) -> ConfigurationError:
+    """The error that says which list it is about."""
     if isinstance(error, ConfigurationError):
         return error
     return ConfigurationError(f"`file_list` {name!r} cannot be read: {one_line(error)}")
@@ -289,7 +286,7 @@ def _ending_of(file: str) -> str | None:
 def _batches(opened: FileList, part: Part) -> Generator[pa.RecordBatch, None, None]:
     import pyarrow.dataset as pads
 
-    system, _ = _found(opened.name)
+    system, _ = located(opened.name)
     size = system.get_file_info(part.path).size
     if size != part.size:
         raise ValueError(f"{part.path} has {size} bytes, and had {part.size} when the list was opened")
@@ -318,6 +315,8 @@ def _understood(opened: FileList, names: Sequence[str], schema: pa.Schema) -> Co
     if opened.format in _TYPED:
         try:
             check_types(columns, schema)
+            if opened.column_ids is not None:
+                check_ids(columns, schema, opened.column_ids)
         except ValueError as error:
             raise ConfigurationError(f"`file_list` {opened.name!r}: {error}") from error
     return columns

@@ -115,6 +115,8 @@ class TableMetadata:
     """Id of the current schema."""
     columns: frozenset[int] = frozenset()
     """Ids of the columns of the current schema, nested ones among them; empty: not known."""
+    column_ids: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Names of the columns of the current schema, without nested ones, with their ids."""
     partition_specs: frozenset[int] = frozenset()
     """Ids of all partition specs."""
     default_spec: int | None = None
@@ -178,6 +180,7 @@ class TableMetadata:
                 schemas=frozenset(int(schema["schema-id"]) for schema in fields.get("schemas") or ()),
                 current_schema=fields.get("current-schema-id"),
                 columns=frozenset(_columns(_schema(fields))),
+                column_ids=_column_ids(_schema(fields)),
                 partition_specs=frozenset(int(spec["spec-id"]) for spec in fields.get("partition-specs") or ()),
                 default_spec=fields.get("default-spec-id"),
                 partition_fields=frozenset(_partition_fields(fields)),
@@ -315,6 +318,11 @@ def _columns(type_: object) -> Iterator[int]:
             yield type_["id"]
         for name in ("fields", "type", "element", "key", "value"):
             yield from _columns(type_.get(name))
+
+
+def _column_ids(schema: object) -> dict[str, int]:
+    columns = schema.get("fields") if isinstance(schema, dict) else None
+    return {str(column["name"]): int(column["id"]) for column in columns or ()}
 
 
 def _partition_fields(fields: Mapping[str, Any]) -> Iterator[str]:

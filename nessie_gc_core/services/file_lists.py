@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from nessie_gc_core.algorithms.file_list import stored_from_lists
-from nessie_gc_core.algorithms.file_list_source import FileList, open_file_list
+from nessie_gc_core.algorithms.file_list_source import FileList
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsLookUp
@@ -16,6 +16,7 @@ from nessie_gc_core.errors import ConfigurationError, SafetyError
 from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of
 from nessie_gc_core.model.relations import REACHABLE_FILES
 from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.listed_tables import open_file_lists
 from nessie_gc_core.services.parameters import CollectionParameters
 from nessie_gc_core.services.preconditions import TOLERANCE
 from nessie_gc_core.services.run import SweepRun
@@ -39,7 +40,7 @@ class FileLists:
         """
         if not parameters.file_list:
             return cls()
-        lists = [open_file_list(name) for name in parameters.file_list]
+        lists = open_file_lists(parameters.file_list, run.choice)
         given = parameters.file_list_time
         for each in lists:
             for made in (each.made, given):

@@ -222,8 +222,8 @@ def file_list_option() -> Sequence[str]:
         (),
         section=SWEEP,
         metavar="FILE",
-        help="Read the stored files from this list (Parquet, ORC, CSV, JSON lines, or the manifest of an inventory) "
-        "instead of listing them; may be repeated.",
+        help="Read the stored files from this list (Parquet, ORC, CSV, JSON lines, the manifest of an inventory, or "
+        "the metadata file of an Iceberg table) instead of listing them; may be repeated.",
     )
 
 

@@ -7,7 +7,6 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from nessie_gc_core.algorithms.file_list_source import check_file_lists
 from nessie_gc_core.algorithms.forgotten import plan_warehouses
 from nessie_gc_core.algorithms.hold import canonical_places
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -42,6 +41,7 @@ from nessie_gc_core.services.finding_parameters import (
     min_age_option,
     no_age_floor_option,
 )
+from nessie_gc_core.services.listed_tables import check_file_lists
 from nessie_gc_core.services.mark_parameters import (
     MarkParameters,
     cutoff_option,
@@ -207,7 +207,7 @@ class CollectionParameters(DeletionParameters):
         DeletionParameters.check(self, choice)
         self.age.check(floor=not self.no_age_floor)
         self._check_dropped_under(choice.rules())
-        check_file_lists(self.file_list)
+        check_file_lists(self.file_list, choice)
         if not 0 < self.fpp < 1:
             raise ConfigurationError(f"`fpp` must be between 0 and 1, not {self.fpp}")
 

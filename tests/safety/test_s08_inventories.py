@@ -7,10 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from collecting import LakeServices
 from inventories import S3Inventory, Stored
 from nessie_gc_memory import MemoryLake, TableState, put
+from pyiceberg.catalog.sql import SqlCatalog
 
 from nessie_gc_core.algorithms.file_list import stored_from_lists
 from nessie_gc_core.algorithms.file_list_source import open_file_list
@@ -166,6 +168,26 @@ def test_s06_a_part_that_is_gone_by_the_time_of_the_sweep_deletes_nothing(
     with pytest.raises((ConfigurationError, ListingError), match=r"wh-manifest|311200|manifest|completely"):
         services.collect("1", sweep=sweep, between=part.unlink)
     assert dead in lake.paths()
+
+
+def test_s08_a_table_of_files_is_as_old_as_its_snapshot(
+    lake: MemoryLake, services: LakeServices, table: TableState, dead: str, tmp_path: Path
+) -> None:
+    """The files of a lake, written to an Iceberg table of another catalog."""
+    found = [(path.replace("memory:", "s3:"), file.modified) for path, file in lake.objects.below("memory://wh/")]
+    times = pa.array([time for _, time in found], pa.timestamp("us", "UTC"))
+    rows = pa.table({"file_path": [path for path, _ in found], "last_modified": times})
+    with SqlCatalog("c", uri="sqlite:///:memory:", warehouse=f"file://{tmp_path}/wh") as catalog:
+        catalog.create_namespace("ops")
+        listed = catalog.create_table("ops.files", rows.schema)
+        listed.append(rows)
+    snapshot = listed.current_snapshot()
+    assert snapshot is not None
+    sweep = SweepParameters(file_list=[listed.metadata_location])
+    lake.now = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC) + timedelta(hours=3)
+    report = services.collect("1", sweep=sweep)
+    assert table.needed == lake.paths()
+    assert any(warning.startswith("the file list is 3:00:0") for warning in report.warnings)
 
 
 # ---- where it is read --------------------------------------------------------------------------------------

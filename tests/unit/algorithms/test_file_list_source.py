@@ -9,20 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from inventories import checked, read
 
-from nessie_gc_core.algorithms.file_list_source import check_file_lists, read_file_lists
+from nessie_gc_core.algorithms.file_list_source import open_file_list, rows_of_lists
 from nessie_gc_core.errors import ConfigurationError, ListingError
 from nessie_gc_core.model.batches import to_micros
 from nessie_gc_core.model.relations import UNKNOWN_TIME
 
 TIME = datetime(2026, 1, 31, 12, 0, 0, 123_000, UTC)
 ROWS = [("s3://b/wh/a%20 #?,\"'\nü.parquet", TIME, 7), ("NA", TIME, 0), ("s3://b/_hidden/.x", None, None)]
-
-
-def read(*names: Path | str) -> list[tuple[Any, ...]]:
-    check_file_lists([str(name) for name in names])
-    batches = read_file_lists([str(name) for name in names])
-    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
 def expected(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -131,7 +126,7 @@ def test_what_is_no_list_is_refused_in_one_line_that_names_it(
     if data is not None:
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ConfigurationError) as caught:
-        check_file_lists([str(tmp_path / name)])
+        checked(tmp_path / name)
     assert reason in str(caught.value)
     assert name in str(caught.value)
     assert 1 == len(str(caught.value).splitlines())
@@ -152,21 +147,21 @@ def test_columns_of_another_type_are_refused_by_name(
     good = {"file_path": ["s3://b/a"], "last_modified": [TIME], "size": [1]}
     pq.write_table(pa.table({**good, column: values}), tmp_path / "l.parquet")
     with pytest.raises(ConfigurationError, match=reason):
-        check_file_lists([str(tmp_path / "l.parquet")])
+        checked(tmp_path / "l.parquet")
 
 
 def test_a_folder_without_a_list_or_with_two_kinds_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="of one format"):
-        check_file_lists([str(tmp_path)])
+        checked(tmp_path)
     parquet(tmp_path / "a.parquet")
     csv(tmp_path / "b.csv")
     with pytest.raises(ConfigurationError, match="of one format"):
-        check_file_lists([str(tmp_path)])
+        checked(tmp_path)
 
 
 def test_s28_credentials_in_a_name_are_refused_and_not_shown() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        check_file_lists(["s3://somebody:90210@bucket/list.parquet"])
+        checked("s3://somebody:90210@bucket/list.parquet")
     assert "90210" not in str(caught.value)
 
 
@@ -174,9 +169,9 @@ def test_a_list_that_breaks_off_is_no_shorter_list(tmp_path: Path) -> None:
     path = csv(tmp_path / "l.csv", [("s3://b/a", TIME, 1)] * 50_000)
     with path.open("a") as file:
         file.write("STANDARD,1,no time at all,s3://b/a\n")
-    check_file_lists([str(path)])
+    checked(str(path))
     with pytest.raises(ListingError, match=r"l\.csv.*completely.*no time at all"):
-        list(read_file_lists([str(path)]))
+        list(rows_of_lists([open_file_list(str(path))]))
 
 
 def test_a_time_that_does_not_fit_is_no_earlier_one(tmp_path: Path) -> None:
@@ -188,5 +183,5 @@ def test_a_time_that_does_not_fit_is_no_earlier_one(tmp_path: Path) -> None:
 
 def test_a_list_is_read_in_batches(tmp_path: Path) -> None:
     path = parquet(tmp_path / "l.parquet", [(f"s3://b/{n}", TIME + timedelta(seconds=n), 1) for n in range(40_000)])
-    sizes = [len(batch) for batch in read_file_lists([str(path)])]
+    sizes = [len(batch) for batch in rows_of_lists([open_file_list(str(path))])]
     assert (40_000, True) == (sum(sizes), max(sizes) <= 16_384)

@@ -13,25 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inventories import FORMATS, TIME, S3Inventory, Stored
+from inventories import FORMATS, TIME, S3Inventory, Stored, checked, read
 
 from nessie_gc_core.algorithms.file_list_columns import S3, known_name, listed_rows
-from nessie_gc_core.algorithms.file_list_source import check_file_lists, open_file_list, read_file_lists
+from nessie_gc_core.algorithms.file_list_source import open_file_list, rows_of_lists
 from nessie_gc_core.errors import ConfigurationError, ListingError
 from nessie_gc_core.model.batches import to_micros
 
 ODD = "wh/a b+c%20 #?=:ü日'&.parquet"
 
 
-def read(*names: Path) -> list[tuple[Any, ...]]:
-    check_file_lists([str(name) for name in names])
-    batches = read_file_lists([str(name) for name in names])
-    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
-
-
 def refused(name: Path) -> str:
     with pytest.raises(ConfigurationError) as caught:
-        check_file_lists([str(name)])
+        checked(name)
     assert 1 == len(str(caught.value).splitlines())
     assert str(name) in str(caught.value)
     return str(caught.value)
@@ -143,7 +137,7 @@ def test_s06_an_inventory_that_lacks_a_part_is_none(tmp_path: Path) -> None:
 
 def test_s06_a_part_that_changes_while_it_is_used_is_no_part(tmp_path: Path) -> None:
     manifest = S3Inventory(folder=tmp_path, format="Parquet").write([Stored("a")], [Stored("b")])
-    rows = read_file_lists([str(manifest)])
+    rows = rows_of_lists([open_file_list(str(manifest))])
     next(rows)
     part = tmp_path / "data" / "311200-1.parquet"
     part.write_bytes(part.read_bytes() + b" ")
@@ -177,6 +171,7 @@ WRONG: list[tuple[dict[str, list[Any]], str]] = [
     ({"bucket": ["b"], "key": ["a"], "last_modified_date": [TIME], "version_id": ["v"]}, "no is_latest"),
     ({"bucket": ["b"], "key": ["a"], "last_modified_date": [1]}, "last_modified_date is int64, expected timestamp"),
     ({"bucket": ["b"], "key": ["a"], "last_modified_date": [TIME], "is_latest": ["true"]}, "expected boolean"),
+    ({"bucket": ["b"], "key": ["a"], "last_modified_date": [TIME], "record_type": ["CREATE"]}, "is a journal"),
     ({"bucket": [""], "key": ["a"], "last_modified_date": [TIME]}, "is empty in a row"),
     ({"bucket": ["b", "b"], "key": ["a", None], "last_modified_date": [TIME] * 2}, "is empty in a row"),
     ({"bucket": ["b"], "name": ["a"]}, "has no column updated"),
@@ -189,6 +184,12 @@ def test_s27_columns_that_are_not_understood_are_refused(
 ) -> None:
     pq.write_table(pa.table(columns), tmp_path / "l.parquet")
     assert reason in refused(tmp_path / "l.parquet")
+
+
+def test_a_list_of_a_bucket_without_versions_needs_not_say_which_are_current(tmp_path: Path) -> None:
+    columns = {"bucket": ["b"], "key": ["a"], "last_modified_date": [TIME], "version_id": pa.array([None], pa.string())}
+    pq.write_table(pa.table(columns), tmp_path / "l.parquet")
+    assert [("s3://b/a", to_micros(TIME), None)] == read(tmp_path / "l.parquet")
 
 
 @pytest.mark.parametrize(
