@@ -17,7 +17,7 @@ from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.report import GcReport
 
-LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy")
+LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy", "alembic")
 """Loggers of libraries, which say nothing below a warning."""
 
 

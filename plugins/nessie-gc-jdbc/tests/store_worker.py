@@ -1,4 +1,4 @@
-"""A process of the tests: ``store_worker.py URL add|expire|lease ...``; says on standard output what it got."""
+"""A process of the tests: ``store_worker.py URL add|expire|lease|open ...``; says on standard output what it got."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ def act(store: JdbcLiveSetStore, verb: str, *arguments: str) -> object:
     if verb == "add":
         first, count = int(arguments[1]), int(arguments[2])
         return store.add_content_versions(UUID(arguments[0]), (version(n) for n in range(first, first + count)))
+    if verb == "open":
+        return len(list(store.live_sets()))
     try:
         if verb == "expire":
             store.start_expire(UUID(arguments[0]), at=NOON)
@@ -29,5 +31,5 @@ def act(store: JdbcLiveSetStore, verb: str, *arguments: str) -> object:
 
 
 if __name__ == "__main__":
-    with JdbcLiveSetStore.from_options({"url": sys.argv[1]}) as store:
+    with JdbcLiveSetStore.from_options({"url": sys.argv[1], "schema": "CREATE_IF_NOT_EXISTS"}) as store:
         sys.stdout.write(f"{act(store, *sys.argv[2:])}\n")

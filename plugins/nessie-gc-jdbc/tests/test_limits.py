@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-import sqlalchemy
 from each_database import DATABASES, engine_of, url_of_an_empty
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.bulk import COPIED_ROWS
+from old_tables import run
 from sqlalchemy.pool import QueuePool
 
 from nessie_gc_core.errors import StoreError
@@ -57,24 +57,24 @@ def test_a_full_disk_is_said_and_what_was_stored_before_stays(sqlite_url):
         assert 4900 == store.add_content_versions(found, (version(n) for n in range(100, 5000)))
 
 
-def run(engine, *statements):
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.execute(sqlalchemy.text(statement))
-
-
 @pytest.fixture(params=[each for each in DATABASES if each != "sqlite"])
-def granting(request):
-    """A database with tables, and a function that gives a new user some rights, and the URL for that user."""
-    kind = request.param
-    url = url_of_an_empty(kind, request)
+def engine(request):
+    """A database with tables, for its owner."""
+    url = url_of_an_empty(request.param, request)
     with JdbcLiveSetStore.from_options({"url": url}) as store:
         store.create_schema("CREATE")
     engine = engine_of(url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def granting(engine):
+    """A function that gives a new user some rights, and the URL for that user."""
     name = engine.url.database
     assert name is not None
     user = f"u{name[:12]}"
-    if kind == "postgres":
+    if engine.dialect.name == "postgresql":
         run(engine, f"CREATE ROLE {user} LOGIN PASSWORD 'word'", f"REVOKE ALL ON DATABASE {name} FROM PUBLIC")
         run(engine, f"GRANT CONNECT ON DATABASE {name} TO {user}")
         everything = "ALL TABLES IN SCHEMA public"
@@ -87,8 +87,7 @@ def granting(request):
             run(engine, f"GRANT {', '.join(rights)} ON {everything} TO {user}")
         return engine.url.set(username=user, password="word").render_as_string(hide_password=False)
 
-    yield grant
-    engine.dispose()
+    return grant
 
 
 @pytest.mark.parametrize("rights", [(), ("SELECT",)])
@@ -108,8 +107,30 @@ def test_a_user_who_may_create_nothing_is_told_so(granting):
         assert RIGHTS in str(caught.value)
 
 
+ROWS_ONLY = ("SELECT", "INSERT", "UPDATE", "DELETE")
+
+
+def test_a_user_who_may_not_change_old_tables_is_told_who_does_what(engine, granting):
+    run(engine, "DROP TABLE nessie_gc_held_files", "DROP TABLE nessie_gc_migrations")
+    run(engine, "UPDATE nessie_gc_schema SET version = 3")
+    options = {"url": granting(*ROWS_ONLY), "schema": "CREATE_IF_NOT_EXISTS"}
+    with JdbcLiveSetStore.from_options(options) as store:
+        with pytest.raises(StoreError, match="a user with more rights can create and upgrade the tables") as caught:
+            start(store, "r")
+        assert "nessie-gc create-sql-schema --jdbc-schema CREATE_IF_NOT_EXISTS" in str(caught.value)
+        assert 1 == len(str(caught.value).splitlines())
+
+
+def test_a_user_who_may_change_no_table_uses_those_from_before_the_migrations(engine, granting):
+    run(engine, "DROP TABLE nessie_gc_migrations")
+    options = {"url": granting(*ROWS_ONLY), "schema": "CREATE_IF_NOT_EXISTS"}
+    with JdbcLiveSetStore.from_options(options) as store:
+        found = start(store, "r")
+        assert [found] == [live_set.id for live_set in store.live_sets()]
+
+
 def test_a_user_who_may_only_read_and_write_rows_writes_many(granting):
-    with JdbcLiveSetStore.from_options({"url": granting("SELECT", "INSERT", "UPDATE", "DELETE")}) as store:
+    with JdbcLiveSetStore.from_options({"url": granting(*ROWS_ONLY)}) as store:
         found = start(store, "r")
         many = COPIED_ROWS + 50
         assert many == store.add_content_versions(found, (version(n) for n in range(many)))

@@ -159,6 +159,7 @@ def make_version_1(engine, *, ends=0):
     binary = {"postgresql": "BYTEA", "sqlite": "BLOB"}.get(engine.dialect.name, "BINARY(20)")
     with engine.begin() as connection:
         for statement in (
+            "DROP TABLE nessie_gc_migrations",
             "DROP TABLE nessie_gc_leases",
             LEASES_OF_VERSION_1.format(binary=binary),
             "UPDATE nessie_gc_schema SET version = 1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -31,10 +32,19 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_jdbc.clock import now
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
-from nessie_gc_jdbc.schema import UPGRADES, apply_strategy, check_version, found_version
+from nessie_gc_jdbc.problems import is_denied
+from nessie_gc_jdbc.schema import (
+    alone,
+    apply_strategy,
+    check_foreign_keys,
+    check_version,
+    find_tables,
+    undisturbed,
+)
 from nessie_gc_jdbc.tables import AFTER_ALL
-from nessie_gc_jdbc.transactions import WRITES, Transactions
+from nessie_gc_jdbc.transactions import REBUILDS, WRITES, Transactions
 from nessie_gc_jdbc.urls import database_url, redacted, shown
 
 BUSY_TIMEOUT_SECONDS = 30.0
@@ -47,12 +57,19 @@ BULK_ROWS = 10_000
 """Rows of a live set that are inserted in one transaction, which takes less than a second."""
 SQLITE_CACHE_KIB = 65_536
 """Keys are digests, so that each row goes to another page of the index; SQLite's own 2 MB hold few of them."""
+CHANGED_BY = (
+    "a user with more rights can create and upgrade the tables once, with: nessie-gc create-sql-schema --jdbc-schema "
+    "CREATE_IF_NOT_EXISTS"
+)
+"""What to do about tables that the user may not change."""
 _PREFIXES_AT_ONCE = 100
 """Of how many prefixes the first rows are asked for in one query; databases limit how many parts it has."""
 _FIRST_ROWS = 20
 """How many rows of a prefix come with that query."""
 
 _T = TypeVar("_T")
+
+log = logging.getLogger(__name__)
 
 
 class Database:
@@ -149,13 +166,7 @@ class Database:
     # ---- statements of the dialect --------------------------------------------------------------------
     def now(self, connection: Connection) -> int:
         """The database's clock, in microseconds since the epoch; SQLite has none but the machine's."""
-        if self.backend == "sqlite":
-            return time.time_ns() // 1000
-        if self.backend == "postgresql":
-            query = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
-        else:
-            query = "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
-        return int(connection.execute(text(query)).scalar_one())
+        return now(connection)
 
     def insert_new(self, table: Table) -> Insert:
         """An insert that leaves rows that exist as they are, and does not count them."""
@@ -176,7 +187,7 @@ class Database:
 
     # ---- tables ---------------------------------------------------------------------------------------
     def create_schema(self, strategy: SchemaStrategy) -> None:
-        """Creates the tables.
+        """Creates the tables, or brings them up to date.
 
         Raises:
             StoreError: that fails, or an existing table is in the way.
@@ -184,10 +195,17 @@ class Database:
         self._check_folder()
 
         def create(connection: Connection) -> None:
-            apply_strategy(connection, strategy, self.shown_url, now=lambda: self.now(connection))
-            check_version(connection, self.shown_url)
+            with alone(connection):
+                apply_strategy(connection, strategy)
+                check_version(connection)
+                check_foreign_keys(connection)
 
-        self._transactions.run(create, writes=True, waits=False)
+        try:
+            self._transactions.run(create, writes=True, waits=False, rebuilds=True)
+        except StoreError as error:
+            if is_denied(error.__cause__):
+                raise StoreError(f"{error}; {CHANGED_BY}") from error
+            raise
         self._ready = True
 
     def _make_ready(self) -> None:
@@ -196,22 +214,37 @@ class Database:
         with self._lock:
             if self._ready:
                 return
-            if self.strategy is SchemaStrategy.CREATE_IF_NOT_EXISTS and self._has_tables():
+            if self.strategy is SchemaStrategy.CREATE_IF_NOT_EXISTS and not self._has_old_tables():
                 pass  # nothing to create, so that many processes may open it at the same time
             elif self.strategy is not SchemaStrategy.NONE:
                 self.create_schema(self.strategy)
-            self._first(lambda connection: check_version(connection, self.shown_url))
+            self._first(check_version)
             self._ready = True
 
-    def _has_tables(self) -> bool:
-        """Whether there is nothing to create and nothing to bring up to date."""
+    def _has_old_tables(self) -> bool:
+        """Whether there is something to create, or to bring up to date."""
         if self.is_file and not Path(self.url.database or "").exists():
-            return False
-        return self._first(lambda connection: found_version(connection) not in (None, *UPGRADES))
+            return True
+        found = self._first(find_tables)
+        if found.are_current and not found.is_stamped:
+            self._stamp()
+        return found.are_old
+
+    def _stamp(self) -> None:
+        """Lets Alembic know of tables that are older than it; who may not create its table can use them as well."""
+        try:
+            self.create_schema(SchemaStrategy.CREATE_IF_NOT_EXISTS)
+        except StoreError as error:
+            log.info("%s", error)
 
     def _first(self, work: Callable[[Connection], _T]) -> _T:
         """Reads before the database was ever reached: an address may be wrong, so nothing is waited for."""
-        return self._transactions.run(work, writes=False, waits=False)
+
+        def read(connection: Connection) -> _T:
+            with undisturbed(connection):
+                return work(connection)
+
+        return self._transactions.run(read, writes=False, waits=False)
 
     # ---- connections ----------------------------------------------------------------------------------
     def _make_engine(self, options: JdbcOptions) -> Engine:
@@ -288,7 +321,6 @@ def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
 
     def on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # transactions begin where we say so
-        connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA cache_size = -{SQLITE_CACHE_KIB}")
         deadline = time.monotonic() + timeout_seconds
@@ -301,8 +333,9 @@ def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
                 time.sleep(0.02)
 
     def on_begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(WRITES, False)
-        connection.execute(text("BEGIN IMMEDIATE" if writes else "BEGIN"))
+        chosen = connection.get_execution_options()
+        connection.execute(text(f"PRAGMA foreign_keys = {'OFF' if chosen.get(REBUILDS) else 'ON'}"))
+        connection.execute(text("BEGIN IMMEDIATE" if chosen.get(WRITES) else "BEGIN"))
 
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "begin", on_begin)

@@ -56,6 +56,16 @@ _AWAY = (
 )
 """What drivers and servers say while a server is stopped, or is not ready yet."""
 
+_DENIED = ("permission denied", "command denied", "' to database '", "must be owner", "readonly database", "read-only")
+"""What databases say to a user who may not do this."""
+
+
+def is_denied(error: BaseException | None) -> bool:
+    """Whether the user may not do this."""
+    if not isinstance(error, DBAPIError) or error.orig is None:
+        return False
+    return any(words in _text(error.orig).lower() for words in _DENIED)
+
 
 def is_away(error: BaseException) -> bool:
     """Whether a database cannot be reached just now, so that it is worth a second try."""

@@ -1,4 +1,4 @@
-"""The tables. Their version is :data:`SCHEMA_VERSION`; change both together.
+"""The tables. Their version is :data:`SCHEMA_VERSION`; change both together, and write a migration.
 
 Text has no limit, and no database may index that. So every key is a digest (:func:`digest`) of what makes a row
 unique: equal means equal text, whatever the collation. A key of several parts begins with the digest of the first,
@@ -44,13 +44,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def _key_type(parts: int) -> TypeEngine[bytes]:
+def key_type(parts: int) -> TypeEngine[bytes]:
+    """The type of a key of so many digests."""
     binary = mysql.BINARY(parts * DIGEST_BYTES)
     return LargeBinary(parts * DIGEST_BYTES).with_variant(binary, "mysql", "mariadb")
 
 
-def _text() -> TypeEngine[str]:
-    # Compared and sorted by code points everywhere.
+def text_type() -> TypeEngine[str]:
+    """The type of text of any length, compared and sorted by code points everywhere."""
     long_text = mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin")
     return Text().with_variant(postgresql.TEXT(collation="C"), "postgresql").with_variant(long_text, "mysql", "mariadb")
 
@@ -65,11 +66,11 @@ def _live_set_id() -> Column[str]:
 
 
 def _key(name: str, parts: int) -> Column[bytes]:
-    return Column(name, _key_type(parts), primary_key=True)
+    return Column(name, key_type(parts), primary_key=True)
 
 
 def _required(name: str) -> Column[str]:
-    return Column(name, _text(), nullable=False)
+    return Column(name, text_type(), nullable=False)
 
 
 schema_version = _table(
@@ -77,6 +78,8 @@ schema_version = _table(
     Column("id", SmallInteger, primary_key=True, autoincrement=False),
     Column("version", Integer, nullable=False),
 )
+migrations = _table("migrations", Column("version_num", String(32), primary_key=True))
+"""Alembic's own table, by its names."""
 live_sets = _table(
     "live_sets",
     Column("live_set_id", String(36), primary_key=True),
@@ -87,7 +90,7 @@ live_sets = _table(
     Column("identify_completed", BigInteger),
     Column("expiry_started", BigInteger),
     Column("expiry_completed", BigInteger),
-    Column("error_message", _text()),
+    Column("error_message", text_type()),
     _required("policies"),
 )
 heads = _table(
@@ -95,7 +98,7 @@ heads = _table(
     _live_set_id(),
     Column("position", Integer, primary_key=True, autoincrement=False),
     _required("name"),
-    Column("commit_id", _text()),
+    Column("commit_id", text_type()),
     _required("policy"),
 )
 content_versions = _table(
@@ -104,12 +107,12 @@ content_versions = _table(
     _key("version_key", 2),
     _required("content_id"),
     _required("content_type"),
-    Column("metadata_location", _text()),
+    Column("metadata_location", text_type()),
     Column("snapshot_id", BigInteger),
     _required("content_key"),
     _required("commit_id"),
     Column("commit_time", BigInteger),
-    Column("location", _text()),
+    Column("location", text_type()),
 )
 base_locations = _table(
     "base_locations", _live_set_id(), _key("location_key", 2), _required("content_id"), _required("location")
@@ -162,7 +165,7 @@ tags = _table(
     Column("instant", BigInteger, nullable=False),
     Column("state_at", BigInteger, nullable=False),
     _required("periods"),
-    Column("target", _text()),
+    Column("target", text_type()),
     Column("made", SmallInteger, nullable=False),
 )
 held_files = _table(
@@ -240,4 +243,5 @@ def create_script(dialect: Dialect) -> str:
     """The statements that create the tables, each with its semicolon."""
     created = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in metadata.sorted_tables]
     version = f"INSERT INTO {schema_version.name} (id, version) VALUES (1, {SCHEMA_VERSION})"
-    return "".join(f"{statement};\n\n" for statement in [*created, version])
+    revision = f"INSERT INTO {migrations.name} (version_num) VALUES ('{SCHEMA_VERSION}')"
+    return "".join(f"{statement};\n\n" for statement in [*created, version, revision])

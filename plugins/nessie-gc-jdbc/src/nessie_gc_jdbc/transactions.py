@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 WRITES = "nessie_gc_writes"
 """The execution option of a connection whose transaction writes."""
+REBUILDS = "nessie_gc_rebuilds"
+"""The execution option of a connection whose transaction changes tables, which SQLite does by rebuilding them."""
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 3.0
 
@@ -48,18 +50,19 @@ class Transactions:
             reraise=True,
         )
 
-    def run(self, work: Callable[[Connection], _T], *, writes: bool, waits: bool) -> _T:
+    def run(self, work: Callable[[Connection], _T], *, writes: bool, waits: bool, rebuilds: bool = False) -> _T:
         """Runs work in a transaction, and gives what it gives.
 
         Args:
             work: may be run several times, each time in a new transaction; its own errors end the transaction.
             writes: whether it writes; what it reads then stays true until it ends.
             waits: whether a database that does not answer is waited for.
+            rebuilds: whether it changes tables; SQLite then checks no foreign keys.
 
         Raises:
             StoreError: the database cannot be used.
         """
-        once = partial(self._once, work, writes=writes)
+        once = partial(self._once, work, writes=writes, rebuilds=rebuilds)
         try:
             return self._patiently(once) if waits else once()
         except _CommitUnansweredError as unanswered:
@@ -68,9 +71,9 @@ class Transactions:
         except self._errors as error:
             raise store_error(error, self._engine.url) from error
 
-    def _once(self, work: Callable[[Connection], _T], *, writes: bool) -> _T:
+    def _once(self, work: Callable[[Connection], _T], *, writes: bool, rebuilds: bool) -> _T:
         is_complete = False
-        options: dict[str, Any] = {"preserve_rowcount": True, WRITES: writes}
+        options: dict[str, Any] = {"preserve_rowcount": True, WRITES: writes, REBUILDS: rebuilds}
         try:
             with self._engine.connect().execution_options(**options) as connection, connection.begin():
                 result = work(connection)

@@ -1,0 +1,222 @@
+"""Tables of an earlier release become those of this one, with all that they hold."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import sqlalchemy
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from each_database import DATABASES, engine_of, url_of_an_empty
+from nessie_gc_jdbc import JdbcLiveSetStore, migrations
+from nessie_gc_jdbc.options import SchemaStrategy
+from nessie_gc_jdbc.schema import alone, apply_strategy, check_foreign_keys
+from nessie_gc_jdbc.tables import SCHEMA_VERSION
+from old_tables import LIVE_SET, MIGRATIONS, all_rows, columns, fill, make_version_3, make_version_4, run
+from test_processes import answers
+from test_processes import run as start_worker
+
+from nessie_gc_core.errors import StoreError
+
+CURRENT = str(SCHEMA_VERSION)
+
+
+@pytest.fixture(params=DATABASES)
+def url(request):
+    return url_of_an_empty(request.param, request)
+
+
+@pytest.fixture
+def engine(url, tmp_path):
+    (tmp_path / "new folder").mkdir(exist_ok=True)
+    engine = engine_of(url)
+    yield engine
+    engine.dispose()
+
+
+def opened(url, **options):
+    return JdbcLiveSetStore.from_options({"url": url, "schema": "CREATE_IF_NOT_EXISTS", **options})
+
+
+def create(url, strategy="CREATE"):
+    with opened(url) as store:
+        store.create_schema(strategy)
+
+
+def revisions(engine):
+    with engine.connect() as connection:
+        return list(connection.execute(sqlalchemy.text(f"SELECT version_num FROM {MIGRATIONS}")).scalars())
+
+
+def versions(engine):
+    with engine.connect() as connection:
+        return list(connection.execute(sqlalchemy.text("SELECT version FROM nessie_gc_schema")).scalars())
+
+
+def test_the_last_migration_makes_the_version_that_this_release_needs():
+    config = Config()
+    config.set_main_option("script_location", migrations.SCRIPTS)
+    assert [CURRENT] == ScriptDirectory.from_config(config).get_heads()
+
+
+@pytest.mark.parametrize("make", [make_version_3, make_version_4])
+def test_old_tables_are_brought_up_to_date_with_all_their_rows(url, engine, make):
+    make(engine)
+    fill(engine)
+    before = all_rows(engine)
+    with opened(url) as store:
+        assert [UUID(LIVE_SET)] == [live_set.id for live_set in store.live_sets()]
+    after = all_rows(engine)
+    assert before == {name: after[name] for name in before}
+    assert ([CURRENT], [SCHEMA_VERSION]) == (revisions(engine), versions(engine))
+
+
+def test_upgraded_tables_are_those_that_a_new_database_gets(url, engine):
+    make_version_3(engine)
+    create(url, "CREATE_IF_NOT_EXISTS")
+    upgraded = columns(engine)
+    create(url, "DROP_AND_CREATE")
+    assert columns(engine) == upgraded
+    assert [CURRENT] == revisions(engine)
+
+
+def test_of_processes_that_open_old_tables_at_once_one_migrates(url, engine):
+    make_version_3(engine)
+    fill(engine)
+    before = all_rows(engine)
+    assert ["1"] * 2 == answers([start_worker(url, "open") for _ in range(2)])
+    assert before == {name: rows for name, rows in all_rows(engine).items() if name in before}
+    assert ([CURRENT], [SCHEMA_VERSION]) == (revisions(engine), versions(engine))
+
+
+@pytest.mark.server
+def test_processes_that_create_the_tables_at_once_create_them_once(empty_mariadb_url):
+    assert ["0"] * 2 == answers([start_worker(empty_mariadb_url, "open") for _ in range(2)])
+    with opened(empty_mariadb_url, schema="NONE") as store:
+        assert [] == list(store.live_sets())
+
+
+@pytest.mark.parametrize(("revision", "what"), [(str(SCHEMA_VERSION + 1), "needs version"), ("ab12", "'ab12'")])
+def test_tables_that_a_newer_release_migrated_are_refused_and_left_alone(url, engine, revision, what):
+    create(url)
+    run(engine, f"UPDATE {MIGRATIONS} SET version_num = '{revision}'")
+    before = columns(engine)
+    for strategy in ("NONE", "CREATE_IF_NOT_EXISTS"):
+        with opened(url, schema=strategy) as store:
+            with pytest.raises(StoreError, match=what) as caught:
+                list(store.live_sets())
+            assert 1 == len(str(caught.value).splitlines())
+        with pytest.raises(StoreError, match=what):
+            create(url, "CREATE_IF_NOT_EXISTS")
+    assert (before, [revision]) == (columns(engine), revisions(engine))
+
+
+@pytest.mark.parametrize("strategy", ["NONE", "CREATE_IF_NOT_EXISTS"])
+@pytest.mark.parametrize(
+    ("broken", "missing"),
+    [
+        (
+            "ALTER TABLE nessie_gc_tags RENAME COLUMN periods TO seasons",
+            "the column periods of the table nessie_gc_tags",
+        ),
+        ("DROP TABLE nessie_gc_steps", "the table nessie_gc_steps"),
+    ],
+)
+def test_tables_without_migrations_that_are_not_what_they_say_are_refused(url, engine, strategy, broken, missing):
+    make_version_4(engine)
+    run(engine, broken)
+    with opened(url, schema=strategy) as store:
+        with pytest.raises(StoreError, match=f"lacks {missing}") as caught:
+            list(store.live_sets())
+        assert 1 == len(str(caught.value).splitlines())
+
+
+def test_tables_that_are_left_alone_need_no_migrations(url, engine):
+    make_version_4(engine)
+    with opened(url, schema="NONE") as store:
+        assert [] == list(store.live_sets())
+    assert not sqlalchemy.inspect(engine).has_table(MIGRATIONS)
+
+
+# ---- a migration to come ------------------------------------------------------------------------------
+NEXT = f'''
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "{SCHEMA_VERSION + 1}", "{CURRENT}"
+
+
+def upgrade():
+    op.create_table("nessie_gc_next", sa.Column("id", sa.Integer, primary_key=True), if_not_exists=True)
+    FAIL
+    with op.batch_alter_table("nessie_gc_live_sets", recreate="auto") as batch:
+        batch.alter_column("status", type_=sa.String(60), existing_type=sa.String(40), existing_nullable=False)
+        batch.add_column(sa.Column("note", sa.Text))
+'''
+
+
+def scripts_with_next(folder, *, fails):
+    """The scripts of this release, and one more, which rebuilds the table to which all rows of live sets refer."""
+    scripts = folder / "scripts of 100 %"
+    shutil.copytree(Path(migrations.__file__).parent, scripts, dirs_exist_ok=True)
+    (scripts / "versions/next.py").write_text(NEXT.replace("FAIL", "raise OSError('cut off')" if fails else ""))
+    return str(scripts)
+
+
+def migrate(store, scripts):
+    def change(connection):
+        with alone(connection):
+            apply_strategy(connection, SchemaStrategy.CREATE_IF_NOT_EXISTS, scripts)
+            check_foreign_keys(connection)
+
+    store.database._transactions.run(change, writes=True, waits=False, rebuilds=True)
+
+
+def test_a_migration_that_rebuilds_a_table_keeps_the_rows_that_refer_to_it(url, engine, tmp_path):
+    make_version_4(engine)
+    fill(engine)
+    before = all_rows(engine)
+    with opened(url) as store:
+        migrate(store, scripts_with_next(tmp_path, fails=False))
+    after = all_rows(engine)
+    assert [*before["nessie_gc_live_sets"][0], None] == list(after.pop("nessie_gc_live_sets")[0])
+    assert {name: rows for name, rows in before.items() if name in after} == {
+        name: rows for name, rows in after.items() if name in before
+    }
+    assert "VARCHAR(60)" == columns(engine)["nessie_gc_live_sets"]["status"][0]
+    assert [SCHEMA_VERSION + 1] == versions(engine)
+
+
+def test_a_migration_that_is_cut_off_leaves_the_old_version_and_is_repeated(url, engine, tmp_path):
+    make_version_4(engine)
+    fill(engine)
+    with opened(url) as store:
+        with pytest.raises(OSError, match="cut off"):
+            migrate(store, scripts_with_next(tmp_path, fails=True))
+        assert [UUID(LIVE_SET)] == [live_set.id for live_set in store.live_sets()]
+        assert [SCHEMA_VERSION] == versions(engine)
+        migrate(store, scripts_with_next(tmp_path, fails=False))
+    assert ([str(SCHEMA_VERSION + 1)], [SCHEMA_VERSION + 1]) == (revisions(engine), versions(engine))
+    assert 1 == len(all_rows(engine)["nessie_gc_content_versions"])
+
+
+def test_foreign_keys_hold_again_after_a_migration(sqlite_url):
+    with opened(sqlite_url, pool_max_size=1) as store:
+        store.create_schema("CREATE")
+        with store.database.engine.begin() as connection:
+            assert 1 == connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one()
+
+
+def test_rows_that_belong_to_no_live_set_end_the_change_of_a_file(sqlite_url, tmp_path):
+    with opened(sqlite_url) as store:
+        store.create_schema("CREATE")
+    with closing(sqlite3.connect(tmp_path / "new folder/live-sets.db")) as connection, connection:
+        connection.execute("INSERT INTO nessie_gc_base_locations VALUES ('gone', x'00', 'c', 's3://b/t/')")
+        connection.execute(f"DROP TABLE {MIGRATIONS}")
+    with opened(sqlite_url) as store, pytest.raises(StoreError, match="belong to no live set"):
+        store.create_schema("CREATE_IF_NOT_EXISTS")
