@@ -1,17 +1,22 @@
 """A live-set store in memory, and simulated lakes: histories, objects, tables and faults, all in one process.
 
-The connectors are all named ``memory``. :class:`MemoryLake` is what a test or a demonstration builds; the helpers
+The connectors are all named ``memory``; those named ``mock`` compute a lake of any size (:mod:`nessie_gc_memory.mock`).
+:class:`MemoryLake` is what a test or a demonstration builds; the helpers
 ``put``, ``delete``, ``put_namespace``, ``unchanged`` make the operations of its commits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nessie_gc_core import hookimpl
+from nessie_gc_core.connectors import ContentToFiles, FileDeleter, FileLister, RepositoryConnector
 from nessie_gc_memory.content import MemoryContentToFiles
 from nessie_gc_memory.faults import Faults, FetchCounts
 from nessie_gc_memory.files import MemoryFileDeleter, MemoryFileLister
 from nessie_gc_memory.history import Commit, MemoryHistory, delete, put, put_namespace, unchanged
 from nessie_gc_memory.lake import MemoryLake
+from nessie_gc_memory.mock import MockContentToFiles, MockFileDeleter, MockFileLister, MockRepository
 from nessie_gc_memory.repository import MemoryRepository
 from nessie_gc_memory.saved import load_history, save_history
 from nessie_gc_memory.store import MemoryLiveSetStore
@@ -43,27 +48,27 @@ __all__ = [
 
 
 @hookimpl
-def nessie_gc_register_repository_connector() -> type[MemoryRepository]:
-    """Registers the reader of simulated histories."""
-    return MemoryRepository
+def nessie_gc_register_repository_connector() -> Sequence[type[RepositoryConnector]]:
+    """Registers the readers of simulated histories."""
+    return MemoryRepository, MockRepository
 
 
 @hookimpl
-def nessie_gc_register_content_to_files() -> type[MemoryContentToFiles]:
-    """Registers the reader of simulated tables."""
-    return MemoryContentToFiles
+def nessie_gc_register_content_to_files() -> Sequence[type[ContentToFiles]]:
+    """Registers the readers of simulated tables."""
+    return MemoryContentToFiles, MockContentToFiles
 
 
 @hookimpl
-def nessie_gc_register_file_lister() -> type[MemoryFileLister]:
-    """Registers the lister of simulated objects."""
-    return MemoryFileLister
+def nessie_gc_register_file_lister() -> Sequence[type[FileLister]]:
+    """Registers the listers of simulated objects."""
+    return MemoryFileLister, MockFileLister
 
 
 @hookimpl
-def nessie_gc_register_file_deleter() -> type[MemoryFileDeleter]:
-    """Registers the deleter of simulated objects."""
-    return MemoryFileDeleter
+def nessie_gc_register_file_deleter() -> Sequence[type[FileDeleter]]:
+    """Registers the deleters of simulated objects."""
+    return MemoryFileDeleter, MockFileDeleter
 
 
 @hookimpl

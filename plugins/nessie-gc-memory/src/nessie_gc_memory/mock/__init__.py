@@ -1,0 +1,29 @@
+"""Lakes that are computed and not stored: any number of references, commits, tables and files, from a few numbers.
+
+:class:`MockLakeSpec` says how large a lake is, and is the options of all connectors named ``mock``; :class:`MockOracle`
+says what a collector may delete from it; :class:`MockLake` has the objects themselves, with Iceberg's metadata.
+"""
+
+from __future__ import annotations
+
+from nessie_gc_memory.mock.changes import MockChanges
+from nessie_gc_memory.mock.files import MockFileDeleter, MockFileLister
+from nessie_gc_memory.mock.lake import MockLake, MockObject
+from nessie_gc_memory.mock.oracle import MockCounts, MockOracle
+from nessie_gc_memory.mock.reader import MockContentToFiles
+from nessie_gc_memory.mock.repository import MockRepository
+from nessie_gc_memory.mock.spec import MOCK_TABLE, MockLakeSpec
+
+__all__ = [
+    "MOCK_TABLE",
+    "MockChanges",
+    "MockContentToFiles",
+    "MockCounts",
+    "MockFileDeleter",
+    "MockFileLister",
+    "MockLake",
+    "MockLakeSpec",
+    "MockObject",
+    "MockOracle",
+    "MockRepository",
+]

@@ -1,0 +1,156 @@
+"""The history of a computed lake: which commit puts what, by arithmetic alone.
+
+A commit is a position on a line. Line 0 is ``main``; the line of another branch is the number of the branch, and has
+only those positions that come after the one where it leaves ``main``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from nessie_gc_core.model.repository import ReferenceKind
+from nessie_gc_memory.mock.numbers import mixed
+from nessie_gc_memory.mock.spec import MockLakeSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of a table that one commit puts, and the commit itself."""
+
+    line: int
+    """0 for ``main``, otherwise the number of the branch."""
+    position: int
+    """How many commits come before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A reference."""
+
+    name: str
+    kind: ReferenceKind
+    line: int
+    position: int
+
+
+class MockHistory:
+    """Commits and references of a lake.
+
+    Args:
+        spec: the lake.
+        more_commits: commits that ``main`` got since.
+    """
+
+    def __init__(self, spec: MockLakeSpec, more_commits: int = 0) -> None:
+        self._spec = spec
+        self._last = spec.commits + more_commits - 1
+
+    def heads(self) -> Iterator[Head]:
+        """All references; ``main`` is the first."""
+        yield Head(name="main", kind=ReferenceKind.BRANCH, line=0, position=self._last)
+        for number in range(1, self._spec.references):
+            if number % 2:
+                last = self.base(number) + self._spec.branch_commits
+                line = number if self._spec.branch_commits else 0
+                yield Head(name=f"branch-{number}", kind=ReferenceKind.BRANCH, line=line, position=last)
+            else:
+                yield Head(name=f"tag-{number}", kind=ReferenceKind.TAG, line=0, position=self.base(number))
+
+    def base(self, number: int) -> int:
+        """The commit of ``main`` from which a reference was created."""
+        return number * self._spec.commits // self._spec.references
+
+    @cached_property
+    def branches(self) -> range:
+        """The lines beside ``main``."""
+        return range(1, self._spec.references, 2) if self._spec.branch_commits else range(0)
+
+    def owner(self, line: int, position: int) -> Snapshot:
+        """The commit at a position of a line, whichever line it is on."""
+        return Snapshot(0 if position <= self.base(line) else line, position) if line else Snapshot(0, position)
+
+    def exists(self, commit: Snapshot) -> bool:
+        """Whether there is such a commit."""
+        if commit.line == 0:
+            return 0 <= commit.position <= self._last
+        first = self.base(commit.line) + 1
+        return commit.line in self.branches and first <= commit.position < first + self._spec.branch_commits
+
+    def parent(self, commit: Snapshot) -> Snapshot | None:
+        """The first parent."""
+        return self.owner(commit.line, commit.position - 1) if commit.position else None
+
+    def time_of(self, position: int) -> datetime:
+        """When a commit was made."""
+        return self._spec.newest + (position - self._spec.commits + 1) * self._spec.interval
+
+    def commit_id(self, commit: Snapshot) -> str:
+        """The id of a commit."""
+        return f"{mixed(self._spec.seed, 1):016x}{commit.line:016x}{commit.position:032x}"
+
+    def commit_of(self, commit_id: str) -> Snapshot | None:
+        """The commit with an id, if there is one."""
+        try:
+            commit = Snapshot(int(commit_id[16:32], 16), int(commit_id[32:], 16))
+        except ValueError:
+            return None
+        return commit if self.exists(commit) and self.commit_id(commit) == commit_id else None
+
+    # ---- tables ---------------------------------------------------------------------------------------
+    def table_of(self, snapshot: Snapshot) -> int:
+        """The table whose state it is."""
+        return snapshot.position % self._spec.tables
+
+    def number_of(self, snapshot: Snapshot) -> int:
+        """How many snapshots of its table come before it."""
+        return snapshot.position // self._spec.tables
+
+    def snapshots(self, table: int) -> Iterator[Snapshot]:
+        """All snapshots of a table: those of ``main``, and then branch after branch."""
+        step = self._spec.tables
+        yield from (Snapshot(0, position) for position in range(table, self._last + 1, step))
+        for line in self.branches:
+            first = self.base(line) + 1
+            start = first + (table - first) % step
+            yield from (Snapshot(line, position) for position in range(start, first + self._spec.branch_commits, step))
+
+    def visible(self, commit: Snapshot) -> Iterator[Snapshot]:
+        """The newest state of each table at a commit."""
+        for position in range(max(commit.position - self._spec.tables + 1, 0), commit.position + 1):
+            yield self.owner(commit.line, position)
+
+    def sharing(self, snapshot: Snapshot) -> Iterator[Snapshot]:
+        """The snapshots whose manifests a snapshot has, oldest first; the last is itself."""
+        number, every = self.number_of(snapshot), self._spec.overwrite_every
+        yield from self._back(snapshot, number % every if every else number)
+
+    def listed(self, snapshot: Snapshot) -> Iterator[Snapshot]:
+        """The snapshots that its metadata file lists, oldest first; the last is itself."""
+        yield from self._back(snapshot, min(self._spec.listed_snapshots - 1, self.number_of(snapshot)))
+
+    def _back(self, snapshot: Snapshot, steps: int) -> Iterator[Snapshot]:
+        for step in range(steps, -1, -1):
+            yield self.owner(snapshot.line, snapshot.position - step * self._spec.tables)
+
+    # ---- what a snapshot has --------------------------------------------------------------------------
+    def format_version(self, table: int) -> int:
+        """The format version of a table."""
+        return int(self._spec.format_versions[table % len(self._spec.format_versions)])
+
+    def has_deletes(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot deletes rows of its own data files."""
+        return self._is_nth(snapshot, self._spec.deletes_every) and self.format_version(self.table_of(snapshot)) > 1
+
+    def has_statistics(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot has a statistics file."""
+        return self._is_nth(snapshot, self._spec.statistics_every)
+
+    def _is_nth(self, snapshot: Snapshot, every: int) -> bool:
+        return every > 0 and self.number_of(snapshot) % every == every - 1
+
+    def snapshot_id(self, snapshot: Snapshot) -> int:
+        """Its id in Iceberg's metadata."""
+        return mixed(self._spec.seed, 2, snapshot.line, snapshot.position) >> 2 | 1 << 61

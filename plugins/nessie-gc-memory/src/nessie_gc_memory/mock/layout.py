@@ -1,0 +1,147 @@
+"""The names of a computed lake's files, in both directions: from a snapshot to paths, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nessie_gc_memory.mock.history import MockHistory, Snapshot
+from nessie_gc_memory.mock.numbers import mixed
+from nessie_gc_memory.mock.spec import MockLakeSpec
+
+_TABLE = re.compile(r"t(\d{6})/")
+_STEM = re.compile(r"(\d{5})-(\d{7})-[0-9a-f]{12}")
+_INDEX = re.compile(r"-d?(\d+)(?:-deletes)?\.(?:parquet|puffin)$")
+
+
+class Role(StrEnum):
+    """What the files of a block are."""
+
+    DATA = "data"
+    DELETES = "deletes"
+    GARBAGE = "garbage"
+    MANIFEST = "manifest"
+    DELETE_MANIFEST = "delete manifest"
+    METADATA = "metadata"
+    STATISTICS = "statistics"
+    MANIFEST_LIST = "manifest list"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Files whose names differ only in a number, and follow one another in a listing."""
+
+    role: Role
+    table: int
+    snapshot: Snapshot | None
+    """``None`` for garbage."""
+    prefix: str
+    """What their names begin with, below the table's location."""
+    suffix: str
+    count: int = 1
+    digits: int = 0
+    """Of the number in a name; 0 for the name of a single file."""
+
+    def name(self, index: int) -> str:
+        """The raw path of a file below the table's location."""
+        return f"{self.prefix}{index:0{self.digits}}{self.suffix}" if self.digits else self.prefix + self.suffix
+
+
+class MockLayout:
+    """The files of each table in the order of their names."""
+
+    def __init__(self, spec: MockLakeSpec, history: MockHistory) -> None:
+        self._spec = spec
+        self._history = history
+
+    def location(self, table: int) -> str:
+        """The base location of a table."""
+        return f"{self._spec.root}/t{table:06}"
+
+    def path(self, block: Block, index: int = 0) -> str:
+        """The whole path of a file."""
+        return f"{self.location(block.table)}/{block.name(index)}"
+
+    def stem(self, snapshot: Snapshot) -> str:
+        """What the names of a snapshot's files have in common."""
+        tag = mixed(self._spec.seed, 6, snapshot.line, snapshot.position) >> 16
+        return f"{snapshot.line:05}-{self._history.number_of(snapshot):07}-{tag:012x}"
+
+    def blocks(self, table: int) -> Iterator[Block]:
+        """All blocks of a table, in the order of a listing."""
+        for snapshot in self._history.snapshots(table):
+            yield self.block(snapshot, Role.DATA)
+            if self._history.has_deletes(snapshot):
+                yield self.block(snapshot, Role.DELETES)
+        if self._spec.garbage_files:
+            yield self.garbage(table)
+        for snapshot in self._history.snapshots(table):
+            yield self.block(snapshot, Role.MANIFEST)
+            if self._history.has_deletes(snapshot):
+                yield self.block(snapshot, Role.DELETE_MANIFEST)
+            yield self.block(snapshot, Role.METADATA)
+            if self._history.has_statistics(snapshot):
+                yield self.block(snapshot, Role.STATISTICS)
+        for snapshot in self._history.snapshots(table):
+            yield self.block(snapshot, Role.MANIFEST_LIST)
+
+    def garbage(self, table: int) -> Block:
+        """The files of a table that no metadata names."""
+        return Block(
+            role=Role.GARBAGE, table=table, snapshot=None, prefix="data/orphan-", suffix=".parquet",
+            count=self._spec.garbage_files, digits=8,
+        )  # fmt: skip
+
+    def block(self, snapshot: Snapshot, role: Role) -> Block:
+        """The files of a snapshot that have one role."""
+        table, stem = self._history.table_of(snapshot), self.stem(snapshot)
+        if role is Role.DATA:
+            prefix, suffix, count, digits = f"data/{stem}-", ".parquet", self._spec.files_per_commit, 6
+        elif role is Role.DELETES:
+            vectors = self._history.format_version(table) > 2
+            suffix = "-deletes.puffin" if vectors else "-deletes.parquet"
+            prefix, count, digits = f"data/{stem}-d", 1 if vectors else self._spec.deletes_per_commit, 6
+        else:
+            prefix, suffix = _SINGLE[role]
+            prefix, count, digits = f"metadata/{prefix}{stem}", 1, 0
+        return Block(
+            role=role, table=table, snapshot=snapshot, prefix=prefix, suffix=suffix, count=count, digits=digits
+        )
+
+    def find(self, path: str) -> tuple[Block, int] | None:
+        """The block and the number of a file that belongs to the lake, whether it is stored or not."""
+        below = path.removeprefix(f"{self._spec.root}/")
+        found = _TABLE.match(below)
+        if below == path or found is None or int(found[1]) >= self._spec.tables:
+            return None
+        name, table = below[found.end() :], int(found[1])
+        stem, number = _STEM.search(name), _INDEX.search(name)
+        index = int(number[1]) if number else 0
+        for block in self._candidates(table, stem):
+            if index < block.count and block.name(index) == name:
+                return block, index
+        return None
+
+    def _candidates(self, table: int, stem: re.Match[str] | None) -> Iterator[Block]:
+        if stem is None:
+            yield self.garbage(table)
+            return
+        snapshot = Snapshot(int(stem[1]), int(stem[2]) * self._spec.tables + table)
+        if self._history.exists(snapshot):
+            roles = set(Role) - {Role.GARBAGE}
+            if not self._history.has_deletes(snapshot):
+                roles -= {Role.DELETES, Role.DELETE_MANIFEST}
+            if not self._history.has_statistics(snapshot):
+                roles.discard(Role.STATISTICS)
+            yield from (self.block(snapshot, role) for role in roles)
+
+
+_SINGLE = {
+    Role.MANIFEST: ("", "-m0.avro"),
+    Role.DELETE_MANIFEST: ("", "-m1.avro"),
+    Role.METADATA: ("", ".metadata.json"),
+    Role.STATISTICS: ("", ".stats"),
+    Role.MANIFEST_LIST: ("snap-", ".avro"),
+}
