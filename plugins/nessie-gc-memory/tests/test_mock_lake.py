@@ -159,6 +159,12 @@ def test_the_oracle_keeps_files_that_are_too_young():
     assert all(found is not None and found.modified > newest for found in map(whole.object, young))
 
 
+def test_tables_that_only_a_branch_has_are_stored_as_well():
+    spec = MockLakeSpec(references=2, commits=1, branch_commits=4, tables=8)
+    assert range(5) == MockLake(spec, MockChanges()).tables
+    assert set(MockOracle(spec, "NONE").live_files()) <= listed(MockLake(spec, MockChanges())).keys()
+
+
 def test_a_longer_history_keeps_more():
     spec = replace(ALL, references=2, broken_share=0)
     garbage = [MockOracle(spec, cutoff).counts().garbage for cutoff in ("1", "20", "NONE")]

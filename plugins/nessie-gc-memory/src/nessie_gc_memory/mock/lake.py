@@ -60,8 +60,8 @@ class MockLake:
 
     @cached_property
     def tables(self) -> range:
-        """All tables, each with a commit."""
-        last = next(self.history.heads()).position
+        """All tables to which some commit writes, on whichever branch."""
+        last = max(head.position for head in self.history.heads())
         return range(min(self.spec.tables, last + 1))
 
     # ---- single objects -------------------------------------------------------------------------------
