@@ -1,7 +1,8 @@
 """Lakes that are computed and not stored: any number of references, commits, tables and files, from a few numbers.
 
 :class:`MockLakeSpec` says how large a lake is, and is the options of all connectors named ``mock``; :class:`MockOracle`
-says what a collector may delete from it; :class:`MockLake` has the objects themselves, with Iceberg's metadata.
+says what a collector may delete from it; :class:`MockLake` has the objects themselves, with Iceberg's metadata, which
+:class:`nessie_gc_memory.mock.s3_server.ComputedS3Server` serves.
 """
 
 from __future__ import annotations

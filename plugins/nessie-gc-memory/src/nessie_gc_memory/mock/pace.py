@@ -26,9 +26,12 @@ class Pace:
 
     def request(self) -> None:
         """Waits as long as one request takes."""
-        wait = self._seconds * (4 if self.is_refused() else 1)
-        if wait:
-            self._sleep(wait)
+        self.wait(4 if self.is_refused() else 1)
+
+    def wait(self, times: int = 1) -> None:
+        """Waits so many times the latency."""
+        if self._seconds:
+            self._sleep(self._seconds * times)
 
     def is_refused(self) -> bool:
         """Whether the next request is among those that are refused."""

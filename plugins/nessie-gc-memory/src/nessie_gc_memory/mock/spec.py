@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import cast
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.options import OptionValue
 
 SCHEME = "mock"
 MOCK_TABLE = "MOCK_TABLE"
@@ -57,16 +55,21 @@ class MockLakeSpec(ConnectorOptions):
     throttled_share: float = option(0.0, help="share of the requests that are refused once", minimum=0, maximum=0.9)
     changes: str | None = option(None, help="file in which deletions are recorded (default: memory of the process)")
 
-    def as_options(self) -> dict[str, OptionValue]:
-        """The options that differ from their defaults, as plain values: whoever has them has the lake."""
-        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
-        return {name: _plain(value) for name, value, default in given if value != default}
+    def as_options(self) -> dict[str, str]:
+        """The options that differ from their defaults, as text: whoever has them has the lake."""
+        return {name: _text(value) for name, value in self._given()}
 
     def as_toml(self) -> str:
         """The tables of a configuration file with which any process collects the lake by the connectors ``mock``."""
-        given = "".join(f"{name} = {json.dumps(value)}\n" for name, value in self.as_options().items())
+        given = "".join(f"{name} = {_toml(value)}\n" for name, value in self._given())
         tables = ['[repository]\nname = "mock"\n', *(f"[connectors.{kind}.mock]\n" for kind in _KINDS)]
         return "\n".join(table + given for table in tables)
+
+    def _given(self) -> Iterator[tuple[str, object]]:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value != each.default:
+                yield each.name, value
 
     def __post_init__(self) -> None:
         """Rejects what describes no lake.
@@ -86,10 +89,17 @@ class MockLakeSpec(ConnectorOptions):
             raise ConfigurationError("option 'commits' is too large: a table has at most 9,999,999 snapshots")
 
 
-def _plain(value: object) -> OptionValue:
-    """A value as a configuration gives it."""
+def _text(value: object) -> str:
+    """A value as a command line gives it."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return value.total_seconds()
-    return cast("OptionValue", value)
+        return str(value.total_seconds())
+    return ",".join(value) if isinstance(value, tuple | list) else str(value)
+
+
+def _toml(value: object) -> str:
+    """A value as a configuration file gives it."""
+    if isinstance(value, tuple | list):
+        return json.dumps(list(value))
+    return str(value) if isinstance(value, int | float) else json.dumps(_text(value))
