@@ -27,6 +27,11 @@ GROUPS = {
     "Live sets": ("live_sets", "The data in a [store](contracts.md#livesetstore)."),
     "Tags": ("tags", "The [tag records](contracts.md#supportstagrecords) in a store."),
     "Quarantine": ("quarantine", "Files that were [moved instead of deleted](../how-to/quarantine.md)."),
+    "Versions": (
+        "versions",
+        "Files that are [hidden in a bucket that keeps versions](../how-to/quarantine.md#choose-a-place). The module "
+        "has functions, too: the rules for [deleters that hide](contracts.md#supportshiding).",
+    ),
     "Cut-off policies": ("policies", "How far back commits stay live."),
     "Limits": ("limits", "Limits on the deletion of unreferenced files."),
     "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),

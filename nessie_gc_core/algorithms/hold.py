@@ -1,4 +1,4 @@
-"""Hold: moves unreferenced files to a quarantine instead of deleting them, and back (S15)."""
+"""Hold: takes unreferenced files to a quarantine instead of deleting them, and back (S15)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.delete import delete_batch, said_once
 from nessie_gc_core.algorithms.guard import vetoed
+from nessie_gc_core.algorithms.hide import HiddenPath, hide, is_hidden, purged, shown
 from nessie_gc_core.algorithms.look_again import looked_up
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter, SupportsMoves
@@ -20,8 +21,9 @@ from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, Value, file_reference, to_batches, to_micros
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of, with_slash
-from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveStatus
+from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveStatus, bucket_of_versions
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.versions import VersionStatus
 
 HELD_FILES = pa.schema(
     [
@@ -37,6 +39,8 @@ HELD_FILES = pa.schema(
 """Files in quarantine: where each is, where it was, and whether it may still be there."""
 STILL_THERE = "STILL_THERE"
 """What became of a file that was never moved: it is at its own path, and perhaps there is a copy of it."""
+VISIBLE = "VISIBLE"
+"""What became of a hidden file that somebody else made visible."""
 LONGEST_KEY = 1000
 """Bytes of the longest key that is made; object stores take 1,024."""
 RELEASED = pa.schema([*HELD_FILES, pa.field("status", pa.string(), nullable=False), pa.field("reason", pa.string())])
@@ -48,6 +52,16 @@ _OUTCOMES = {
     MoveStatus.EXISTS: Outcome.FAILED,
     MoveStatus.FAILED: Outcome.FAILED,
 }
+_RESTORED = {
+    VersionStatus.DONE: MoveStatus.MOVED.value,
+    VersionStatus.MISSING: MoveStatus.MISSING.value,
+    VersionStatus.EXISTS: MoveStatus.EXISTS.value,
+}
+_PURGED = {
+    VersionStatus.DONE: Outcome.DELETED.value,
+    VersionStatus.MISSING: Outcome.ALREADY_GONE.value,
+    VersionStatus.RELEASED: VISIBLE,
+}
 _EXISTS = "another file, or its copy that cannot be told from one, is at its path in the quarantine"
 
 
@@ -55,17 +69,21 @@ def canonical_places(raw: Collection[str], rules: LocationRules) -> dict[str, st
     """Raw quarantines, with a slash at the end, by their stores in canonical form.
 
     Raises:
-        ConfigurationError: one is not a location, is a whole bucket, or is the second of its store.
+        ConfigurationError: one is not a location, is a whole bucket or is none, or is the second of its store.
     """
     found: dict[str, str] = {}
     for each in raw:
+        bucket = bucket_of_versions(each)
         try:
-            place = rules.place_prefix(each)
+            place = rules.place_prefix(each if bucket is None else bucket)
         except UnknownLocationError as error:
             raise ConfigurationError(f"`quarantine`: {error}") from error
         store = store_of(place)
-        if len(place.rstrip("/")) <= len(store.rstrip("/")):
+        is_bucket = len(place.rstrip("/")) <= len(store.rstrip("/"))
+        if is_bucket and bucket is None:
             raise ConfigurationError(f"`quarantine` {each!r} is a whole bucket; name a folder in it")
+        if not is_bucket and bucket is not None:
+            raise ConfigurationError(f"`quarantine` {each!r} is a folder; name its whole bucket")
         if store in found:
             raise ConfigurationError(f"`quarantine` has {found[store]!r} and {each!r} in one store; name one of them")
         found[store] = with_slash(each)
@@ -85,6 +103,10 @@ class Hold:
         """The quarantine for the files of a raw location; ``None``: its store has none."""
         return self.places.get(store_of(location))
 
+    def hides(self, location: str) -> bool:
+        """Whether the files of a raw location are hidden where they are, and not moved."""
+        return bucket_of_versions(self.place(location) or "") is not None
+
     def held_path(self, location: str, path: str, modified: int) -> str:
         """Where a file is in the quarantine: different for each file, and for each state of it.
 
@@ -97,6 +119,8 @@ class Hold:
         inside = location.removeprefix("file:") if is_local else location.partition("://")[2]
         inside = "/".join(filter(None, inside.split("/"))) + "/" if is_local else inside.lstrip("/")
         begin, rest = f"{self.live_set_id}/{modified}/", inside + path
+        if self.hides(location):  # it is no key
+            return str(HiddenPath(str(self.live_set_id), str(modified), "", "", rest))
         if len((str(self.place(location)) + begin + rest).encode()) > LONGEST_KEY:
             rest = hashlib.sha256(rest.encode()).hexdigest()  # the record has the whole name
         return begin + rest
@@ -104,17 +128,20 @@ class Hold:
     def move(
         self, deleter: FileDeleter, location: str, files: Sequence[FileReference]
     ) -> Iterator[tuple[str, Outcome, str]]:
-        """Moves files, and gives exactly one outcome for each path, as :func:`delete_batch` does."""
+        """Moves or hides files, and gives exactly one outcome for each path, as :func:`delete_batch` does."""
         place = self.place(location)
+        if self.hides(location):
+            yield from hide(deleter, location, files, partial(self._held_path_of, location))
+            return
         if place is None or not isinstance(deleter, SupportsMoves):
             yield from ((file.path, Outcome.FAILED, "its store has no quarantine") for file in files)
             return
-        moves = [
-            FileMove(path=file.path, to_path=self.held_path(location, file.path, to_micros(file.modified)))
-            for file in files
-        ]
+        moves = [FileMove(path=file.path, to_path=self._held_path_of(location, file)) for file in files]
         for path, status, reason in moved(deleter, deleter.batch_size, location, place, moves):
             yield path, _OUTCOMES[status], _EXISTS if status is MoveStatus.EXISTS else reason
+
+    def _held_path_of(self, location: str, file: FileReference) -> str:
+        return self.held_path(location, file.path, to_micros(file.modified))
 
 
 def moved(
@@ -158,13 +185,18 @@ class Restore:
 
     def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
         by_place: dict[tuple[str, str], dict[str, _Held]] = {}
+        hidden = list[_Held]()
         unmoved = still_there(rows, self._choice, connectors)
         for number, row in enumerate(rows):
             if number in unmoved:
                 problem = unmoved[number]
                 yield _released(row, STILL_THERE if problem is None else MoveStatus.FAILED, problem or "")
+            elif is_hidden(row):
+                hidden.append(row)
             else:
                 by_place.setdefault((str(row["place"]), str(row["location"])), {})[str(row["held_path"])] = row
+        for row, said_of in shown(connectors, hidden):
+            yield _released(row, _RESTORED.get(said_of.status, MoveStatus.FAILED.value), said_of.reason)
         for (place, location), held in by_place.items():
             deleter = connectors.deleter(place)
             said: Iterator[tuple[str, MoveStatus, str]]
@@ -199,14 +231,22 @@ class Purge:
 
     def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held], kept: Mapping[int, str]) -> Iterator[Row]:
         by_place: dict[str, dict[str, tuple[_Held, bool]]] = {}
+        hidden = list[_Held]()
         unmoved = still_there(rows, self._choice, connectors)
         for number, row in enumerate(rows):
             if number in kept:
                 yield _released(row, Outcome.SPARED.value, kept[number])
             elif (problem := unmoved.get(number)) is not None:
                 yield _released(row, Outcome.FAILED.value, problem)
+            elif is_hidden(row):
+                if number in unmoved:
+                    yield _released(row, STILL_THERE, "")
+                else:
+                    hidden.append(row)
             else:
                 by_place.setdefault(str(row["place"]), {})[str(row["held_path"])] = (row, number in unmoved)
+        for row, said in purged(connectors, hidden):
+            yield _released(row, _PURGED.get(said.status, Outcome.FAILED.value), said.reason)
         for place, held in by_place.items():
             files = [FileReference(location=place, path=path) for path in held]
             for path, outcome, reason in delete_batch(connectors.deleter(place), place, files):

@@ -9,7 +9,12 @@ from nessie_gc_core.connectors.content_to_files import (
     SupportsSnapshotRemoval,
     SupportsTableMetadata,
 )
-from nessie_gc_core.connectors.file_deleter import FileDeleter, SupportsEmptyDirectories, SupportsMoves
+from nessie_gc_core.connectors.file_deleter import (
+    FileDeleter,
+    SupportsEmptyDirectories,
+    SupportsHiding,
+    SupportsMoves,
+)
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
     ListingPart,
@@ -62,6 +67,7 @@ __all__ = [
     "SupportsEmptyDirectories",
     "SupportsExpandBatches",
     "SupportsFormerIdentities",
+    "SupportsHiding",
     "SupportsKindOfName",
     "SupportsLeftAlone",
     "SupportsListBatches",

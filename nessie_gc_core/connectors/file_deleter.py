@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import ClassVar, Protocol, runtime_checkable
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
+from nessie_gc_core.model.versions import FileVersion, VersionOutcome
 
 
 class FileDeleter(Connector):
@@ -100,4 +102,51 @@ class SupportsMoves(Protocol):
         time of the last modification may change. Folders above the new path are created where a store has folders. An
         error of one file is FAILED with its reason in one line; it never stops the others, and is not raised. Nothing
         is moved out of or into a folder that is a link (S24).
+        """
+
+
+@runtime_checkable
+class SupportsHiding(Protocol):
+    """A deleter whose store keeps versions: it hides files behind delete markers, and shows them again.
+
+    The rules are in ``nessie_gc_core.model.versions``, as functions: which version and which marker are meant. Every
+    version and every marker is deleted by its id, never the newest one at a path.
+    """
+
+    def hide_refusal(self, location: str) -> str | None:
+        """Why files of a location cannot be hidden, in one line; ``None``: they can.
+
+        Asks the store: where it is not certain that deleted files stay as versions from now on, and that versions can
+        be deleted, there is a reason. Changes nothing.
+        """
+
+    def release_refusal(self, location: str) -> str | None:
+        """Why versions and markers of a location cannot be deleted, in one line; ``None``: they can."""
+
+    def hide_warnings(self, locations: Sequence[str], duration: timedelta) -> Sequence[str]:
+        """What the store itself may do to hidden files of some locations of one bucket in that time, one line each.
+
+        Such as a rule of the bucket that deletes versions earlier; each is named once.
+        """
+
+    def hide_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Hides the files, and yields exactly one outcome for each, in any order.
+
+        A file is hidden only if what is current is what was listed; if it is written again at the same moment, it is
+        made visible again, and FAILED. A file that is hidden already is MISSING, whoever did that; where one marker
+        hides the version that was listed, the outcome has both ids, so that a killed call can be repeated.
+        """
+
+    def show_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Removes the markers that hide the versions, and yields exactly one outcome for each, in any order.
+
+        A version that is visible already is DONE. One below a newer version is EXISTS, one below a marker that is not
+        its own is FAILED; nothing changes then.
+        """
+
+    def purge_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Deletes the versions, then their markers, and yields exactly one outcome for each, in any order.
+
+        A version that is visible, or whose marker was removed, is RELEASED and stays. A marker stays where another
+        version would become visible without it. A killed call is repeated: if only the marker is left, it is deleted.
         """

@@ -39,6 +39,7 @@ from nessie_gc_core.model.table_metadata import PartitionField, RefType, Removal
 from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
+from nessie_gc_core.model.versions import FileVersion, KeyVersion, VersionOutcome, VersionStatus
 from nessie_gc_core.model.work import Traffic, Work
 
 __all__ = [
@@ -59,8 +60,10 @@ __all__ = [
     "FileMove",
     "FileReference",
     "FileRewrite",
+    "FileVersion",
     "HeldFile",
     "HeldState",
+    "KeyVersion",
     "LeaseHolder",
     "LiveSet",
     "LiveSetStatus",
@@ -100,5 +103,7 @@ __all__ = [
     "TagRecord",
     "Traffic",
     "Verdict",
+    "VersionOutcome",
+    "VersionStatus",
     "Work",
 ]

@@ -1,4 +1,4 @@
-"""Quarantined files: unreferenced files that were moved elsewhere in their store instead of being deleted."""
+"""Quarantined files: unreferenced files that were moved or hidden in their store instead of being deleted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
+
+BY_VERSION = "versions:"
+"""What the place of a quarantine begins with that hides files behind delete markers; then the bucket follows."""
+
+
+def bucket_of_versions(place: str) -> str | None:
+    """The bucket of a quarantine that hides files, as a location; ``None``: it is a folder that files are moved to."""
+    return place.removeprefix(BY_VERSION) if place.startswith(BY_VERSION) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +73,9 @@ class HeldFile:
     live_set_id: UUID
     """The live set that was swept."""
     place: str
-    """Raw location of the quarantine; ends in a slash."""
+    """Raw location of the quarantine; ends in a slash. ``versions:`` before a bucket: files are hidden, not moved."""
     held_path: str
-    """Raw path below the place; different for all files of one place."""
+    """Raw path below the place; different for all files of one place. That of a hidden file has its ids."""
     location: str
     """Raw location that it was moved from; ends in a slash."""
     path: str

@@ -14,6 +14,7 @@ MODULES = (
     "listers",
     "deleters",
     "moves",
+    "versions",
     "repositories",
     "readers",
     "manifests",

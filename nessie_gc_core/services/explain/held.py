@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from nessie_gc_core.algorithms.hide import HiddenPath
 from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_versions
 from nessie_gc_core.services.quarantine.places import with_places
 
 
@@ -25,6 +26,10 @@ def in_quarantine(store: LiveSetStore, places: Collection[str], rules: LocationR
 
 def _said(file: HeldFile) -> str:
     where = f"it was moved to {file.place}{file.held_path} in quarantine"
+    if bucket_of_versions(file.place) is not None:
+        version = HiddenPath.parse(file.held_path).version
+        named = f"as version {version} of its bucket" if version else "in its bucket"
+        where = f"it is in quarantine, hidden by a delete marker {named}"
     if file.state is HeldState.PURGING:
         return f"{where}, and is being purged"
     return f"{where}; `restore` brings it back until {file.until:%Y-%m-%d %H:%M:%S} UTC"

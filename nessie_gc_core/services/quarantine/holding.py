@@ -13,7 +13,7 @@ from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import from_micros
-from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_versions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.quarantine.places import held_in
 from nessie_gc_core.services.run import SweepRun
@@ -51,27 +51,29 @@ class Holding:
 
     def announce(self, rows: Dataset, spared: Mapping[str, str]) -> None:
         """Records what a step is about to move: its rows (:data:`VERDICTS`) but for the units that are spared."""
-        self._put(rows.flat_map(PlanFiles(spared_units=spared)), HeldState.MOVING)
+        for batch in rows.flat_map(PlanFiles(spared_units=spared)).batches():
+            held_in(self.run.store).put_held_files(self._held(batch, HeldState.MOVING))
 
     def remember(self, outcomes: Dataset) -> None:
         """Records what was moved (:data:`OUTCOMES`); of a file that could not be moved there may be a copy.
 
         A file that was gone has no record any more.
         """
-        self._put(outcomes.where("outcome", [Outcome.QUARANTINED.value]), HeldState.HELD)
+        for batch in outcomes.where("outcome", [Outcome.QUARANTINED.value]).batches():
+            held_in(self.run.store).put_held_files(self._held(batch, HeldState.HELD))
+            # A hidden file gets a record with its ids; only when that is there, the one without goes.
+            without_ids = (file for file in self._held(batch, HeldState.MOVING) if bucket_of_versions(file.place))
+            held_in(self.run.store).forget_held_files(without_ids)
         gone = outcomes.where("outcome", [Outcome.ALREADY_GONE.value])
         for batch in gone.batches():
             held_in(self.run.store).forget_held_files(self._held(batch, HeldState.MOVING))
 
-    def _put(self, files: Dataset, state: HeldState) -> None:
-        for batch in files.batches():
-            held_in(self.run.store).put_held_files(self._held(batch, state))
-
     def _held(self, batch: pa.RecordBatch, state: HeldState) -> Iterator[HeldFile]:
         run, now = self.run, self._at
         until = now + run.parameters.quarantine_for
-        columns = (batch.column(name).to_pylist() for name in _COLUMNS)
-        for unit, location, path, size, modified, sidecar in zip(*columns, strict=True):
+        columns = [batch.column(name).to_pylist() for name in _COLUMNS]
+        said = batch.column("reason").to_pylist() if state is HeldState.HELD else [None] * batch.num_rows
+        for unit, location, path, size, modified, sidecar, ids in zip(*columns, said, strict=True):
             place = self.hold.place(location)
             if place is None:
                 continue  # its unit is spared
@@ -79,7 +81,7 @@ class Holding:
                 repository=run.live_set.repository,
                 live_set_id=run.live_set.id,
                 place=place,
-                held_path=self.hold.held_path(location, path, modified),
+                held_path=ids or self.hold.held_path(location, path, modified),
                 location=location,
                 path=path,
                 size=size,

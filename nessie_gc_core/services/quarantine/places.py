@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from nessie_gc_core.algorithms.hold import canonical_places
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import OpenConnectors
-from nessie_gc_core.connectors import LiveSetStore, SupportsMoves, SupportsQuarantine
+from nessie_gc_core.connectors import LiveSetStore, SupportsHiding, SupportsMoves, SupportsQuarantine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules, store_of
-from nessie_gc_core.model.quarantine import HeldFile
+from nessie_gc_core.model.quarantine import HeldFile, bucket_of_versions
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.run import SweepRun
 
@@ -34,6 +34,7 @@ def hold_places(raw: Collection[str], plan: SweepPlan, run: SweepRun) -> tuple[d
                 reason = refused[store]
                 if reason is not None:
                     without[unit.root] = reason
+        _warn_of_rules(connectors, places, plan, run)
     for reason in set(without.values()):
         units = sum(each == reason for each in without.values())
         run.report.warn(f"nothing is moved from {plural(units, 'location')}: {reason}")
@@ -47,12 +48,39 @@ def _refusal(connectors: OpenConnectors, location: str, place: str | None) -> st
         deleter = connectors.deleter(location)
     except ConfigurationError as error:
         return one_line(error)
-    if not isinstance(deleter, SupportsMoves):
-        return f"its deleter {deleter.name!r} cannot move files"
     try:
-        return deleter.move_refusal(location, place)
+        if bucket_of_versions(place) is None:
+            cannot = f"its deleter {deleter.name!r} cannot move files"
+            return deleter.move_refusal(location, place) if isinstance(deleter, SupportsMoves) else cannot
+        cannot = f"its deleter {deleter.name!r} cannot hide files"
+        return deleter.hide_refusal(location) if isinstance(deleter, SupportsHiding) else cannot
     except NessieGcError as error:
         return one_line(error)
+
+
+def _warn_of_rules(connectors: OpenConnectors, places: dict[str, str], plan: SweepPlan, run: SweepRun) -> None:
+    """Warns of what stores themselves will do to hidden files."""
+    for store, place in places.items():
+        locations = [each for unit in plan.units for each in unit.locations if store_of(each) == store]
+        deleter = connectors.deleter(locations[0])
+        if bucket_of_versions(place) is not None and isinstance(deleter, SupportsHiding):
+            for said in deleter.hide_warnings(locations, run.parameters.quarantine_for):
+                run.report.warn(said)
+
+
+def check_release(connectors: OpenConnectors, places: Iterable[str]) -> None:
+    """Refuses to begin where nothing could be restored or purged.
+
+    Raises:
+        ConfigurationError: a store does not let versions go.
+    """
+    for bucket in filter(None, map(bucket_of_versions, sorted(places))):
+        deleter = connectors.deleter(bucket)
+        if not isinstance(deleter, SupportsHiding):
+            raise ConfigurationError(f"the deleter {deleter.name!r} cannot show or purge hidden files of {bucket}")
+        refusal = deleter.release_refusal(bucket)
+        if refusal is not None:
+            raise ConfigurationError(refusal)
 
 
 def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
@@ -63,7 +91,8 @@ def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
     """
     refused = (plan.rules.place_prefix_or_none(location) or location for location in plan.refused)
     roots = {*plan.roots, *plan.unknown, *plan.unread, *refused}
-    for place, each in ((plan.rules.place_prefix(each), each) for each in raw):
+    folders = [each for each in raw if bucket_of_versions(each) is None]
+    for place, each in ((plan.rules.place_prefix(each), each) for each in folders):
         for root in roots:
             if place.startswith(root) or root.startswith(place):
                 where = "inside" if place.startswith(root) else "around"
@@ -73,10 +102,14 @@ def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
 
 
 def leave_quarantines_alone(plan: SweepPlan, run: SweepRun) -> None:
-    """Takes every unit out of a plan that is in a quarantine, or has one in it: what is there is not garbage."""
+    """Takes every unit out of a plan that is in a quarantine, or has one in it: what is there is not garbage.
+
+    No listing shows hidden files, so their buckets are swept as before.
+    """
     if not isinstance(run.store, SupportsQuarantine):
         return
-    for raw in {each.place for each in run.store.quarantines()}:  # whoever moved files there
+    places = {each.place for each in run.store.quarantines()}  # whoever moved files there
+    for raw in (each for each in places if bucket_of_versions(each) is None):
         place = plan.rules.place_prefix_or_none(raw) or raw
         plan.freeze([place], f"the quarantine {raw} overlaps with it")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from nessie_gc_core.algorithms.hold import STILL_THERE, Purge
+from nessie_gc_core.algorithms.hold import STILL_THERE, VISIBLE, Purge
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
@@ -18,6 +18,8 @@ from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.run import Run
 
 _MISSING = "it is not in quarantine; is this the right store? `forget_missing` removes its record"
+
+_VISIBLE = "somebody removed its delete marker, so it is not purged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ class PurgeService(Release):
         """What is gone has no record any more; one that was gone before may be looked for in the wrong place."""
         if status == STILL_THERE:
             report.count(report.unmoved, file)
+            return True
+        if status == VISIBLE:
+            report.count(report.visible, file, _VISIBLE)
             return True
         if status == Outcome.DELETED or (status == Outcome.ALREADY_GONE and file.state is HeldState.PURGING):
             report.count(report.done, file)

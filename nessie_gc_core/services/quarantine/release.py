@@ -17,14 +17,15 @@ from nessie_gc_core.connectors import Service, SupportsQuarantine, SupportsShare
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine, bucket_of_versions
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.parameters import ReleaseParameters
-from nessie_gc_core.services.quarantine.places import held_in
+from nessie_gc_core.services.quarantine.places import check_release, held_in
 from nessie_gc_core.services.quarantine.report import ReleaseReport
+from nessie_gc_core.services.quarantine.twice import recorded_again
 from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.run import Run
 
@@ -111,10 +112,14 @@ class Release(Service[Run]):
         report: ReleaseReport,
     ) -> Iterator[HeldFile]:
         """The files that are meant, and may be released now, of these repositories: nobody else works on theirs."""
+        twice = recorded_again(store, chosen.rules)
         for file in store.held_files(chosen.live_set_id, (*self.taken, self.blocked)):
             if file.repository not in repositories or not chosen.means(file):
                 continue
-            if file.state is self.blocked:
+            if twice(file):
+                if not self.parameters.dry_run:
+                    store.forget_held_files([file])
+            elif file.state is self.blocked:
                 report.count(report.blocked, file, self.why_blocked)
             elif self.is_due(file, now):
                 yield file
@@ -181,11 +186,12 @@ class Chosen:
         return not self.prefixes or self.rules.place(path).startswith(self.prefixes)
 
 
-def _check_workers(places: Iterable[str], run: Run) -> None:
-    """Refuses workers that cannot run, and connectors whose state does not reach them."""
+def _check_workers(places: Collection[str], run: Run) -> None:
+    """Refuses workers that cannot run, connectors whose state does not reach them, and stores that refuse."""
     run.engine.check()
     with OpenConnectors(run.choice) as connectors:
-        deleters = {type(connectors.deleter(place)) for place in places}
+        check_release(connectors, places)
+        deleters = {type(connectors.deleter(bucket_of_versions(place) or place)) for place in places}
     check_executors(run.engine, *deleters)
 
 

@@ -11,7 +11,7 @@ from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.tally import Tally
 
-_TALLIES = ("missing", "failed", "blocked", "unmoved", "waiting", "kept")
+_TALLIES = ("missing", "failed", "blocked", "unmoved", "visible", "waiting", "kept")
 _SHOWN = 20
 """So many names are printed."""
 
@@ -36,6 +36,8 @@ class ReleaseReport(ShownAsText):
     """Files that the other command has begun to release: they are not touched."""
     unmoved: Tally = field(default_factory=Tally)
     """Files that are still at their paths, because their move was interrupted or failed."""
+    visible: Tally = field(default_factory=Tally)
+    """Hidden files that somebody else made visible: they are left alone, and not in quarantine any more."""
     waiting: Tally = field(default_factory=Tally)
     """Files that can still be restored, which a purge does not take."""
     kept: Tally = field(default_factory=Tally)
@@ -88,6 +90,7 @@ class ReleaseReport(ShownAsText):
             "failed: they stay in quarantine": self.failed,
             "blocked: see below": self.blocked,
             "still at their paths: they were never moved": self.unmoved,
+            "visible again: they are not in quarantine any more": self.visible,
             "waiting: they can still be restored": self.waiting,
             "kept by a veto": self.kept,
         }

@@ -111,6 +111,23 @@ class TestMemoryFileDeleter(InMemory, FileDeleterContract):
         return "{}/".format
 
 
+class TestMemoryFileDeleterOfVersions(TestMemoryFileDeleter):
+    """The same where versions are kept."""
+
+    @pytest.fixture
+    def lake(self, lake):
+        lake.objects.keeps_versions = True
+        return lake
+
+    @pytest.fixture
+    def key_versions(self, lake):
+        return lambda location, path: lake.objects.versions(location + path)
+
+    @pytest.fixture
+    def delete_version(self, lake):
+        return lambda location, path, version: lake.objects.delete_version(location + path, version)
+
+
 def build_history(lake):
     """Branches, tags, a merge, renames, drops, an empty branch and a commit that hides its operations."""
     lake.now = datetime(2026, 1, 1, tzinfo=UTC)

@@ -133,6 +133,7 @@ OURS = {
     "here",
     "held",
     "store",
+    "versioned",
     "open_catalog",
     "catalog",
     "made",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
+from nessie_gc_core.model.versions import FileVersion, VersionOutcome, VersionStatus
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
 from nessie_gc_iceberg_files.lister import base_of
 from nessie_gc_iceberg_files.local_moves import move_refusal
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.options import StorageOptions
-from nessie_gc_iceberg_files.places import S3_SCHEMES, SCHEMES
+from nessie_gc_iceberg_files.places import S3_SCHEMES, SCHEMES, Place
 from nessie_gc_iceberg_files.s3_deletions import BATCH
-from nessie_gc_iceberg_files.stores import failed, one_line, unmoved
+from nessie_gc_iceberg_files.stores import Versions, failed, one_line, unmoved
 from nessie_gc_iceberg_files.traffic import taken
 
 
@@ -88,6 +90,60 @@ class IcebergFileDeleter(FileDeleter):
         yield from (unmoved(move, "it is not a file: its path is empty or ends in a slash") for move in odd)
         yield from store.move(place.key, target.key, [move for move in moves if move not in odd])
 
+    def hide_refusal(self, location: str) -> str | None:
+        """Only in an S3 bucket that keeps versions now, and lets them go."""
+        try:
+            place, versions = self._versions(location)
+        except NessieGcError as error:
+            return one_line(error)
+        return _unversioned(place) if versions is None else versions.hide_refusal()
+
+    def release_refusal(self, location: str) -> str | None:
+        """Where versions cannot be deleted by their ids."""
+        place, versions = self._versions(location)
+        return _unversioned(place) if versions is None else versions.release_refusal()
+
+    def hide_warnings(self, locations: Sequence[str], duration: timedelta) -> Sequence[str]:
+        """Lifecycle rules of the bucket."""
+        _, versions = self._versions(locations[0])
+        keys = [base_of(location).key for location in locations]
+        return () if versions is None else versions.hide_warnings(keys, duration)
+
+    def hide_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One outcome per file."""
+        return self._by_version(location, files, lambda versions: versions.hide)
+
+    def show_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One outcome per file."""
+        return self._by_version(location, files, lambda versions: versions.show)
+
+    def purge_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One outcome per file."""
+        return self._by_version(location, files, lambda versions: versions.purge)
+
+    def _versions(self, location: str) -> tuple[Place, Versions | None]:
+        place = base_of(location)
+        return place, self._stores.of(place).versions()
+
+    def _by_version(
+        self,
+        location: str,
+        files: Sequence[FileVersion],
+        verb: Callable[[Versions], Callable[[str, Sequence[FileVersion]], Iterator[VersionOutcome]]],
+    ) -> Iterator[VersionOutcome]:
+        reason: str | None = None
+        try:
+            place, versions = self._versions(location)
+        except NessieGcError as error:
+            reason, versions = one_line(error), None
+        if versions is None:
+            reason = _unversioned(place) if reason is None else reason
+            yield from (_not_by_version(file, reason) for file in files)
+            return
+        odd = [file for file in files if not _names_a_file(file.path)]
+        yield from (_not_by_version(file, "it is not a file: its path is empty or ends in a slash") for file in odd)
+        yield from verb(versions)(place.key, [file for file in files if file not in odd])
+
     def is_empty_directory(self, location: str) -> bool:
         """On a local disk; elsewhere there are no directories."""
         place = base_of(location)
@@ -113,3 +169,11 @@ def _are_alike(scheme: str, other: str) -> bool:
 
 def _names_a_file(path: str) -> bool:
     return bool(path) and not path.endswith("/")
+
+
+def _unversioned(place: Place) -> str:
+    return f"files on {place.scheme}:// cannot be hidden as versions; name a folder as `quarantine`"
+
+
+def _not_by_version(file: FileVersion, reason: str) -> VersionOutcome:
+    return VersionOutcome(path=file.path, status=VersionStatus.FAILED, reason=reason)

@@ -43,6 +43,8 @@ LATER = THROTTLED | {"InternalError", "RequestTimeout"}
 """Codes of keys that may be deleted if they are asked for again."""
 BATCH = 1000
 """How many keys DeleteObjects takes."""
+Named = Mapping[str, str]
+"""What is said of an object besides its key: ``VersionId`` or ``ETag``."""
 _NOT_IN_XML = re.compile(r"[^\u0020-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Characters that XML 1.0 cannot carry, or that its readers change; such keys are deleted one by one."""
 
@@ -79,6 +81,7 @@ def answered(
     ask: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     reason_of: Callable[[Exception], str],
     patience: Patience,
+    named: Mapping[str, Named] | None = None,
 ) -> Iterator[DeleteOutcome]:
     """What DeleteObjects says of each path; those that it could not delete just now are asked for again.
 
@@ -90,11 +93,12 @@ def answered(
         ask: sends what DeleteObjects is told; returns its answer.
         reason_of: why a request failed, without secrets.
         patience: the waits between requests.
+        named: what is said of some paths besides their keys.
     """
     waiting = paths
     while waiting:
         try:
-            answer = ask(_asked_for(prefix, waiting))
+            answer = ask(_asked_for(prefix, waiting, named or {}))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the failure of these files
             reason = reason_of(error)
             yield from (failed(path, reason) for path in waiting)
@@ -116,8 +120,9 @@ def is_throttled(answer: Mapping[str, Any]) -> bool:
     return any(found.get("Code") in THROTTLED for found in (answer.get("Error", {}), *answer.get("Errors", ())))
 
 
-def _asked_for(prefix: str, paths: Sequence[str]) -> Mapping[str, Any]:
-    return {"Objects": [{"Key": prefix + path} for path in dict.fromkeys(paths)], "Quiet": False}
+def _asked_for(prefix: str, paths: Sequence[str], named: Mapping[str, Named]) -> Mapping[str, Any]:
+    objects = [{"Key": prefix + path, **named.get(path, {})} for path in dict.fromkeys(paths)]
+    return {"Objects": objects, "Quiet": False}
 
 
 def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:

@@ -20,9 +20,10 @@ from nessie_gc_iceberg_files.limits import Patience, limits_of
 from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.s3_backoff import most_in_flight, patience_of, wait_when_throttled
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
-from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, deleted, is_throttled
+from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, Named, answered, deleted, is_throttled
 from nessie_gc_iceberg_files.s3_moves import S3Moves, move_all
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_of
+from nessie_gc_iceberg_files.s3_versions import S3Versions
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
 
@@ -113,6 +114,10 @@ class S3Store(Store, OrderedStore):
         """Copies on the server, several at a time, then deletes in bulk."""
         return move_all(S3Moves(self._client, self._bucket, self._limits.slot), prefix, to, moves, self.delete)
 
+    def versions(self) -> S3Versions:
+        """Through the same client."""
+        return S3Versions(self._client, self._bucket, self._limits.slot, self._delete_versions, self.is_ordered)
+
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key; a refusal has one too."""
         try:
@@ -157,26 +162,54 @@ class S3Store(Store, OrderedStore):
             raise ServiceUnavailableError(f"cannot list {where}: {_reason(error)}") from error
         raise ListingError(f"cannot list {where}: {_reason(error)}") from error
 
-    def _delete_batch(self, prefix: str, paths: Sequence[str], stopped: threading.Event) -> Iterator[DeleteOutcome]:
+    def _delete_versions(
+        self, prefix: str, paths: Sequence[str], named: Mapping[str, Named], made: dict[str, str]
+    ) -> Iterator[DeleteOutcome]:
+        """As :meth:`delete`, by what names the version of some paths; says which delete markers were made."""
+        batch = partial(self._delete_batch, named=named, made=made)
+        return deleted(prefix, paths, batch, partial(self._delete_one, named=named, made=made))
+
+    def _delete_batch(
+        self,
+        prefix: str,
+        paths: Sequence[str],
+        stopped: threading.Event,
+        named: Mapping[str, Named] | None = None,
+        made: dict[str, str] | None = None,
+    ) -> Iterator[DeleteOutcome]:
         def ask(asked_for: Mapping[str, Any]) -> Mapping[str, Any]:
             with asking(), self._limits.slot(prefix, stopped):
                 answer: Mapping[str, Any] = self._client.delete_objects(Bucket=self._bucket, Delete=asked_for)
                 if is_throttled(answer):
                     self._limits.throttled()
+            if made is not None:
+                done = answer.get("Deleted", ())
+                made.update({each["Key"].removeprefix(prefix): each.get("DeleteMarkerVersionId", "") for each in done})
             return answer
 
-        return answered(prefix, paths, ask, _reason, Patience(patience_of(self._properties), stopped))
+        return answered(prefix, paths, ask, _reason, Patience(patience_of(self._properties), stopped), named)
 
-    def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
+    def _delete_one(
+        self,
+        prefix: str,
+        path: str,
+        named: Mapping[str, Named] | None = None,
+        made: dict[str, str] | None = None,
+    ) -> DeleteOutcome:
+        more = dict((named or {}).get(path, {}))
+        if "ETag" in more:
+            more["IfMatch"] = more.pop("ETag")
         try:
             with asking(), self._limits.slot(prefix):
-                self._client.delete_object(Bucket=self._bucket, Key=prefix + path)
+                answer = self._client.delete_object(Bucket=self._bucket, Key=prefix + path, **more)
         except ClientError as error:
             if _code(error) in GONE:
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
             return failed(path, _reason(error))
         except (BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
             return failed(path, error)
+        if made is not None:
+            made[path] = answer.get("VersionId", "")
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
 
 

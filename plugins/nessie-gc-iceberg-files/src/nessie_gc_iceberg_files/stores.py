@@ -8,12 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar, NamedTuple
+from datetime import datetime, timedelta
+from typing import ClassVar, NamedTuple, Protocol
 
 from nessie_gc_core.model.batches import to_micros
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
+from nessie_gc_core.model.versions import FileVersion, VersionOutcome
 
 MANY_NAMES = 2000
 """A level with more names than this is not read as a whole for the sake of some of its files."""
@@ -40,6 +41,28 @@ class Level:
     files: Sequence[StoredFile]
     prefixes: Sequence[str]
     """Full raw prefixes that end in a slash."""
+
+
+class Versions(Protocol):
+    """The versions of files in one bucket; keys are ``prefix + path``, and each file has one outcome."""
+
+    def hide_refusal(self) -> str | None:
+        """Why files cannot be hidden."""
+
+    def release_refusal(self) -> str | None:
+        """Why versions cannot be deleted."""
+
+    def hide_warnings(self, prefixes: Sequence[str], duration: timedelta) -> Sequence[str]:
+        """What the store itself may do with hidden files in that time."""
+
+    def hide(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Hides files."""
+
+    def show(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Shows them again."""
+
+    def purge(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Deletes their versions."""
 
 
 class Store(ABC):
@@ -90,6 +113,10 @@ class Store(ABC):
         Only where it can (:attr:`can_move`).
         """
         return (unmoved(move, "files of its store cannot be moved") for move in moves)
+
+    def versions(self) -> Versions | None:
+        """Hides, shows and purges; ``None``: not in this kind of store."""
+        return None
 
     def look_up(self, prefix: str, paths: Sequence[str]) -> Iterator[StoredFile]:
         """Those of the files ``prefix + path`` that are stored now, found by listing their levels.

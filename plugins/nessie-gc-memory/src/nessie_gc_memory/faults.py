@@ -30,6 +30,8 @@ class Faults:
     """Path to what is raised when it is read."""
     deleting: dict[str, str] = field(default_factory=dict)
     """Path to the reason why it cannot be deleted."""
+    releasing: str | None = None
+    """Why no hidden file can be shown or purged."""
     deleting_dies: dict[str, BaseException] = field(default_factory=dict)
     """Paths to what is raised in place of an outcome: to the caller it looks as if the process died there."""
 

@@ -10,6 +10,7 @@ from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import FileDeleter, FileLister
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileReference
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
+from nessie_gc_memory.hiding import MemoryHiding
 from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.objects import PREFIX, SCHEME
 
@@ -69,7 +70,7 @@ class MemoryFileLister(FileLister):
         return self._lake.time
 
 
-class MemoryFileDeleter(FileDeleter):
+class MemoryFileDeleter(MemoryHiding, FileDeleter):
     """Deletes from ``memory://`` locations; it can tell what was not there, and shows the lake's faults."""
 
     name = "memory"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
+
+from nessie_gc_core.model.versions import KeyVersion
 
 SCHEME = "memory"
 PREFIX = f"{SCHEME}://"
@@ -22,10 +26,22 @@ class StoredObject:
     """Its content; ``None`` for a data file, of which only the size matters."""
 
 
+class _Version(NamedTuple):
+    """One version of a path, or a delete marker, which has no object."""
+
+    id: str
+    stored: StoredObject | None
+    modified: datetime
+
+
 class MemoryObjects:
     """Objects by their whole path, ``memory://bucket/key``; used from several threads."""
 
     def __init__(self) -> None:
+        self.keeps_versions = False
+        """Set it to have versions kept from then on, as in a bucket with versioning."""
+        self._versions: dict[str, list[_Version]] = {}
+        self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._objects: dict[str, StoredObject] = {}
         self._sorted: list[str] | None = []
@@ -39,7 +55,9 @@ class MemoryObjects:
         with self._lock:
             if path not in self._objects:
                 self._sorted = None
-            self._objects[path] = StoredObject(size=size, modified=modified, data=data)
+            new = StoredObject(size=size, modified=modified, data=data)
+            self._remember(path, new, modified)
+            self._objects[path] = new
 
     def get(self, path: str) -> StoredObject | None:
         """The object, or none."""
@@ -48,9 +66,59 @@ class MemoryObjects:
     def delete(self, path: str) -> bool:
         """Deletes an object; whether it was there."""
         with self._lock:
-            if path in self._objects:
-                self._sorted = None
-            return self._objects.pop(path, None) is not None
+            if path not in self._objects:
+                return False
+            self._sorted = None
+            there = self._objects[path]
+            self._remember(path, None, there.modified)
+            del self._objects[path]
+            return True
+
+    def hide(self, path: str, *, at: datetime) -> str:
+        """Puts a delete marker over what is at a path, if anything is; the id of the marker."""
+        with self._lock:
+            self._sorted = None
+            marker = self._remember(path, None, at)
+            self._objects.pop(path, None)
+            return marker
+
+    def versions(self, path: str) -> list[KeyVersion]:
+        """The versions and markers of a path, newest first."""
+        with self._lock:
+            kept = self._kept(path)
+            return [
+                KeyVersion(
+                    version=each.id,
+                    marker=each.stored is None,
+                    current=each is kept[-1],
+                    size=None if each.stored is None else each.stored.size,
+                    modified=each.modified,
+                )
+                for each in reversed(kept)
+            ]
+
+    def delete_version(self, path: str, version: str) -> None:
+        """Removes a version or a marker for good; the newest that is left is what is at the path."""
+        with self._lock:
+            self._sorted = None
+            left = self._versions[path] = [each for each in self._kept(path) if each.id != version]
+            self._objects.pop(path, None)
+            if left and left[-1].stored is not None:
+                self._objects[path] = left[-1].stored
+
+    def _remember(self, path: str, stored: StoredObject | None, at: datetime) -> str:
+        if not self.keeps_versions:
+            return ""
+        kept = self._kept(path)
+        kept.append(_Version(f"v{next(self._ids)}", stored, at))
+        self._versions[path] = kept
+        return kept[-1].id
+
+    def _kept(self, path: str) -> list[_Version]:
+        """What is kept of a path; what was there before versions were kept is one of them."""
+        if path not in self._versions and (there := self._objects.get(path)) is not None:
+            return [_Version("null", there, there.modified)]
+        return self._versions.get(path, [])
 
     def below(self, prefix: str) -> Iterator[tuple[str, StoredObject]]:
         """The objects whose path begins with a prefix, by path, as they were when it was called."""

@@ -1,0 +1,92 @@
+"""Files of a simulated lake that are hidden behind delete markers, as in a bucket with versioning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from nessie_gc_core.model.versions import (
+    FileVersion,
+    VersionOutcome,
+    VersionStatus,
+    hidden,
+    shown,
+    to_hide,
+    to_purge,
+    to_show,
+    visible,
+)
+from nessie_gc_memory.lake import MemoryLake
+
+
+class MemoryHiding:
+    """Hides, shows and purges, and shows the lake's faults."""
+
+    _lake: MemoryLake
+
+    def hide_refusal(self, location: str) -> str | None:
+        """Only where the lake keeps versions."""
+        return None if self._lake.objects.keeps_versions else f"{location} keeps no versions"
+
+    def release_refusal(self, location: str) -> str | None:
+        """What a test says."""
+        return self._lake.faults.releasing
+
+    def hide_warnings(self, locations: Sequence[str], duration: timedelta) -> Sequence[str]:
+        """There are no rules."""
+        return ()
+
+    def hide_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One after the other."""
+        objects = self._lake.objects
+        for file in files:
+            path = location + file.path
+            before = objects.versions(path)
+            said = self._failed(path, file) or to_hide(before, file)
+            if isinstance(said, VersionOutcome):
+                yield said
+                continue
+            marker = objects.hide(path, at=self._lake.time)
+            self._die(path)
+            outcome = hidden(before, objects.versions(path), file, said, marker)
+            if outcome.status is not VersionStatus.DONE:
+                objects.delete_version(path, marker)
+            yield outcome
+
+    def show_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One after the other."""
+        objects = self._lake.objects
+        for file in files:
+            path = location + file.path
+            found = objects.versions(path)
+            said = self._failed(path, file) or to_show(found, file)
+            if isinstance(said, VersionOutcome):
+                yield said
+                continue
+            objects.delete_version(path, said.version)
+            self._die(path)
+            yield shown(objects.versions(path), file, visible(found))
+
+    def purge_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One after the other."""
+        objects = self._lake.objects
+        for file in files:
+            path = location + file.path
+            said = self._failed(path, file) or to_purge(objects.versions(path), file)
+            if isinstance(said, VersionOutcome):
+                yield said
+                continue
+            if said.version:
+                objects.delete_version(path, said.version)
+            self._die(path)
+            if said.marker:
+                objects.delete_version(path, said.marker)
+            yield VersionOutcome(path=file.path, status=VersionStatus.DONE)
+
+    def _failed(self, path: str, file: FileVersion) -> VersionOutcome | None:
+        reason = self._lake.faults.deleting.get(path)
+        return None if reason is None else VersionOutcome(path=file.path, status=VersionStatus.FAILED, reason=reason)
+
+    def _die(self, path: str) -> None:
+        if path in self._lake.faults.deleting_dies:
+            raise self._lake.faults.deleting_dies[path]
