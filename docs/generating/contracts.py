@@ -17,6 +17,7 @@ from nessie_gc_core.connectors import (
     RepositoryConnector,
     SupportsBranches,
     SupportsCapacity,
+    SupportsCredentialSource,
     SupportsCutListing,
     SupportsDefaultReference,
     SupportsEmptyDirectories,
@@ -36,6 +37,7 @@ from nessie_gc_core.connectors import (
     SupportsSnapshotRemoval,
     SupportsSplitListing,
     SupportsSqlSchema,
+    SupportsStorageCredentials,
     SupportsStoreClock,
     SupportsTableMetadata,
     SupportsTableTags,
@@ -67,6 +69,7 @@ ABILITIES: dict[type, type | None] = {
     SupportsTags: RepositoryConnector,
     SupportsWorkBranches: RepositoryConnector,
     SupportsTableTags: RepositoryConnector,
+    SupportsStorageCredentials: RepositoryConnector,
     SupportsExpandBatches: ContentToFiles,
     SupportsKindOfName: ContentToFiles,
     SupportsTableMetadata: ContentToFiles,
@@ -88,6 +91,7 @@ ABILITIES: dict[type, type | None] = {
     SupportsVersionParts: LiveSetStore,
     SupportsCapacity: VisitedDeduplicator,
     SupportsTraffic: None,
+    SupportsCredentialSource: None,
 }
 """Optional abilities and the contract to which each belongs; ``None``: to several."""
 KIT = (

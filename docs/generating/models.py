@@ -23,6 +23,10 @@ same times are whole numbers, [microseconds since the epoch](relations.md).
 GROUPS = {
     "Repositories": ("repository", "The parts of a [repository](contracts.md#repositoryconnector)."),
     "Files": ("files", "The results of readers, listers and deleters."),
+    "Credentials": (
+        "credentials",
+        "What a repository [gives for its storage](contracts.md#supportsstoragecredentials).",
+    ),
     "Verdicts and outcomes": ("verdicts", "See [what they mean](../explanation/verdicts-and-reports.md)."),
     "Live sets": ("live_sets", "The data in a [store](contracts.md#livesetstore)."),
     "Tags": ("tags", "The [tag records](contracts.md#supportstagrecords) in a store."),

@@ -14,7 +14,7 @@ from uuid import UUID
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import told
 from nessie_gc_core.api.checks import run_checks
-from nessie_gc_core.api.opening import engine_name, open_choice, open_resources
+from nessie_gc_core.api.opening import engine_name, open_choice, open_resources, with_vending
 from nessie_gc_core.api.plan import refuse_dry_run
 from nessie_gc_core.api.planning import Planning
 from nessie_gc_core.api.questions import Questions
@@ -277,7 +277,7 @@ class Collector(Planning, Upkeep, Questions, Closing):
         """A run with these settings, for services that are called directly."""
         return Run(
             resources=self._resources,
-            choice=self._choice,
+            choice=with_vending(self._choice, self._given),
             report=report if report is not None else GcReport(),
             progress=self._progress,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -13,9 +14,10 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.settings import EngineName, EngineSettings
 from nessie_gc_core.config.specs import chosen_repository, connector_choice, repository_specs, store_spec
-from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, TableCatalog
+from nessie_gc_core.config.vending import Vending, Vendor
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsStorageCredentials, TableCatalog
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.resources import Resources
 from nessie_gc_core.tables import Tables
@@ -33,6 +35,31 @@ def open_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
         ConfigurationError: one of them is not installed, or has no such option, or an alias is invalid.
     """
     return connector_choice(given, plugins)
+
+
+def with_vending(choice: ConnectorChoice, given: Given) -> ConnectorChoice:
+    """The same for one run, with the repositories whose credentials are to be used.
+
+    Settings that are wrong for a repository are left to whoever opens it.
+    """
+    registry = choice.registry()
+    try:
+        vendors = [*_vendors(given, registry)]
+    except NessieGcError as error:
+        log.debug("no repository gives credentials: %s", error)
+        return choice
+    if not vendors:
+        return choice
+    vending = Vending(vendors)
+    vending.registry = registry
+    return replace(choice, vending=vending)
+
+
+def _vendors(given: Given, registry: PluginRegistry) -> Iterator[Vendor]:
+    for spec in repository_specs(given, registry):
+        with registry.open(RepositoryConnector, spec) as repository:  # opens no connection
+            if isinstance(repository, SupportsStorageCredentials) and (uses := frozenset(repository.credential_uses())):
+                yield Vendor(spec=spec, uses=uses)
 
 
 def open_resources(given: Given, registry: PluginRegistry, spark: SparkSession | None = None) -> Resources:

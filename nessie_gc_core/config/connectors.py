@@ -9,11 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
-from nessie_gc_core.config.kept_connectors import KEPT
+from nessie_gc_core.config.kept_connectors import KEPT, Credentials
 from nessie_gc_core.config.meter import METER
+from nessie_gc_core.config.vending import Vending
 from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, FileLister, SupportsTraffic
 from nessie_gc_core.errors import ConfigurationError, PluginError, UnknownLocationError
 from nessie_gc_core.model.closing import Closing
+from nessie_gc_core.model.credentials import CredentialUse
 from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules, scheme_of
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
 from nessie_gc_core.plugins import PluginSet
@@ -53,6 +55,8 @@ class ConnectorChoice:
     """Plugins (entry points or distributions) to ignore: no hook is called, no connector is found."""
     required_plugins: tuple[str, ...] = ()
     """Plugins (entry points or distributions) that are required for a run."""
+    vending: Vending | None = field(default=None, repr=False, compare=False)
+    """The repositories whose credentials readers, listers and deleters use."""
     plugins: PluginRegistry = field(default_factory=installed, repr=False, compare=False)
     """All plugins of this process, the disabled ones included. They stay behind: a worker has its own."""
     sent_with: PluginSet | None = field(default=None, repr=False, compare=False)
@@ -65,8 +69,8 @@ class ConnectorChoice:
 
     @property
     def is_of_installed(self) -> bool:
-        """Whether another process finds the same connectors: none of them was registered by a program."""
-        return self.plugins is installed()
+        """Whether a worker process finds the same connectors: no program registered one, and none asks a repository."""
+        return self.plugins is installed() and self.vending is None
 
     def reads_at_once(self, raw: str) -> int:
         """How many files such as this one a process reads at once: many over a network, one from a disk."""
@@ -174,7 +178,10 @@ def _path_aliases(aliases: Mapping[str, str], rules: LocationRules) -> dict[str,
 
 
 def _arrived(values: dict[str, Any]) -> ConnectorChoice:
-    return ConnectorChoice(**values)
+    choice = ConnectorChoice(**values)
+    if choice.vending is not None:
+        choice.vending.registry = choice.registry()
+    return choice
 
 
 def _end(alias: str, aliases: Mapping[str, str]) -> str:
@@ -230,7 +237,7 @@ class OpenConnectors(Closing):
             yield self._get(connector)
             return
         self._check_sameness(connector)
-        with KEPT.used(connector, self._choice.spec(connector).options) as taken:
+        with KEPT.used(connector, self._choice.spec(connector).options, self._credentials(connector)) as taken:
             yield taken
 
     def reader_named(self, name: str) -> ContentToFiles:
@@ -282,10 +289,21 @@ class OpenConnectors(Closing):
         with self._lock:
             if connector not in self._open:
                 self._check_sameness(connector)
-                used = KEPT.used(connector, self._choice.spec(connector).options)
+                used = KEPT.used(connector, self._choice.spec(connector).options, self._credentials(connector))
                 self._open[connector] = self._stack.enter_context(used)
                 self._stack.enter_context(_counted(self._open[connector]))
             return cast("C", self._open[connector])
+
+    def _credentials(self, connector: type[Connector]) -> Credentials | None:
+        """What a connector asks for credentials; ``None``: nothing, it has those of its options."""
+        vending = self._choice.vending
+        use = CredentialUse.READ if issubclass(connector, ContentToFiles) else CredentialUse.COLLECT
+        source = vending.source(use) if vending is not None else None
+        if vending is None or source is None:
+            return None
+        for repository in vending.connectors():
+            self._check_sameness(repository)
+        return Credentials(f"{vending.key}:{use}", source)
 
     def _check_sameness(self, connector: type[Connector]) -> None:
         """Refuses a connector that is not the one of the process that sent the choice (S26), or has its state there."""

@@ -10,10 +10,10 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar, cast
+from dataclasses import dataclass, fields
+from typing import NamedTuple, TypeVar, cast
 
-from nessie_gc_core.connectors import Connector
+from nessie_gc_core.connectors import Connector, CredentialSource, SupportsCredentialSource
 from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.model.text import one_line
 
@@ -24,7 +24,16 @@ C = TypeVar("C", bound=Connector)
 IDLE_SECONDS = 600
 """A connector that was unused for this long is closed as soon as another one is made."""
 
-_Key = tuple[type[Connector], str]
+_Key = tuple[type[Connector], str, str]
+"""Class, options, and whose credentials it takes."""
+
+
+class Credentials(NamedTuple):
+    """What a connector asks for credentials."""
+
+    key: str
+    """Tells it from other sources."""
+    source: CredentialSource
 
 
 @dataclass(slots=True)
@@ -35,6 +44,13 @@ class _Kept:
 
     def is_free(self) -> bool:
         return self.users == 0 or self.connector.shareable
+
+
+def _hand_over(connector: Connector, source: CredentialSource) -> None:
+    if isinstance(connector, SupportsCredentialSource):
+        connector.use_credentials(source)
+    elif any(option.name == "properties" for option in fields(connector.Options)):
+        log.warning("%r does not take the credentials of a repository, and uses configured ones", connector.name)
 
 
 class KeptConnectors:
@@ -48,22 +64,35 @@ class KeptConnectors:
         self.forget()
 
     @contextmanager
-    def used(self, connector: type[C], options: Mapping[str, OptionValue]) -> Iterator[C]:
-        """A connector of a class with some options; one that is not shareable is nobody else's until it is left."""
-        kept = self._taken(connector, options)
+    def used(
+        self, connector: type[C], options: Mapping[str, OptionValue], credentials: Credentials | None = None
+    ) -> Iterator[C]:
+        """A connector of a class with some options; one that is not shareable is nobody else's until it is left.
+
+        Args:
+            connector: the class.
+            options: its options.
+            credentials: those it takes, if any.
+        """
+        kept = self._taken(connector, options, credentials)
         try:
             self.close_idle(IDLE_SECONDS)
             yield cast("C", kept.connector)
         finally:
             self._given_back.append(kept)  # whoever holds the lock next counts it: this may be the garbage collector
 
-    def _taken(self, connector: type[Connector], options: Mapping[str, OptionValue]) -> _Kept:
-        key = (connector, json.dumps(options, sort_keys=True, default=str))
+    def _taken(
+        self, connector: type[Connector], options: Mapping[str, OptionValue], credentials: Credentials | None
+    ) -> _Kept:
+        whose = "" if credentials is None else credentials.key
+        key = (connector, json.dumps(options, sort_keys=True, default=str), whose)
         with self._lock:
             self._count_given_back()
             kept = next((each for each in self._kept.get(key, ()) if each.is_free()), None)
             if kept is None:
                 kept = _Kept(connector.from_options(options))  # opens nothing, so the lock is held briefly
+                if credentials is not None:
+                    _hand_over(kept.connector, credentials.source)
                 self._kept.setdefault(key, []).append(kept)
             kept.users += 1
             return kept

@@ -44,6 +44,11 @@ from nessie_gc_core.connectors.repository import (
 )
 from nessie_gc_core.connectors.service import AnyService, Report, Service
 from nessie_gc_core.connectors.snapshot_expiry import SupportsMetadataCommits, SupportsSnapshotExpiry
+from nessie_gc_core.connectors.storage_credentials import (
+    CredentialSource,
+    SupportsCredentialSource,
+    SupportsStorageCredentials,
+)
 from nessie_gc_core.connectors.table_catalog import OpenCatalog, TableCatalog
 from nessie_gc_core.connectors.table_tags import SupportsTableTags
 from nessie_gc_core.connectors.visited_deduplicator import SupportsCapacity, VisitedDeduplicator
@@ -52,6 +57,7 @@ __all__ = [
     "AnyService",
     "Connector",
     "ContentToFiles",
+    "CredentialSource",
     "FileDeleter",
     "FileLister",
     "ListingPart",
@@ -62,6 +68,7 @@ __all__ = [
     "Service",
     "SupportsBranches",
     "SupportsCapacity",
+    "SupportsCredentialSource",
     "SupportsCutListing",
     "SupportsDefaultReference",
     "SupportsEmptyDirectories",
@@ -81,6 +88,7 @@ __all__ = [
     "SupportsSnapshotRemoval",
     "SupportsSplitListing",
     "SupportsSqlSchema",
+    "SupportsStorageCredentials",
     "SupportsStoreClock",
     "SupportsTableMetadata",
     "SupportsTableTags",

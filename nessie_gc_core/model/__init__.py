@@ -8,6 +8,7 @@ from nessie_gc_core.model.compaction import (
     SortField,
     Strategy,
 )
+from nessie_gc_core.model.credentials import CredentialPlace, CredentialUse, StorageCredential
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile, StoredNames
 from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
@@ -49,6 +50,8 @@ __all__ = [
     "AgeLimit",
     "AllowedLocations",
     "ContentVersion",
+    "CredentialPlace",
+    "CredentialUse",
     "CutoffPolicy",
     "DeleteMode",
     "DeleteOutcome",
@@ -94,6 +97,7 @@ __all__ = [
     "Snapshot",
     "SnapshotRef",
     "SortField",
+    "StorageCredential",
     "StoredNames",
     "Strategy",
     "SweepStep",

@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nessie_gc_core.errors import ConfigurationError
@@ -48,8 +48,24 @@ class S3Server(Startable):
     table_bucket = "tables"
     """A bucket for the tables of its own Iceberg REST catalog, and for nothing else."""
 
-    def __init__(self, *, bucket: str = "lake", log: Path | None = None, ready_timeout_seconds: float = 60) -> None:
+    def __init__(
+        self,
+        *,
+        bucket: str = "lake",
+        users: Mapping[str, Sequence[str]] | None = None,
+        log: Path | None = None,
+        ready_timeout_seconds: float = 60,
+    ) -> None:
+        """Takes what it has; it is not started yet.
+
+        Args:
+            bucket: the name of its bucket.
+            users: names of further users with what they may do, such as ``Read:lake/folder/*`` (SeaweedFS's actions).
+            log: where its log goes.
+            ready_timeout_seconds: how long to wait for it.
+        """
         self.bucket = bucket
+        self._users = dict(users or {})
         self._log = log
         self._ready_timeout_seconds = ready_timeout_seconds
         self._folder: Path | None = None
@@ -78,6 +94,10 @@ class S3Server(Startable):
     def read_only_properties(self) -> Mapping[str, str]:
         """Iceberg FileIO properties of the user who may read and list."""
         return self._properties(self.read_only_access_key, self.read_only_secret_key)
+
+    def properties_of(self, user: str) -> Mapping[str, str]:
+        """Iceberg FileIO properties of one of the further users."""
+        return self._properties(f"{user}-key", f"{user}-secret")
 
     def start(self) -> None:
         """Starts it and returns when its bucket is there.
@@ -149,6 +169,7 @@ class S3Server(Startable):
         return [
             identity("admin", self.access_key, self.secret_key, *everything),
             identity("reader", self.read_only_access_key, self.read_only_secret_key, "Read", "List"),
+            *(identity(name, f"{name}-key", f"{name}-secret", *may) for name, may in self._users.items()),
         ]
 
     def _properties(self, access_key: str, secret_key: str) -> Mapping[str, str]:

@@ -30,6 +30,13 @@ class RestServer:
         """What the answer for a table says of its storage."""
         self.properties: dict[str, str] = {}
         """What some committer wrote into the properties of every table."""
+        self.more: dict[str, object] = {}
+        """What else the answer for a table has."""
+        self.endpoints = list(ENDPOINTS)
+        self.credentials: dict[str, object] = {}
+        """The answer to who asks for the credentials of a table alone."""
+        self.asked: list[tuple[str | None, list[str] | None]] = []
+        """The delegation and the snapshots that were asked for with each table."""
         self.uri = ""
 
     @contextmanager
@@ -38,6 +45,8 @@ class RestServer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                query = parse_qs(urlsplit(self.path).query)
+                server.asked.append((self.headers.get("X-Iceberg-Access-Delegation"), query.get("snapshots")))
                 status, body = server.answer(self.path)
                 data = json.dumps(body).encode()
                 self.send_response(status)
@@ -66,7 +75,7 @@ class RestServer:
             return status, {"error": {"message": "spoiled", "type": kind, "code": status}}
         match path.split("/"):
             case ["config"]:
-                return 200, {"defaults": {}, "overrides": {}, "endpoints": ENDPOINTS}
+                return 200, {"defaults": {}, "overrides": {}, "endpoints": self.endpoints}
             case ["namespaces"]:
                 parent = tuple(query["parent"][0].split(SEPARATOR)) if "parent" in query else ()
                 found = sorted(self.catalog.list_namespaces(parent))
@@ -75,8 +84,8 @@ class RestServer:
                 names = [table[-1] for table in sorted(self.catalog.list_tables(tuple(namespace.split(SEPARATOR))))]
                 extra, self.vanishing = (self.vanishing, []) if namespace == "sales" else ([], self.vanishing)
                 return 200, page("identifiers", identifiers(namespace, [*names, *extra]), query)
-            case ["namespaces", namespace, "tables", name]:
-                return self.table((*namespace.split(SEPARATOR), name))
+            case ["namespaces", namespace, "tables", name, *alone]:
+                return (200, self.credentials) if alone else self.table((*namespace.split(SEPARATOR), name))
             case ["namespaces", namespace, "views"]:
                 views = sorted(self.views) if namespace == "sales" else []
                 return 200, page("identifiers", identifiers(namespace, views), query)
@@ -90,7 +99,8 @@ class RestServer:
         table = self.catalog.load_table(identifier)
         metadata = json.loads(table.metadata.model_dump_json())
         metadata["properties"] |= self.properties
-        return 200, {"metadata-location": table.metadata_location, "metadata": metadata, "config": self.config}
+        answer = {"metadata-location": table.metadata_location, "metadata": metadata, "config": self.config}
+        return 200, {**answer, **self.more}
 
 
 ENDPOINTS = [

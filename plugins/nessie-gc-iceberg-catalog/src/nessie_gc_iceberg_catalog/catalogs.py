@@ -17,6 +17,7 @@ from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog.rest import RestCatalog
 
 _TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "in-memory", "bigquery")
 _WITH_URI = ("rest", "hive", "sql", "in-memory")
@@ -28,6 +29,11 @@ _PLACES = {"dynamodb": ("dynamodb.region", "client.region", "table-name")}
 _FORCED = {
     "init_catalog_tables": "false",  # an SQL catalog that is not there must not be created empty
     "snapshot-loading-mode": "all",  # a REST catalog must name every snapshot
+}
+
+_FOR_CREDENTIALS = {
+    "snapshot-loading-mode": "refs",
+    "header.X-Iceberg-Access-Delegation": "vended-credentials",
 }
 
 
@@ -42,9 +48,11 @@ class CatalogAddress:
         plain = {key: str(value) for key, value in configured.items() if not isinstance(value, dict)}
         self.properties: Mapping[str, str] = {**plain, **options.catalog_properties(), **_FORCED}
         self._configured = options.identity
+        self._vended = options.vended_credentials
         self._user_infos = list(self._checked_credentials())
         self.redact = Redactor(self._secrets())
         self.type = self._type()
+        self.check_vended()
         if self.type == "sql":
             _require_sqlite_file(self.uri)
 
@@ -73,6 +81,24 @@ class CatalogAddress:
         if self.type != "rest":
             scope.append(self.name)
         return ":".join(["iceberg-catalog", self.type, address, *(part for part in scope if part)])
+
+    def check_vended(self) -> None:
+        """Refuses to ask a catalog for credentials that none but REST catalogs give.
+
+        Raises:
+            ConfigurationError: it is of another type.
+        """
+        if self._vended.uses() and self.type != "rest":
+            raise ConfigurationError(
+                f"catalog {self.name!r}: only REST catalogs give credentials, and its type is {self.type}; remove "
+                f"vended_credentials={self._vended}"
+            )
+
+    def open_for_credentials(self) -> RestCatalog:
+        """Opens the catalog once more, to load tables without most of their snapshots."""
+        from pyiceberg.catalog.rest import RestCatalog
+
+        return RestCatalog(self.name, **{**self.properties, **_FOR_CREDENTIALS})
 
     def open(self, *, writes: bool = False) -> Catalog:
         """Opens the catalog, to read or to write its files. Reads its configuration at most."""

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -21,7 +21,17 @@ from nessie_gc_core.errors import (
     ServiceUnavailableError,
     UnreadableFileError,
 )
-from nessie_gc_core.model import ContentVersion, LogEntry, Reference, ReferenceKind, Removal, TableMetadata
+from nessie_gc_core.model import (
+    ContentVersion,
+    CredentialPlace,
+    CredentialUse,
+    LogEntry,
+    Reference,
+    ReferenceKind,
+    Removal,
+    StorageCredential,
+    TableMetadata,
+)
 from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
 from nessie_gc_iceberg_catalog.errors import retrying
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
     from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
     from nessie_gc_iceberg_catalog.loading import Loader
     from nessie_gc_iceberg_catalog.selection import Selection
+    from nessie_gc_iceberg_catalog.vended import CatalogCredentials
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
@@ -64,6 +75,7 @@ class IcebergCatalogConnector(RepositoryConnector):
     """
 
     name = "iceberg-catalog"
+    shareable = True
     Options = IcebergCatalogOptions
     options: IcebergCatalogOptions
 
@@ -122,6 +134,26 @@ class IcebergCatalogConnector(RepositoryConnector):
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
         """Nothing: the log names every state."""
         yield from ()
+
+    # ---- credentials ----------------------------------------------------------------------------------
+    def credential_uses(self) -> frozenset[CredentialUse]:
+        """According to ``vended_credentials``."""
+        return self.options.vended_credentials.uses()
+
+    def credential_places(self) -> Iterator[CredentialPlace]:
+        """The locations of all tables, and where they write; each table is loaded once."""
+        yield from self._credentials.places(self._list())
+
+    def storage_credentials(self, owner: str) -> Sequence[StorageCredential]:
+        """What the catalog says when it loads the table: ``storage-credentials``, else its ``config``."""
+        return self._credentials.of(owner)
+
+    @cached_property
+    def _credentials(self) -> CatalogCredentials:
+        from nessie_gc_iceberg_catalog.vended import CatalogCredentials
+
+        catalog = self._call(self._address.open_for_credentials, f"opening catalog {self._address.name!r}")
+        return CatalogCredentials(catalog, self._call, self.options.parallelism)
 
     # ---- snapshot expiry ------------------------------------------------------------------------------
     def tables(self, reference: Reference) -> Iterator[TableMetadata]:
@@ -184,6 +216,7 @@ class IcebergCatalogConnector(RepositoryConnector):
             if catalog is not None:
                 catalog.close()
                 self.__dict__.pop("_loader", None)
+            self.__dict__.pop("_credentials", None)
             commits: TableCommits | None = self.__dict__.pop("_commits", None)
             self.__dict__.pop("_expiry", None)
             if commits is not None:

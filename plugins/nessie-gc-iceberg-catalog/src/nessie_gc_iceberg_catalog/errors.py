@@ -80,7 +80,7 @@ class Redactor:
 def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
     """The error as a :class:`NessieGcError`; the message says what failed and why."""
     names = {class_.__name__ for class_ in type(error).__mro__}
-    reason = redact(str(error)) or type(error).__name__
+    reason = redact(_without_values(error)) or type(error).__name__
     if names & _DENIED or _DENIED_TEXT.search(reason):
         return AccessDeniedError(f"{what}: access denied ({reason}); correct the catalog's credentials")
     if names & _UNAVAILABLE:
@@ -90,6 +90,15 @@ def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
     if names & _MISCONFIGURED:
         return ConfigurationError(f"{what}: the catalog's properties are wrong ({reason})")
     return RepositoryError(f"{what}: {type(error).__name__}: {reason}")
+
+
+def _without_values(error: Exception) -> str:
+    """What an error says; of an answer that cannot be read, without what it holds, which may be credentials."""
+    problems = getattr(error, "errors", None)
+    if type(error).__name__ != "ValidationError" or not callable(problems):
+        return str(error)
+    found = problems(include_input=False, include_url=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['type']}" for each in found)
 
 
 def retrying(call: Callable[[], _T], what: str, redact: Redactor, *, retries: int, wait: Callable[[float], None]) -> _T:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 
 from nessie_gc_core import ConnectorOptions, option, options, secret
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.credentials import CredentialUse
 from nessie_gc_core.model.options import check_identity, secret_mapping
 from nessie_gc_core.model.table_patterns import TablePatterns, compiled
 from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.selection import Selection
+
+
+class VendedCredentials(StrEnum):
+    """What the credentials are used for that a REST catalog gives with its tables."""
+
+    METADATA = "metadata"
+    READ = "read"
+    COLLECT = "collect"
+
+    def uses(self) -> frozenset[CredentialUse]:
+        """Beside reading table metadata."""
+        if self is VendedCredentials.METADATA:
+            return frozenset()
+        return frozenset(CredentialUse) if self is VendedCredentials.COLLECT else frozenset({CredentialUse.READ})
 
 
 @options
@@ -28,6 +44,11 @@ class IcebergCatalogOptions(ConnectorOptions):
     )
     warehouse: str | None = option(None, help="the catalog's warehouse, if it needs one")
     properties: Mapping[str, str] = secret_mapping(help="further PyIceberg catalog and FileIO properties, k=v")
+    vended_credentials: VendedCredentials = option(
+        VendedCredentials.METADATA,
+        help="use the credentials that a REST catalog gives with a table to read its metadata file (metadata), also "
+        "its manifests (read), or also to list and delete its files (collect)",
+    )
     keep_listed_snapshots: bool = option(
         True,
         help="keep every snapshot that a table's metadata lists, whatever the cut-off policy (expire snapshots first)",

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from nessie_gc_core.connectors import ContentToFiles
+from nessie_gc_core.connectors import ContentToFiles, CredentialSource
 from nessie_gc_core.errors import SafetyError, UnreadableFileError
 from nessie_gc_core.model.batches import reachable_files
 from nessie_gc_core.model.files import FileKind, ReachableFile
@@ -70,6 +70,10 @@ class IcebergContentToFiles(ContentToFiles):
         self._keep_staged = not options.ignore_staged_snapshots
         self._reader = FileWriter(options.properties)
         self._remembered = threading.local()
+
+    def use_credentials(self, source: CredentialSource) -> None:
+        """Where credentials come from that replace the configured ones."""
+        self._reader.use_credentials(source)
 
     def files(self, version: ContentVersion) -> Iterator[ReachableFile]:
         """The metadata file, and what it names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
-from nessie_gc_core.connectors import FileDeleter
+from nessie_gc_core.connectors import CredentialSource, FileDeleter
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, FileReference
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
@@ -39,6 +39,10 @@ class IcebergFileDeleter(FileDeleter):
     def __init__(self, options: StorageOptions) -> None:
         super().__init__(options)
         self._stores = Stores(options.properties)
+
+    def use_credentials(self, source: CredentialSource) -> None:
+        """Where credentials come from that replace the configured ones."""
+        self._stores.use_credentials(source)
 
     def delete_files(self, location: str, files: Sequence[FileReference]) -> Iterator[DeleteOutcome]:
         """One outcome per file."""

@@ -11,7 +11,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from nessie_gc_core.connectors import FileLister, ListingPart
+from nessie_gc_core.connectors import CredentialSource, FileLister, ListingPart
 from nessie_gc_core.errors import ListingError, NessieGcError
 from nessie_gc_core.model.batches import file_references
 from nessie_gc_core.model.files import FileReference
@@ -49,6 +49,10 @@ class IcebergFileLister(FileLister):
     def __init__(self, options: StorageOptions) -> None:
         super().__init__(options)
         self._stores = Stores(options.properties)
+
+    def use_credentials(self, source: CredentialSource) -> None:
+        """Where credentials come from that replace the configured ones."""
+        self._stores.use_credentials(source)
 
     def list_files(self, location: str) -> Iterator[FileReference]:
         """All files below a location."""

@@ -7,15 +7,17 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 
+from nessie_gc_core.connectors import CredentialSource
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES, check_fsspec, is_through_fsspec
 from nessie_gc_iceberg_files.name_nodes import check_hadoop, refusal_of
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, SCHEMES, Place
 from nessie_gc_iceberg_files.storage_credentials import StorageCredentials
 from nessie_gc_iceberg_files.stores import Store, one_line
+from nessie_gc_iceberg_files.vended_access import Access, vended_access
 
-_Identity = tuple[str, str, frozenset[tuple[str, str]]]
-"""Scheme, authority and properties of a store."""
+_Identity = tuple[str, str, tuple[frozenset[tuple[str, str]], str]]
+"""Scheme, authority and access of a store."""
 
 
 class _Shared:
@@ -24,11 +26,11 @@ class _Shared:
     def __init__(self) -> None:
         self.forget()
 
-    def taken(self, place: Place, properties: Mapping[str, str]) -> tuple[_Identity, Store]:
+    def taken(self, place: Place, access: Access) -> tuple[_Identity, Store]:
         """The store of a place, which is someone more's until it is given back."""
-        identity = (place.scheme, place.authority, frozenset(properties.items()))
+        identity = (place.scheme, place.authority, access.identity)
         with self._lock:
-            store, users = self._open.get(identity) or (_open(place, dict(properties)), 0)
+            store, users = self._open.get(identity) or (_open(place, access), 0)
             self._open[identity] = (store, users + 1)
             unused = self._unused()
         _close(unused)
@@ -82,13 +84,26 @@ class Stores:
         check_fsspec(properties)
         check_hadoop(properties)
         self._credentials = StorageCredentials(properties)
+        self._source: CredentialSource | None = None
         self._open: dict[_Identity, tuple[_Identity, Store]] = {}
         self._lock = threading.Lock()
         self._begun = threading.local()
 
+    def use_credentials(self, source: CredentialSource) -> None:
+        """Where credentials come from that replace the configured ones."""
+        self._source = source
+
+    def access(self, place: Place) -> Access:
+        """With what a place is reached.
+
+        Raises:
+            NessieGcError: it is not known which credentials are for it.
+        """
+        return vended_access(place, self._credentials.at(place), self._source)
+
     def have_same_access(self, place: Place, other: Place) -> bool:
         """Whether both places are reached with the same credentials and properties."""
-        return self._credentials.at(place) == self._credentials.at(other)
+        return self.access(place).identity == self.access(other).identity
 
     def of(self, place: Place) -> Store:
         """The store of a place.
@@ -96,15 +111,16 @@ class Stores:
         Raises:
             ConfigurationError: the scheme is not known, its library is not installed, a property is wrong, or the
                 place names a host that the configuration does not (S28).
+            NessieGcError: as for :meth:`access`.
         """
-        properties = self._credentials.at(place)
-        identity = (place.scheme, place.authority, frozenset(properties.items()))
-        refusal = refusal_of(f"{place.scheme}://{place.authority}/", properties)
+        refusal = refusal_of(f"{place.scheme}://{place.authority}/", self._credentials.at(place))
         if refusal is not None:
             raise ConfigurationError(f"nothing is sent for {place.scheme} locations of {place.authority!r}: {refusal}")
+        access = self.access(place)
+        identity = (place.scheme, place.authority, access.identity)
         with self._lock:
             if identity not in self._open:
-                self._open[identity] = _SHARED.taken(place, properties)
+                self._open[identity] = _SHARED.taken(place, access)
             store = self._open[identity][1]
         self._begin_count(store)
         return store
@@ -130,7 +146,8 @@ class Stores:
             _SHARED.give_back(identity)
 
 
-def _open(place: Place, properties: dict[str, str]) -> Store:
+def _open(place: Place, access: Access) -> Store:
+    properties = dict(access.properties)
     if place.scheme == "file":
         from nessie_gc_iceberg_files.local_store import LocalStore
 
@@ -143,7 +160,7 @@ def _open(place: Place, properties: dict[str, str]) -> Store:
         if place.scheme in S3_SCHEMES:
             from nessie_gc_iceberg_files.s3_store import S3Store
 
-            return S3Store(place.authority, properties)
+            return S3Store(place.authority, properties, access.renewal)
         if place.scheme in GCS_SCHEMES:
             from nessie_gc_iceberg_files.gcs_store import GcsStore
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from nessie_gc_core.connectors import CredentialSource
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
 from nessie_gc_iceberg_files.fsspec_options import is_read_by_pyiceberg
 from nessie_gc_iceberg_files.name_nodes import name_nodes, refusal_of
@@ -14,6 +15,7 @@ from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import SCHEMES, Place, place_of
 from nessie_gc_iceberg_files.stores import one_line
 from nessie_gc_iceberg_files.traffic import asked
+from nessie_gc_iceberg_files.vended_access import vended_properties
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -32,8 +34,14 @@ class FileReader:
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = dict(properties)
         self._stores = Stores(self._properties)
-        self._file_io: FileIO | None = None
+        self._source: CredentialSource | None = None
+        self._file_ios: dict[frozenset[tuple[str, str]], FileIO] = {}
         self._lock = threading.Lock()
+
+    def use_credentials(self, source: CredentialSource) -> None:
+        """Where credentials come from that replace the configured ones."""
+        self._source = source
+        self._stores.use_credentials(source)
 
     def read(self, path: str) -> bytes:
         """The whole file.
@@ -79,10 +87,12 @@ class FileReader:
             return bytes(stream.read())
 
     def _opened_file_io(self, path: str) -> FileIO:
+        made = dict(vended_properties(place_of(path), self._properties, self._source))
+        key = frozenset(made.items())
         with self._lock:
-            if self._file_io is None:
-                self._file_io = _load_file_io(self._properties, path)
-            return self._file_io
+            if key not in self._file_ios:
+                self._file_ios[key] = _load_file_io(made, path)
+            return self._file_ios[key]
 
     def close(self) -> None:
         """Closes the clients."""

@@ -19,6 +19,7 @@ from obstore.store import S3Store
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_iceberg_files.quick_reads import by_proxy
+from nessie_gc_iceberg_files.vended_s3 import VendedCredentials, vended_session
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, S3Credential
@@ -33,13 +34,19 @@ _SLOW = 10
 _ASKED_AGAIN = timedelta(minutes=5)
 
 
-def s3_session(properties: Mapping[str, str]) -> boto3.Session:
+def s3_session(properties: Mapping[str, str], vended: VendedCredentials | None = None) -> boto3.Session:
     """Region and credentials; those that the properties do not have come from the AWS credential chain.
+
+    Args:
+        properties: Iceberg FileIO properties.
+        vended: credentials that are used instead of any others.
 
     Raises:
         ConfigurationError: a property is wrong, or asks for something that is not supported here.
     """
     try:
+        if vended is not None:
+            return vended_session(vended, _first(properties, "s3.region", "client.region"))
         return boto3.Session(
             aws_access_key_id=_first(properties, "s3.access-key-id", "client.access-key-id"),
             aws_secret_access_key=_first(properties, "s3.secret-access-key", "client.secret-access-key"),

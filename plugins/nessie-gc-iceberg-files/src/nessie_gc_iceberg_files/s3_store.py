@@ -26,6 +26,8 @@ from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_
 from nessie_gc_iceberg_files.s3_versions import S3Versions
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
+from nessie_gc_iceberg_files.vended_access import Renewal
+from nessie_gc_iceberg_files.vended_s3 import VendedCredentials, renew_when_rejected
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +37,18 @@ class S3Store(Store, OrderedStore):
 
     can_move = True
 
-    def __init__(self, bucket: str, properties: Mapping[str, str]) -> None:
+    def __init__(self, bucket: str, properties: Mapping[str, str], renewal: Renewal | None = None) -> None:
+        """Takes what the client is made with; nothing is opened yet.
+
+        Args:
+            bucket: its name.
+            properties: Iceberg FileIO properties.
+            renewal: the credentials, where the properties do not have them.
+        """
         self._bucket = bucket
         self._properties = dict(properties)
-        self._session = s3_session(properties)
+        self._vended = VendedCredentials(renewal) if renewal is not None else None
+        self._session = s3_session(properties, self._vended)
         check_s3(properties)
         self._limits = limits_of(properties.get("s3.endpoint", ""), bucket, most_in_flight(properties))
         self._lock = threading.Lock()
@@ -53,6 +63,8 @@ class S3Store(Store, OrderedStore):
                 self._opened = s3_client(self._session, self._properties)
                 read_objects_of(self._opened)
                 wait_when_throttled(self._opened, self._limits, patience_of(self._properties))
+                if self._vended is not None:
+                    renew_when_rejected(self._opened, self._vended)
             return self._opened
 
     def read(self, key: str) -> bytes:

@@ -11,7 +11,8 @@ from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES
 
 STORAGE_CREDENTIALS = "nessie-gc.storage-credentials"
 """The property with the list, as JSON."""
-_FAMILIES = {"s3": S3_SCHEMES, "gcs": GCS_SCHEMES, "adls": ADLS_SCHEMES}
+FAMILIES: Mapping[str, frozenset[str]] = {"s3": S3_SCHEMES, "gcs": GCS_SCHEMES, "adls": ADLS_SCHEMES}
+"""Kinds of stores, as properties begin, with their schemes."""
 _CREDENTIALS = {
     "s3": (
         "s3.access-key-id",
@@ -48,7 +49,7 @@ class _Entry(NamedTuple):
 
     def has(self, place: Place) -> bool:
         """Whether a place is below the prefix."""
-        is_there = place.scheme in _FAMILIES[self.family] and place.authority == self.authority
+        is_there = place.scheme in FAMILIES[self.family] and place.authority == self.authority
         return is_there and place.key.startswith(self.prefix)
 
 
@@ -73,13 +74,17 @@ class StorageCredentials:
             return self._properties
         old = self._properties
         if any(_is_credential(entry.family, name) for name in entry.config):
-            # A token of other credentials would not fit to these.
-            old = {name: value for name, value in old.items() if not _is_credential(entry.family, name)}
+            old = without_credentials(entry.family, old)
         return {**old, **entry.config}
 
 
+def without_credentials(family: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties without the credentials of one kind of store: a token would not fit to other keys."""
+    return {name: value for name, value in properties.items() if not _is_credential(family, name)}
+
+
 def _is_credential(family: str, name: str) -> bool:
-    return name.startswith(_CREDENTIALS[family])
+    return name.startswith(_CREDENTIALS.get(family, ()))
 
 
 def _read(text: str) -> Iterator[_Entry]:
@@ -102,7 +107,7 @@ def _entry(number: int, prefix: Any, config: Any) -> _Entry:
         place = place_of(str(prefix))
     except ValueError as error:
         raise _wrong(f"the prefix of entry {number}, {prefix!r}, is not a location: {error}") from error
-    family = next((name for name, schemes in _FAMILIES.items() if place.scheme in schemes), None)
+    family = next((name for name, schemes in FAMILIES.items() if place.scheme in schemes), None)
     if family is None:
         raise _wrong(f"the prefix of entry {number}, {prefix!r}, is not on S3, Google Cloud Storage or Azure")
     names = (f"{family}.", "client.") if family == "s3" else (f"{family}.",)

@@ -1,0 +1,105 @@
+"""The credentials for storage that a REST catalog gives with its tables, and where they apply."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, cast
+
+from pyiceberg.exceptions import NoSuchTableError
+
+from nessie_gc_core.errors import AccessDeniedError, RepositoryError
+from nessie_gc_core.model.credentials import CredentialPlace, StorageCredential
+from nessie_gc_core.model.table_properties import WRITE_PATHS
+from nessie_gc_iceberg_catalog.listing import Caller, Listed
+from nessie_gc_iceberg_catalog.names import identifier_of, reference_name
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog, TableResponse
+    from pyiceberg.catalog.rest.scan_planning import StorageCredential as Given
+
+log = logging.getLogger(__name__)
+
+
+class CatalogCredentials:
+    """Loads tables for the sake of what the catalog's answers say of their storage."""
+
+    def __init__(self, catalog: RestCatalog, call: Caller, parallelism: int) -> None:
+        self._catalog = catalog
+        self._call = call
+        self._parallelism = parallelism
+        # PyIceberg keeps of an answer only the credentials of one location.
+        catalog.__dict__["_response_to_table"] = lambda _, answer: answer
+        catalog.__dict__["_resolve_storage_credentials"] = lambda given, _: given
+
+    def places(self, contents: Iterable[Listed]) -> Iterator[CredentialPlace]:
+        """Where the files of each table are: its location first, then where it writes.
+
+        A table that cannot be loaded has no place, and nothing is given for its files.
+        """
+        with ThreadPoolExecutor(self._parallelism, thread_name_prefix="iceberg-credentials") as pool:
+            names = (listed.identifier for listed in contents if not listed.is_view)
+            found = [*pool.map(self._placed, names)]
+        for name, locations in found:
+            yield from (CredentialPlace(location=each, owner=name) for each in locations[:1])
+        for name, locations in found:
+            yield from (CredentialPlace(location=each, owner=name) for each in locations[1:])
+
+    def _placed(self, identifier: tuple[str, ...]) -> tuple[str, list[str]]:
+        name = reference_name(identifier)
+        try:
+            answer = self._loaded(identifier)
+        except (AccessDeniedError, RepositoryError) as error:
+            log.info("no credentials are asked for table %s: %s", name, error)
+            return name, []
+        if answer is None:
+            return name, []
+        properties = answer.metadata.properties
+        written = [properties[key] for key in WRITE_PATHS if properties.get(key)]
+        return name, [answer.metadata.location, *written, *_folder(answer.metadata_location or "")]
+
+    def of(self, name: str) -> Sequence[StorageCredential]:
+        """New ones of a table; none if it is gone.
+
+        The catalog is asked for them alone if it says that it can be, else for the table.
+        """
+        identifier = identifier_of(name)
+        if identifier is None:
+            return []
+        given = self._call(lambda: self._given(identifier), f"loading the credentials of table {name}")
+        if given:
+            return _parsed(given)
+        answer = self._loaded(identifier)
+        return (
+            []
+            if answer is None
+            else _parsed(answer.storage_credentials) or StorageCredential.parse(None, answer.config)
+        )
+
+    def _given(self, identifier: tuple[str, ...]) -> Sequence[Given]:
+        load = cast("Callable[[tuple[str, ...], str], Any]", self._catalog.load_credentials)
+        try:
+            return cast("Sequence[Given]", load(identifier, ""))
+        except (NotImplementedError, NoSuchTableError):
+            return []
+
+    def _loaded(self, identifier: tuple[str, ...]) -> TableResponse | None:
+        return self._call(lambda: self._answer(identifier), f"loading table {reference_name(identifier)}")
+
+    def _answer(self, identifier: tuple[str, ...]) -> TableResponse | None:
+        load = cast("Callable[[tuple[str, ...]], Any]", self._catalog.load_table)
+        try:
+            return cast("TableResponse", load(identifier))
+        except NoSuchTableError:
+            return None
+
+
+def _parsed(given: Sequence[Given]) -> list[StorageCredential]:
+    return [parsed for each in given for parsed in StorageCredential.parse(each.prefix or None, each.config)]
+
+
+def _folder(metadata_location: str) -> list[str]:
+    """The folder of the metadata file, unless that is a whole bucket."""
+    folder = metadata_location.rpartition("/")[0]
+    return [folder] if folder.count("/") > 2 else []
