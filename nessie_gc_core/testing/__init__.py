@@ -45,10 +45,10 @@ the connector lacks is skipped by the ability's name, and a test of a situation 
 | ``testing.table_catalog`` | ``TableCatalogContract`` | ``TableCatalog`` |
 | ``testing.visited_deduplicator`` | ``VisitedDeduplicatorContract`` | ``VisitedDeduplicator`` |
 
-``testing.fixtures`` starts real servers, once for all tests: ``s3_server``, ``moto_server``, ``gcs_server``,
-``azure_server``, ``hdfs_server``, ``postgres_server``, ``mariadb_server`` and ``nessie_server`` are fixtures of every test
-below a ``conftest.py`` with ``pytest_plugins = ["nessie_gc_core.testing.fixtures"]``. A server that is not installed
-skips its tests with what to install, and fails them in CI.
+``testing.fixtures`` starts real servers, once for all tests. Below a ``conftest.py`` with
+``pytest_plugins = ["nessie_gc_core.testing.fixtures"]``, every test has the fixtures ``s3_server``, ``moto_server``,
+``gcs_server``, ``azure_server``, ``hdfs_server``, ``postgres_server``, ``mariadb_server`` and ``nessie_server``. What
+is not installed skips its tests with the reason, and fails them in CI.
 
 What a contract leaves open (order, duplicates, whether missing files are detected) is not tested. These modules
 need pytest and hypothesis, which ``pip install 'nessie-gc-core[testing]'`` brings; nothing but tests imports them.
