@@ -14,6 +14,8 @@ from nessie_gc_internal import (
     RecordTally,
     UnseenContent,
 )
+from nessie_gc_memory import MakeLakeReport
+from nessie_gc_memory.mock import MockCounts
 
 from generating.data import fields_of_report
 from generating.text import attribute_docs, code, markdown, member_parts, signature, table
@@ -110,6 +112,8 @@ CLASSES = (
     KindTally,
     RecordTally,
     UnseenContent,
+    MakeLakeReport,
+    MockCounts,
     CheckResult,
     LiveSetService,
     LiveSetDetails,

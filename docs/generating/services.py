@@ -156,6 +156,23 @@ UNITS = {
     "purge_batch_size": "records",
     "purge_rate": "records per second",
     "seen_count": "runs",
+    "branch_commits": "commits",
+    "broken_share": "share, 0 to 1",
+    "commits": "commits",
+    "deletes_every": "snapshots",
+    "deletes_per_commit": "files or vectors",
+    "file_bytes": "bytes",
+    "files_per_commit": "files",
+    "garbage_files": "files per table",
+    "listed_snapshots": "snapshots",
+    "missing_share": "share, 0 to 1",
+    "overwrite_every": "snapshots",
+    "references": "references",
+    "seed": "any number",
+    "serve_port": "TCP port",
+    "statistics_every": "snapshots",
+    "tables": "tables",
+    "throttled_share": "share, 0 to 0.9",
 }
 """Units of parameters that are plain numbers."""
 

@@ -17,6 +17,7 @@ from nessie_gc_memory.files import MemoryFileDeleter, MemoryFileLister
 from nessie_gc_memory.history import Commit, MemoryHistory, delete, put, put_namespace, unchanged
 from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.mock import MockContentToFiles, MockFileDeleter, MockFileLister, MockRepository
+from nessie_gc_memory.mock.make_lake import MakeLakeReport, MakeLakeService
 from nessie_gc_memory.repository import MemoryRepository
 from nessie_gc_memory.saved import load_history, save_history
 from nessie_gc_memory.store import MemoryLiveSetStore
@@ -28,6 +29,8 @@ __all__ = [
     "Commit",
     "Faults",
     "FetchCounts",
+    "MakeLakeReport",
+    "MakeLakeService",
     "MemoryContentToFiles",
     "MemoryFileDeleter",
     "MemoryFileLister",
@@ -81,3 +84,9 @@ def nessie_gc_register_live_set_store() -> type[MemoryLiveSetStore]:
 def nessie_gc_register_table_catalog() -> type[MemoryTableCatalog]:
     """Registers the catalogs that last as long as their process."""
     return MemoryTableCatalog
+
+
+@hookimpl
+def nessie_gc_register_service() -> type[MakeLakeService]:
+    """Registers the service that describes and serves computed lakes."""
+    return MakeLakeService

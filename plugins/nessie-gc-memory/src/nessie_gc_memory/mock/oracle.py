@@ -34,6 +34,7 @@ class MockCounts:
     garbage: int
     """Stored objects that a collector deletes."""
     garbage_bytes: int
+    """What they hold, in bytes."""
     frozen: int
     """Stored objects that no live state needs, in tables with a live manifest that cannot be read."""
 

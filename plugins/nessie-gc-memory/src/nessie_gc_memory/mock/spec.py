@@ -59,10 +59,15 @@ class MockLakeSpec(ConnectorOptions):
         """The options that differ from their defaults, as text: whoever has them has the lake."""
         return {name: _text(value) for name, value in self._given()}
 
-    def as_toml(self) -> str:
-        """The tables of a configuration file with which any process collects the lake by the connectors ``mock``."""
+    def as_toml(self, *, served: bool = False) -> str:
+        """The tables of a configuration file with which any process collects the lake by the connectors ``mock``.
+
+        Args:
+            served: whether the files are read from an S3 store, so that only the repository is computed.
+        """
         given = "".join(f"{name} = {_toml(value)}\n" for name, value in self._given())
-        tables = ['[repository]\nname = "mock"\n', *(f"[connectors.{kind}.mock]\n" for kind in _KINDS)]
+        tables = ['[repository]\nname = "mock"\n']
+        tables += [] if served else [f"[connectors.{kind}.mock]\n" for kind in _KINDS]
         return "\n".join(table + given for table in tables)
 
     def _given(self) -> Iterator[tuple[str, object]]:

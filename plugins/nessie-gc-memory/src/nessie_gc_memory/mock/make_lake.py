@@ -1,0 +1,151 @@
+"""The service ``make-lake``: describes a computed lake, writes the settings with which it is collected, serves it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from rich.filesize import decimal
+
+from nessie_gc_core import ConnectorOptions, option, options
+from nessie_gc_core.connectors import Service
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.repository import ICEBERG_TABLE
+from nessie_gc_core.model.text import shown
+from nessie_gc_memory.mock.oracle import MockCounts, MockOracle
+from nessie_gc_memory.mock.spec import MOCK_TABLE, SCHEME, MockLakeSpec
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_SETTINGS = """\
+# A computed lake, written by nessie-gc make-lake.
+default-cutoff = {policy}
+engine = "local"
+inmemory = true
+
+"""
+
+
+class Told(Protocol):
+    """What this service asks of a run."""
+
+    def tell(self, phase: str, done: int, total: int | None) -> None:
+        """Tells progress."""
+
+
+@options
+class MakeLakeParameters(MockLakeSpec):
+    """The lake, and what is done with it."""
+
+    policy: str = option("NONE", help="cut-off policy for which the garbage is counted: NONE, commits, or an instant")
+    write_config: str | None = option(None, help="write the settings with which the lake is collected to this file")
+    serve: timedelta | None = option(None, help="serve it as an S3 store on loopback for this long, such as PT8H")
+    serve_port: int = option(0, help="port of that store; 0: a free one", minimum=0, maximum=65_535)
+
+    def lake_spec(self) -> MockLakeSpec:
+        """The lake; one that is served has a bucket, and is read as Iceberg tables unless the options say otherwise."""
+        spec = MockLakeSpec(**{each.name: getattr(self, each.name) for each in fields(MockLakeSpec)})
+        if self.serve is None:
+            return spec
+        if spec.root.startswith(f"{SCHEME}://"):
+            spec = replace(spec, root=f"s3://{spec.root.partition('://')[2]}")
+        return replace(spec, content_type=ICEBERG_TABLE) if spec.content_type == MOCK_TABLE else spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeLakeReport:
+    """A computed lake in numbers."""
+
+    settings: str
+    """The tables of a configuration file with which it is collected."""
+    counts: MockCounts
+    """What a collector finds."""
+    policy: str
+    """The cut-off policy to which the counts belong."""
+    endpoint: str | None = None
+    """The URL at which it was served."""
+    exit_code: ClassVar[int] = 0
+
+    def to_dict(self) -> Mapping[str, object]:
+        """As JSON shows it."""
+        served = {} if self.endpoint is None else {"endpoint": self.endpoint}
+        return {"policy": self.policy, **asdict(self.counts), **served, "settings": self.settings}
+
+    def __str__(self) -> str:
+        counts = self.counts
+        lines = [
+            f"{counts.stored:,} files stored, {counts.live:,} of them live, by the cut-off policy {self.policy}",
+            f"{counts.garbage:,} files ({decimal(counts.garbage_bytes)}) to be deleted",
+            f"{counts.lost:,} files lost",
+            f"{counts.frozen:,} files kept because a manifest of their table cannot be read",
+        ]
+        lines += [] if self.endpoint is None else [f"served at {self.endpoint}"]
+        return "\n".join([*lines, "", self.settings])
+
+    def __rich__(self) -> Text:
+        from rich.text import Text  # a worker shows nothing
+
+        return Text(shown(str(self), lines=True))
+
+
+@dataclass(frozen=True, slots=True)
+class MakeLakeService(Service[Told]):
+    """Make a computed lake for tests and measurements: print its options, and what a collector must find.
+
+    A computed lake takes no space: commits, metadata and files follow from the options, in every process. The printed
+    settings make the connectors 'mock' read it. With --serve it is an S3 store on loopback, which needs no such
+    connectors but the repository, until the time is over.
+    """
+
+    name: ClassVar[str] = "make-lake"
+    Parameters: ClassVar[type[ConnectorOptions]] = MakeLakeParameters
+    uses_repository: ClassVar[bool] = False
+    uses_files: ClassVar[bool] = False
+    lasting_store: ClassVar[bool] = False
+
+    parameters: MakeLakeParameters
+    sleep: Callable[[float], None] = time.sleep
+
+    def run(self, run: Told) -> MakeLakeReport:
+        """Does it.
+
+        Raises:
+            ConfigurationError: a parameter is invalid, or the file cannot be written.
+        """
+        spec, policy = self.parameters.lake_spec(), self.parameters.policy
+        report = MakeLakeReport(settings=spec.as_toml(), counts=MockOracle(spec, policy).counts(), policy=policy)
+        if self.parameters.serve is not None:
+            return self._served(spec, report, self.parameters.serve, run)
+        self._write(report)
+        return report
+
+    def _served(self, spec: MockLakeSpec, report: MakeLakeReport, time: timedelta, run: Told) -> MakeLakeReport:
+        from nessie_gc_memory.mock.s3_server import ComputedS3Server  # no other command needs a server
+
+        seconds = math.ceil(time.total_seconds())
+        with ComputedS3Server(spec, port=self.parameters.serve_port) as server:
+            properties = "".join(f'"{name}" = "{value}"\n' for name, value in server.properties.items())
+            settings = f"{spec.as_toml(served=True)}\n[iceberg]\n{properties}"
+            report = replace(report, settings=settings, endpoint=server.endpoint)
+            self._write(report)
+            for passed in range(seconds):
+                run.tell("serve", passed, seconds)
+                self.sleep(1)
+        return report
+
+    def _write(self, report: MakeLakeReport) -> None:
+        path = self.parameters.write_config
+        if path is None:
+            return
+        text = _SETTINGS.format(policy=json.dumps(report.policy)) + report.settings
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ConfigurationError(f"option 'write_config': {path} cannot be written: {error.strerror}") from error

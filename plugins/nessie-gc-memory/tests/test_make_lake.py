@@ -1,0 +1,82 @@
+"""The service that describes computed lakes, writes their settings, and serves them."""
+
+from __future__ import annotations
+
+import tomllib
+import urllib.request
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from nessie_gc_memory import MakeLakeService
+from nessie_gc_memory.mock import MockLakeSpec, MockOracle
+from nessie_gc_memory.mock.make_lake import MakeLakeParameters
+
+from nessie_gc_core.errors import ConfigurationError
+
+
+class Telling:
+    """A run that remembers what it was told."""
+
+    def __init__(self):
+        self.told = []
+
+    def tell(self, phase, done, total):
+        self.told.append((phase, done, total))
+
+
+def test_the_report_has_the_numbers_of_the_oracle():
+    spec = MockLakeSpec(commits=30, tables=3, garbage_files=7)
+    parameters = MakeLakeParameters(commits=30, tables=3, garbage_files=7, policy="1")
+    report = MakeLakeService(parameters).run(Telling()).to_dict()
+    counts = MockOracle(spec, "1").counts()
+    assert ("1", counts.stored, counts.live, counts.garbage) == tuple(
+        report[name] for name in ("policy", "stored", "live", "garbage")
+    )
+    assert "endpoint" not in report
+
+
+def test_people_read_numbers_and_settings():
+    report = MakeLakeService(MakeLakeParameters(commits=30, tables=3, garbage_files=7)).run(Telling())
+    text = report.__rich__().plain
+    assert "21 files (" in text
+    assert text.endswith(f"\n{MockLakeSpec(commits=30, tables=3, garbage_files=7).as_toml()}")
+
+
+def test_the_written_settings_describe_the_lake(tmp_path):
+    file = tmp_path / "nessie-gc.toml"
+    MakeLakeService(MakeLakeParameters(commits=30, policy="5", write_config=str(file))).run(Telling())
+    settings = tomllib.loads(file.read_text())
+    assert ("5", "mock") == (settings["default-cutoff"], settings["repository"].pop("name"))
+    assert MockLakeSpec(commits=30) == MockLakeSpec.from_mapping(settings["connectors"]["file-lister"]["mock"])
+
+
+def test_a_served_lake_answers_while_it_is_served(tmp_path):
+    file, statuses = tmp_path / "nessie-gc.toml", []
+
+    def ask(seconds):
+        endpoint = tomllib.loads(file.read_text())["iceberg"]["s3.endpoint"]
+        with urllib.request.urlopen(f"{endpoint}/lake?list-type=2&max-keys=1") as response:
+            statuses.append((response.status, seconds))
+
+    run, parameters = Telling(), MakeLakeParameters(serve=timedelta(seconds=2), write_config=str(file))
+    report = MakeLakeService(parameters, sleep=ask).run(run).to_dict()
+    settings = tomllib.loads(file.read_text())
+    assert [(200, 1), (200, 1)] == statuses
+    assert [("serve", 0, 2), ("serve", 1, 2)] == run.told
+    assert settings["iceberg"]["s3.endpoint"] == report["endpoint"]
+    assert ("s3://lake/warehouse", "ICEBERG_TABLE") == tuple(
+        settings["repository"][n] for n in ("root", "content_type")
+    )
+    assert "connectors" not in settings
+
+
+def test_a_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
+    file = str(Path(tmp_path, "none", "nessie-gc.toml"))
+    with pytest.raises(ConfigurationError, match=f"'write_config': {file} cannot be written: No such file"):
+        MakeLakeService(MakeLakeParameters(write_config=file)).run(Telling())
+
+
+def test_a_policy_that_is_not_understood_is_an_error():
+    with pytest.raises(ConfigurationError, match="unknown cut-off policy 'some'"):
+        MakeLakeService(MakeLakeParameters(policy="some")).run(Telling())
