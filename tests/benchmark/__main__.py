@@ -25,7 +25,7 @@ from pathlib import Path
 from lakes import LakeFacts, LakeSpec, build_lake
 from lakes.build import spec_from, spec_options
 
-from benchmark import autotag, deletions, identify, internal, live_sets, manifests, mark
+from benchmark import autotag, computed, deletions, identify, internal, live_sets, manifests, mark
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
@@ -34,6 +34,7 @@ from nessie_gc_core.testing.servers import NessieServer, S3Server
 
 OTHERS: dict[str, Callable[[Sequence[str]], int]] = {
     "autotag": autotag.main,
+    "computed": computed.main,
     "compact": partial(manifests.main, "compact"),
     "deletions": deletions.main,
     "identify": identify.main,

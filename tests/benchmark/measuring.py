@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ class Measured:
     """What a run took."""
 
     seconds: float = 0.0
+    processor_seconds: float = 0.0
+    """Of the process and all that it started and waited for."""
     peak_megabytes: dict[str, float] = field(default_factory=dict)
     """Peak resident memory of the driver, of its Python workers together, of the JVM, and of all at one time."""
     output: str = ""
@@ -37,7 +40,7 @@ def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = N
     measured = Measured()
     environment = as_installed(os.environ if environment is None else environment)
     with TemporaryFile("w+") as output, TemporaryFile("w+") as errors:
-        started = time.perf_counter()
+        started, used = time.perf_counter(), _used_seconds()
         process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment)
         try:
             while process.poll() is None:
@@ -47,6 +50,7 @@ def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = N
             process.kill()
             raise
         measured.seconds = time.perf_counter() - started
+        measured.processor_seconds = _used_seconds() - used
         output.seek(0)
         errors.seek(0)
         measured.output = output.read()
@@ -54,6 +58,12 @@ def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = N
             said = (errors.read().strip() or measured.output.strip())[-2000:]
             raise CommandFailedError(f"{' '.join(command)} ended with {process.returncode}: {said}")
     return measured
+
+
+def _used_seconds() -> float:
+    """Processor time of all processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def as_installed(environment: Mapping[str, str]) -> dict[str, str]:
