@@ -17,6 +17,7 @@ from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
 from nessie_gc_core.services.explain.service import ExplainService
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.health.service import HealthService
+from nessie_gc_core.services.java_import.service import ImportJavaService
 from nessie_gc_core.services.manifests.service import RewriteManifestsService
 from nessie_gc_core.services.mark import MarkService
 from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
@@ -53,4 +54,5 @@ def nessie_gc_register_service() -> Sequence[AnyService]:
         AutotagService,
         RewriteManifestsService,
         CompactService,
+        ImportJavaService,
     )

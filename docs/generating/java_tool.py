@@ -25,7 +25,7 @@ _COMMANDS = (
     ("delete", "delete", "same: deletes the rows of a live set, and no files"),
     ("list-deferred", "list-deferred", "same; also `--json`"),
     ("deferred-deletes", "deferred-deletes", "also takes the repository options; removes the records of deleted files"),
-    ("create-sql-schema", "create-sql-schema", "same; the tables differ"),
+    ("create-sql-schema", "create-sql-schema", "same; the tables differ, and `import-java` imports the old ones"),
     ("show-sql-create-schema-script", "show-sql-create-schema-script", "same; the tables differ"),
     ("completion-script", "completion-script", "same; `--shell` for zsh and fish"),
     ("show-licenses", "", "does not exist: pip shows the licence of each distribution"),

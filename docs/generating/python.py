@@ -28,6 +28,7 @@ from nessie_gc_core.api import (
     ExplainReport,
     GcReport,
     HealthReport,
+    ImportJavaReport,
     ManifestsReport,
     Plan,
     PlanSummary,
@@ -60,6 +61,7 @@ from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable
 from nessie_gc_core.services.explain.report import ExplainedFile, NeedingVersion, Standing
 from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
+from nessie_gc_core.services.java_import.report import ImportedLiveSet
 from nessie_gc_core.services.manifests.report import ManifestFigures, Reorganized, ReorganizedTable
 from nessie_gc_core.services.plans.file import PlanHeader
 from nessie_gc_core.services.pruning import KeptLiveSet, PruneReport
@@ -119,6 +121,8 @@ CLASSES = (
     LiveSetDetails,
     PruneReport,
     KeptLiveSet,
+    ImportJavaReport,
+    ImportedLiveSet,
     ManifestsReport,
     ReorganizedTable,
     Reorganized,

@@ -15,6 +15,7 @@ from nessie_gc_core.services.compaction.report import CompactionReport
 from nessie_gc_core.services.expiry.report import ExpiryReport
 from nessie_gc_core.services.explain.report import ExplainReport
 from nessie_gc_core.services.health.report import HealthReport
+from nessie_gc_core.services.java_import.report import ImportJavaReport
 from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.plans.summary import PlanSummary
 from nessie_gc_core.services.quarantine.report import ReleaseReport
@@ -31,6 +32,7 @@ __all__ = [
     "ExplainReport",
     "GcReport",
     "HealthReport",
+    "ImportJavaReport",
     "ManifestsReport",
     "Plan",
     "PlanSummary",

@@ -19,6 +19,9 @@ from nessie_gc_core.services.autotag.service import AutotagService
 from nessie_gc_core.services.compaction.parameters import CompactParameters
 from nessie_gc_core.services.compaction.report import CompactionReport
 from nessie_gc_core.services.compaction.service import CompactService
+from nessie_gc_core.services.java_import.parameters import ImportJavaParameters
+from nessie_gc_core.services.java_import.report import ImportJavaReport
+from nessie_gc_core.services.java_import.service import ImportJavaService
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.report import ManifestsReport
 from nessie_gc_core.services.manifests.service import RewriteManifestsService
@@ -117,6 +120,21 @@ class Upkeep(ABC):
         age = parse_duration(older_than) if isinstance(older_than, str) else older_than
         rule = PruneRule(older_than=age, keep=keep, status=statuses(status), discard_deferred=discard_deferred)
         return prune(self.new_run().store, rule, dry_run=dry_run)
+
+    def import_java(self, *, dry_run: bool, java_time_zone: str, **parameters: Any) -> ImportJavaReport:
+        """Imports live sets and deferred deletions from the tables of Nessie's Java tool, which are only read.
+
+        Args:
+            dry_run: whether they are only read and judged.
+            java_time_zone: time zone of the machine on which the Java tool ran, such as ``UTC``.
+            parameters: those of ``nessie-gc import-java``, such as ``java_url``.
+
+        Raises:
+            ConfigurationError: a parameter is invalid, or the store cannot read such tables.
+            LeaseHeldError: another process collects the repository.
+        """
+        given = {**parameters, "dry_run": dry_run, "java_time_zone": java_time_zone}
+        return ImportJavaService(self.parameters_of(ImportJavaParameters, given)).run(self.new_run())
 
     def _without_dry_run(self, wanted: type[P], given: Mapping[str, Any]) -> P:
         """The parameters of a plan; its ``apply()`` says whether anything is done."""

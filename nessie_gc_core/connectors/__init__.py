@@ -28,6 +28,7 @@ from nessie_gc_core.connectors.file_lister import (
 )
 from nessie_gc_core.connectors.live_set_store import (
     LiveSetStore,
+    SupportsJavaTables,
     SupportsQuarantine,
     SupportsSqlSchema,
     SupportsTagRecords,
@@ -75,6 +76,7 @@ __all__ = [
     "SupportsExpandBatches",
     "SupportsFormerIdentities",
     "SupportsHiding",
+    "SupportsJavaTables",
     "SupportsKindOfName",
     "SupportsLeftAlone",
     "SupportsListBatches",

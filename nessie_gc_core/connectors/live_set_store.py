@@ -10,6 +10,7 @@ from uuid import UUID
 
 from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.errors import LeaseHeldError
+from nessie_gc_core.model.java_tables import JavaBaseLocation, JavaContentVersion, JavaFileDeletion, JavaLiveSet
 from nessie_gc_core.model.live_sets import (
     FileDeletion,
     LeaseHolder,
@@ -286,6 +287,27 @@ class SupportsVersionParts(Protocol):
             part: which part, from 0.
             parts: of how many parts of about the same size; each version is in exactly one of them.
         """
+
+
+@runtime_checkable
+class SupportsJavaTables(Protocol):
+    """A store whose database may have the tables of Nessie's Java tool as well.
+
+    It only reads them, gives every row with its values as they are, and needs no tables of its own. All verbs raise
+    StoreError if a table is missing.
+    """
+
+    def java_live_sets(self) -> Iterator[JavaLiveSet]:
+        """All live sets, in any order."""
+
+    def java_content_versions(self, live_set_id: str) -> Iterator[JavaContentVersion]:
+        """The content versions of a live set, streamed, in any order."""
+
+    def java_base_locations(self, live_set_id: str) -> Iterator[JavaBaseLocation]:
+        """The base locations of a live set, streamed, in any order."""
+
+    def java_file_deletions(self, live_set_id: str) -> Iterator[JavaFileDeletion]:
+        """The deferred deletions of a live set, streamed, in any order."""
 
 
 @runtime_checkable

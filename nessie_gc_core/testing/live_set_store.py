@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from nessie_gc_core.testing.live_set_java import JavaTableTests
 from nessie_gc_core.testing.live_set_lifecycle import LifecycleTests
 from nessie_gc_core.testing.live_set_machine import MachineTests
 from nessie_gc_core.testing.live_set_quarantine import QuarantineTests
@@ -20,6 +21,7 @@ class LiveSetStoreContract(
     RegisterTests,
     TagRecordTests,
     QuarantineTests,
+    JavaTableTests,
     StoreSituationTests,
     MachineTests,
     OptionsTests,
@@ -33,6 +35,10 @@ class LiveSetStoreContract(
     Situations, also required; return ``NotPossible("why")`` if the situation cannot exist:
         ``unusable``: a sequence of functions that open a store that cannot be used, one for each way in which that
         can happen: its file or server is missing, is damaged, or belongs to someone else.
+
+    Required for a store that ``SupportsJavaTables``:
+        ``put_java_rows``: a function that puts rows into new tables as the Java tool makes them, and returns a store
+        that reads them.
 
     Set ``outlives_processes = False`` for a store that vanishes when it is closed for the last time.
     """

@@ -7,17 +7,32 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 import test_store as example
 from nessie_gc_ledger import LedgerStore
 from nessie_gc_ledger.registers import LedgerStoreOptions
 
 from faulty import fault
+from nessie_gc_core.connectors import SupportsJavaTables
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError, StoreError
 from nessie_gc_core.model import LiveSetStatus
+from nessie_gc_core.testing.demands import skip_without
+from nessie_gc_core.testing.live_set_java import JavaRows
 
 
 class StoreTests(example.TestLedgerStore):
     connector = LedgerStore
+
+    @pytest.fixture
+    def put_java_rows(self, store):
+        if not isinstance(store, JavaTables):
+            skip_without(store, SupportsJavaTables)
+
+        def put(rows):
+            store.java_rows = rows
+            return store
+
+        return put
 
 
 class TestGood(StoreTests):
@@ -402,6 +417,59 @@ class PartsOfAll(InParts):
     def content_versions_of_part(self, live_set_id, part, parts):
         every = (each.id for each in self.live_sets())
         return (each for id_ in every for each in super(PartsOfAll, self).content_versions_of_part(id_, part, parts))
+
+
+class JavaTables(LedgerStore):
+    """Reads them well, from memory."""
+
+    java_rows: JavaRows
+
+    def java_live_sets(self):
+        return iter(self.java_rows.live_sets)
+
+    def java_content_versions(self, live_set_id):
+        return iter(self.java_rows.content_versions.get(live_set_id, ()))
+
+    def java_base_locations(self, live_set_id):
+        return iter(self.java_rows.base_locations.get(live_set_id, ()))
+
+    def java_file_deletions(self, live_set_id):
+        return iter(self.java_rows.file_deletions.get(live_set_id, ()))
+
+
+class TestJavaTables(StoreTests):
+    connector = JavaTables
+
+
+JAVA = "test_rows_of_the_java_tool_come_back_as_they_are"
+AS_THEY_ARE = "SupportsJavaTables: S17: every value comes back as it is in the table"
+
+
+@fault(StoreTests, JAVA, AS_THEY_ARE)
+class NoSnapshotIsZero(JavaTables):
+    def java_content_versions(self, live_set_id):
+        for row in super().java_content_versions(live_set_id):
+            yield replace(row, snapshot_id=row.snapshot_id or 0)
+
+
+@fault(StoreTests, JAVA, AS_THEY_ARE)
+class CutsPaths(JavaTables):
+    def java_file_deletions(self, live_set_id):
+        for row in super().java_file_deletions(live_set_id):
+            yield replace(row, path_uri=row.path_uri[:200])
+
+
+@fault(StoreTests, JAVA, AS_THEY_ARE)
+class InTheZoneOfThisMachine(JavaTables):
+    def java_live_sets(self):
+        for row in super().java_live_sets():
+            yield replace(row, identify_started=row.identify_started.astimezone(UTC))
+
+
+@fault(StoreTests, "test_an_unknown_live_set_of_the_java_tool_has_no_rows", "SupportsJavaTables: rows of an unknown")
+class DeletionsOfAll(JavaTables):
+    def java_file_deletions(self, live_set_id):
+        return (row for rows in self.java_rows.file_deletions.values() for row in rows)
 
 
 @fault(StoreTests, "test_records_of_tags_belong_to_their_repository_and_stay", "SupportsTagRecords: records belong to")

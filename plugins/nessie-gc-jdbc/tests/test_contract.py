@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 from each_database import engine_of
+from java_rows import put_rows
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.tables import live_sets, metadata
 
@@ -17,6 +18,18 @@ from nessie_gc_core.testing.servers import free_ports
 
 
 class _JdbcContract(LiveSetStoreContract):
+    @pytest.fixture
+    def put_java_rows(self, java_url):
+        with JdbcLiveSetStore.from_options({"url": java_url, "fetch_size": 5, "pool_max_size": 1}) as reading:
+
+            def put(rows):
+                engine = engine_of(java_url)
+                put_rows(engine, rows)
+                engine.dispose()
+                return reading
+
+            yield put
+
     @pytest.mark.parametrize("fetch_size", [1, 3, 1000])
     def test_pages_of_any_size_give_every_row_once(self, open_store, repository, fetch_size):
         with open_store(fetch_size=fetch_size) as store:
@@ -52,6 +65,10 @@ class TestSqlite(_JdbcContract):
         return sqlite_url
 
     @pytest.fixture
+    def java_url(self, tmp_path):
+        return f"sqlite:///{tmp_path}/java.db"
+
+    @pytest.fixture
     def open_store(self, url):
         return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
 
@@ -75,6 +92,10 @@ class TestPostgres(_JdbcContract):
         return postgres_url
 
     @pytest.fixture
+    def java_url(self, empty_postgres_url):
+        return empty_postgres_url
+
+    @pytest.fixture
     def open_store(self, url):
         return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
 
@@ -92,6 +113,10 @@ class TestMariaDb(_JdbcContract):
     @pytest.fixture
     def url(self, mariadb_url):
         return mariadb_url
+
+    @pytest.fixture
+    def java_url(self, empty_mariadb_url):
+        return empty_mariadb_url
 
     @pytest.fixture
     def open_store(self, url):

@@ -116,6 +116,16 @@ class Database:
         self._make_ready()
         return self._transactions.run(work, writes=False, waits=True)
 
+    def read_as_it_is(self, work: Callable[[Connection], _T]) -> _T:
+        """The same on tables that are not those of this store, which need not exist.
+
+        Raises:
+            StoreError: the database cannot be used, or is a file that does not exist.
+        """
+        if self.is_file and not Path(self.url.database or "").exists():
+            raise StoreError(f"the file {self.url.database} does not exist; correct the path of the database")
+        return self._transactions.run(work, writes=False, waits=False)
+
     def execute(self, statement: Executable, rows: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Runs one statement in a transaction of its own, once for each of the rows, if there are some."""
         self.write(lambda connection: connection.execute(statement, rows).close())

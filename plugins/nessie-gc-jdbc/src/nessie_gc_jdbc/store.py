@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from nessie_gc_jdbc.database import Database
+from nessie_gc_jdbc.java_tables import JavaTableVerbs
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
 from nessie_gc_jdbc.quarantine import QuarantineVerbs
 from nessie_gc_jdbc.registers import RegisterVerbs
@@ -13,7 +14,7 @@ from nessie_gc_jdbc.status import StatusVerbs
 from nessie_gc_jdbc.tables import create_script, from_micros
 
 
-class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs, QuarantineVerbs):
+class JdbcLiveSetStore(StatusVerbs, RowVerbs, RegisterVerbs, QuarantineVerbs, JavaTableVerbs):
     """Keeps live sets in a database, by SQLAlchemy: SQLite, PostgreSQL or MariaDB.
 
     The name and the forms of the URLs are those of the Java tool. Text is kept whole but for characters that the

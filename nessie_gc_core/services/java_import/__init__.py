@@ -1,0 +1,1 @@
+"""Import of what Nessie's Java tool keeps in its tables."""
