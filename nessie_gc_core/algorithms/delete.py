@@ -50,7 +50,7 @@ class DeleteFiles:
         self._choice = choice
         self._mode = mode
         self._spared_units = dict(spared_units)
-        assert (remove is None) == (mode is not DeleteMode.QUARANTINE), "a quarantine never deletes"
+        assert remove is not None or mode is not DeleteMode.QUARANTINE, "a quarantine never deletes"
         self._remove = remove if remove is not None else delete_batch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

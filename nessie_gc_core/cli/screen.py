@@ -180,6 +180,8 @@ class _Page:
         self._console.print(table)
         if report.sidecars.files:
             self._line(f"not counted above: {_sum(report.sidecars)} of checksum sidecars (.crc)")
+        if report.noncurrent_versions.files:
+            self._line(f"not counted above: {_sum(report.noncurrent_versions)} of noncurrent versions")
         self._console.print()
 
     def _tables(self, report: GcReport) -> None:

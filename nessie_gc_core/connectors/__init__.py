@@ -14,6 +14,7 @@ from nessie_gc_core.connectors.file_deleter import (
     SupportsEmptyDirectories,
     SupportsHiding,
     SupportsMoves,
+    SupportsVersionDeletion,
 )
 from nessie_gc_core.connectors.file_lister import (
     FileLister,
@@ -97,6 +98,7 @@ __all__ = [
     "SupportsTagRecords",
     "SupportsTags",
     "SupportsTraffic",
+    "SupportsVersionDeletion",
     "SupportsVersionParts",
     "SupportsVersioning",
     "SupportsWorkBranches",

@@ -150,3 +150,23 @@ class SupportsHiding(Protocol):
         A version that is visible, or whose marker was removed, is RELEASED and stays. A marker stays where another
         version would become visible without it. A killed call is repeated: if only the marker is left, it is deleted.
         """
+
+
+@runtime_checkable
+class SupportsVersionDeletion(Protocol):
+    """A deleter whose store keeps versions: it deletes files together with their older versions."""
+
+    def version_refusal(self, location: str) -> str | None:
+        """Why versions below a location are not deleted, in one line; ``None``: they are.
+
+        Asks the store: where it is not certain that it keeps versions now and lets them go, there is a reason.
+        """
+
+    def delete_with_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Deletes the files and all older versions of them, and yields exactly one outcome for each, in any order.
+
+        Only if what is current is what was listed (``to_delete`` in ``nessie_gc_core.model.versions``). Each version is
+        deleted by its id, older ones first and what is current last: a killed call is repeated, and no older version
+        ever becomes visible. If one cannot be deleted, the file stays and is FAILED. A file that is not there, or is
+        deleted already, is MISSING, and its versions stay.
+        """

@@ -58,6 +58,10 @@ class VersionOutcome:
     """Of a hidden file: the delete marker that hides it."""
     reason: str = ""
     """Why it failed: one line, without secrets; empty otherwise."""
+    older: int = 0
+    """Of a file that was deleted with all its versions: how many older ones there were."""
+    older_bytes: int = 0
+    """Their size in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,20 @@ class ToPurge(NamedTuple):
 
     version: str
     marker: str
+
+
+class ToDelete(NamedTuple):
+    """What is deleted with a file: the older versions first, then what is current, then the markers that are left."""
+
+    older: Sequence[KeyVersion]
+    current: KeyVersion
+    markers: Sequence[KeyVersion]
+
+    def done(self, asked: FileVersion) -> VersionOutcome:
+        """The outcome when all of it is gone."""
+        older_bytes = sum(each.size or 0 for each in self.older)
+        status = VersionStatus.DONE
+        return VersionOutcome(path=asked.path, status=status, older=len(self.older), older_bytes=older_bytes)
 
 
 Listed = Sequence[KeyVersion]
@@ -174,6 +192,23 @@ def to_purge(found: Listed, asked: FileVersion) -> ToPurge | VersionOutcome:
         gone = asked.marker and all(each.version != asked.marker for each in found)
         return _outcome(asked, VersionStatus.RELEASED) if gone else _failed(asked, marker)
     return ToPurge(version.version, marker.version if _may_go(marker, found, version) else "")
+
+
+def to_delete(found: Listed, asked: FileVersion) -> ToDelete | VersionOutcome:
+    """What is deleted where a file is deleted with all its versions. Or the outcome, with nothing to do.
+
+    What is current has to be what was listed, so every other version is at least as old. Of a file that is deleted
+    already nothing is touched.
+    """
+    current = _current(found)
+    if not found or (current is not None and current.marker):
+        return _outcome(asked, VersionStatus.MISSING)
+    if current is None or _newest(found) is not current:
+        return _failed(asked, _NO_CURRENT)
+    if not _is_listed(current, asked):
+        return _failed(asked, _CHANGED)
+    older = [each for each in found if not each.marker and each is not current]
+    return ToDelete(older, current, [each for each in found if each.marker])
 
 
 def visible(found: Listed) -> str:

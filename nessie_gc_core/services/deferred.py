@@ -115,7 +115,7 @@ class _DeferredDeletion:
             known=run.engine.empty(EXPANDED_FILES),
         )
         spared = {**plan.left_out, **plan.unknown, **self._freeze_unusable(plan)}
-        warn_of_versions(plan.units, run, run.parameters.quarantine)
+        warn_of_versions(plan.units, run, run.parameters)
         verdicts = self._verdicts(scope)
         scope.report_to(run)
         deletion = Deletion(run, scope, spared_units=spared, tables=lambda: named(self._by_table(plan, versions)))

@@ -8,14 +8,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
-from nessie_gc_core.algorithms.delete import DeleteFiles, dealt_out
+from nessie_gc_core.algorithms.delete import DeleteFiles, Remove, dealt_out
 from nessie_gc_core.algorithms.guard import spare
 from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.algorithms.roots import ROOTS, may_be_roots
+from nessie_gc_core.algorithms.with_versions import WithVersions, older_versions
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_texts
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
+from nessie_gc_core.services.finding_parameters import NoncurrentVersions
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.quarantine.holding import Holding, Tables
@@ -24,6 +26,7 @@ from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.steps import Judged, Step, judged, steps_of
+from nessie_gc_core.services.versioning import stores_without_versions
 
 DEAD = Verdict.UNREFERENCED.value
 
@@ -82,6 +85,7 @@ class Deletion:
         self._scope = scope
         self._holding: Holding | None = None
         self._tables = tables
+        self._with_versions: WithVersions | None = None
         self._recheck = Recheck(run, scope, spared_units or {})
         self._rows = run.engine.empty(VERDICTS)
         self._roots = run.engine.empty(ROOTS)
@@ -101,6 +105,8 @@ class Deletion:
         found = judged(verdicts)
         if run.parameters.quarantine:
             self._prepare_quarantine()
+        if run.parameters.noncurrent_versions is NoncurrentVersions.DELETE:
+            self._with_versions = stores_without_versions(self._scope.plan, run)
         self._spare_over_caps(found, stored_by_unit)
         steps = self._steps(found)
         outcomes: Dataset | None = None
@@ -184,18 +190,26 @@ class Deletion:
         if self._holding is not None:
             self._holding.announce(rows, spared)
         run.lease.check()
-        remove = None if self._holding is None else self._holding.hold.move
-        outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared, remove)).checkpoint()
+        outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared, self._remove)).checkpoint()
         outcome_file.write(outcomes)
         if self._holding is not None:
             self._holding.remember(outcomes)
         if mode is not DeleteMode.DRY_RUN:
             records.remember(outcomes)
         by_unit = add_outcomes(outcomes, run.report)
+        if self._with_versions is not None:
+            run.report.noncurrent_versions.add(*older_versions(outcomes))
         if mode.removes:
             records.close(step, by_unit)
         self._on_outcomes(outcomes)
         return outcomes
+
+    @property
+    def _remove(self) -> Remove | None:
+        """How files are removed, where they are not just deleted."""
+        if self._holding is not None:
+            return self._holding.hold.move
+        return None if self._with_versions is None else self._with_versions.remove
 
     def _put_up_tombstones(self, roots: Dataset) -> None:
         """Remembers which metadata files are about to be deleted, so that they are not taken for lost later (S7)."""

@@ -29,6 +29,13 @@ class Membership(StrEnum):
     BLOOM = "bloom"
 
 
+class NoncurrentVersions(StrEnum):
+    """What happens to the older versions of a file that is deleted, in a bucket that keeps versions."""
+
+    KEEP = "keep"
+    DELETE = "delete"
+
+
 def lease_option() -> timedelta:
     """Declares how long the lease of a repository lasts."""
     return option(

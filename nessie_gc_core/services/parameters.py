@@ -23,6 +23,7 @@ from nessie_gc_core.services.finding_parameters import (
     SWEEP,
     DroppedRule,
     Membership,
+    NoncurrentVersions,
     PlaceParameters,
     by_table_option,
     dropped_after_option,
@@ -84,6 +85,11 @@ class DeletionParameters(PlaceParameters):
         section=SWEEP,
         help="How long files in quarantine can be restored; then 'purge' takes them.",
     )
+    noncurrent_versions: NoncurrentVersions = option(
+        NoncurrentVersions.KEEP,
+        section=SWEEP,
+        help="In a bucket that keeps versions: keep the older versions of deleted files, or delete them as well.",
+    )
     max_live_set_age: timedelta = option(
         timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this."
     )
@@ -138,6 +144,10 @@ class DeletionParameters(PlaceParameters):
         canonical_places(self.quarantine, choice.rules())
         if self.quarantine_for < timedelta(0):
             raise ConfigurationError("`quarantine_for` must not be negative; give a duration such as P30D")
+        if self.quarantine and self.noncurrent_versions is NoncurrentVersions.DELETE:
+            raise ConfigurationError(
+                "`quarantine` and `noncurrent_versions` are mutually exclusive: a purge deletes both"
+            )
         if self.outcomes_to is not None:
             check_output("outcomes_to", self.outcomes_to)
 
@@ -207,6 +217,8 @@ class CollectionParameters(DeletionParameters):
             ConfigurationError: the message names the parameter.
         """
         DeletionParameters.check(self, choice)
+        if self.defer_deletes and self.noncurrent_versions is NoncurrentVersions.DELETE:
+            raise ConfigurationError("with `defer_deletes`, give `noncurrent_versions` to 'deferred-deletes' instead")
         self.age.check(floor=not self.no_age_floor)
         self._check_dropped_under(choice.rules())
         check_file_lists(self.file_list, choice)

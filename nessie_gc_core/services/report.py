@@ -102,6 +102,8 @@ class GcReport:
     outcomes: dict[Outcome, Tally] = field(default_factory=lambda: {outcome: Tally() for outcome in Outcome})
     sidecars: Tally = field(default_factory=Tally)
     """Checksum sidecars that were deleted (or would be) with their files; no other figure includes them."""
+    noncurrent_versions: Tally = field(default_factory=Tally)
+    """Noncurrent versions that this run deleted with their files, in no other figure."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Locations that were left alone, each with the reason (S6)."""
     unreadable: dict[str, str] = field(default_factory=dict)
@@ -209,6 +211,7 @@ class GcReport:
             "unreferenced": self.unreferenced.to_dict(),
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
             "sidecars": self.sidecars.to_dict(),
+            "noncurrent_versions": self.noncurrent_versions.to_dict(),
             "unknown": _named(self.worst_unknown),
             "unreadable": _named(self.unreadable.items(), "path"),
             "unread": _named(self.unread.items()),

@@ -192,7 +192,7 @@ class _Sweep:
             stored, counts = listed.result()
         lost, verdicts = self._judged(needed, ages, stored, counts)
         verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
-        warn_of_versions(needed.scope.plan.units, run, run.parameters.quarantine)
+        warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
         if run.parameters.mode.removes:

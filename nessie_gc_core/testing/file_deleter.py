@@ -15,7 +15,7 @@ from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
 from nessie_gc_core.testing.demands import demands, not_defined, possible, shown, skip_unless_shareable, skip_without
 from nessie_gc_core.testing.file_deleter_moves import MoveTests
-from nessie_gc_core.testing.file_deleter_versions import HidingTests
+from nessie_gc_core.testing.file_deleter_with_versions import VersionDeletionTests
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import HasDirectory, PutDirectory, PutFile, PutLink
 from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
@@ -23,7 +23,7 @@ from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 _GONE = frozenset({DeleteStatus.DELETED, DeleteStatus.ALREADY_GONE})
 
 
-class FileDeleterContract(MoveTests, HidingTests):
+class FileDeleterContract(MoveTests, VersionDeletionTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -46,7 +46,7 @@ class FileDeleterContract(MoveTests, HidingTests):
     Required of deleters that move files (``SupportsMoves``):
         ``read_file``: ``read_file(location, path)`` returns the bytes of a file, without the connector.
 
-    Required of deleters that hide files (``SupportsHiding``), together with ``read_file``:
+    Required of deleters that hide files (``SupportsHiding``) or delete versions, together with ``read_file``:
         ``key_versions``: ``key_versions(location, path)`` returns all versions and delete markers of a path as
         ``KeyVersion``, the versions newest first, without the connector.
         ``delete_version``: ``delete_version(location, path, version)`` deletes one of them.

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from faults.cases import faults, kills, kills_in_quarantine
+from faults.cases import faults, kills, kills_in_quarantine, kills_of_hidden_files
 from faults.lake import lake
 from faults.quarantined import killed_in_quarantine
 from faults.restarts import restarted, restarts
@@ -27,7 +27,8 @@ def main() -> int:
         results.extend(_told(with_fault(found, fault)) for fault in faults() if only in fault.name)
         results.extend(_told(killed(found, kill)) for kill in kills() if only in kill.name)
         results.extend(_told(restarted(found, restart)) for restart in restarts() if only in restart.name)
-        held = (kill for kill in kills_in_quarantine() if only in kill.name)
+        # Hidden files come last: from then on the bucket keeps versions.
+        held = (kill for kill in (*kills_in_quarantine(), *kills_of_hidden_files()) if only in kill.name)
         results.extend(_told(killed_in_quarantine(found, kill)) for kill in held)
     _show(results)
     return 0 if results and all(result.is_right for result in results) else 1

@@ -30,12 +30,14 @@ class Kill:
 
     name: str
     command: str
-    """``mark``, ``sweep``, ``deferred-deletes``, ``quarantine`` or ``restore``."""
+    """``mark``, ``sweep``, ``deferred-deletes``, ``quarantine``, ``restore`` or ``purge``."""
     signal: str
     share: float = 0.0
     """After which share of its requests; 0: after a bulk deletion."""
     deletes: int = 0
     """After how many bulk deletions have been done, the last one without an answer."""
+    hides: bool = False
+    """Whether the quarantine hides files in a bucket that keeps versions."""
 
 
 def faults() -> list[Fault]:
@@ -84,6 +86,22 @@ def kills_in_quarantine() -> list[Kill]:
             ("quarantine", "after a bulk deletion", 0, 1),
             ("restore", "while it copies", 0.4, 0),
             ("restore", "after a bulk deletion", 0, 1),
+        )
+        for how in ("SIGKILL", "SIGTERM")
+    ]
+
+
+def kills_of_hidden_files() -> list[Kill]:
+    """The same of files that are hidden by delete markers; the share is that of the keys that are looked at."""
+    return [
+        Kill(name=f"{how} of {name} {where}", command=command, signal=how, share=share, deletes=deletes, hides=True)
+        for name, command, where, share, deletes in (
+            ("hiding", "quarantine", "while it looks at versions", 0.4, 0),
+            ("hiding", "quarantine", "after a bulk deletion", 0, 1),
+            ("showing", "restore", "while it looks at versions", 0.4, 0),
+            ("showing", "restore", "after a bulk deletion", 0, 1),
+            ("purging", "purge", "between versions and markers", 0, 1),
+            ("purging", "purge", "after versions and markers", 0, 2),
         )
         for how in ("SIGKILL", "SIGTERM")
     ]

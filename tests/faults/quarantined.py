@@ -1,12 +1,17 @@
-"""Kills a sweep that moves files to a quarantine, or a restore; then all comes back, with the same bytes."""
+"""Kills a sweep that moves or hides files, or a restore; then all comes back, with the same bytes. Or a purge."""
 
 from __future__ import annotations
 
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import boto3
 
 from faults.cases import Kill
 from faults.lake import Lake, keys
@@ -17,40 +22,48 @@ from nessie_gc_core.testing.servers import FaultProxy, Faults
 _HELD = "held/"
 _REQUESTS = 4
 """How many requests a file costs that is moved, the deletion not counted."""
+_LOOKS = 2
+"""The same of a file that is hidden."""
 
 
 def killed_in_quarantine(lake: Lake, kill: Kill) -> Result:
-    """Kills the command, runs it again, and brings everything back."""
+    """Kills the command, runs it again, and brings everything back, unless it is purged."""
+    if kill.hides:
+        _keep_versions(lake)
     lake.put_back()
     with tempfile.TemporaryDirectory(prefix="nessie-gc-faults-") as folder:
         runs = Runs(lake, Path(folder))
-        place = f"s3://{lake.server.bucket}/{_HELD}"
+        place = f"versions:s3://{lake.server.bucket}/" if kill.hides else f"s3://{lake.server.bucket}/{_HELD}"
         one = ["-L", str(runs.live_set), "--engine", "local", *SMALL_STEPS, *LEASE]
-        sweep = ["sweep", *one, "--quarantine", place, "--outcomes-to", str(runs.outcomes), *AGES]
+        hold = ["--quarantine", place, *(["--quarantine-for", "PT0S"] if kill.command == "purge" else [])]
+        sweep = ["sweep", *one, *hold, "--outcomes-to", str(runs.outcomes), *AGES]
         restore = ["restore", "--everything", "--engine", "local", *SMALL_STEPS, *LEASE]
+        purge = ["purge", "--engine", "local", *SMALL_STEPS, *LEASE]
         mark = ["mark", "--write-live-set-id-to", str(runs.live_set)]
         must(runs.run(lake.server.properties, *mark).exit_code, "mark")
-        if kill.command == "restore":
+        if kill.command != "quarantine":
             must(runs.run(lake.server.properties, *sweep).exit_code, "sweep")
-        command = restore if kill.command == "restore" else sweep
-        problems = _killed_and_run_again(lake, runs, kill, command)
+        problems = _killed_and_run_again(
+            lake, runs, kill, {"restore": restore, "purge": purge}.get(kill.command, sweep)
+        )
         told = [key for (key, outcome), times in runs.named().items() if outcome == "quarantined" for _ in range(times)]
         problems += told_once(lake, told)
-        if kill.command != "restore":
+        if kill.command == "quarantine":
             back = runs.run(lake.server.properties, *restore)
             problems += [f"the restore ended with {back.exit_code}: {back.said}"] if back.exit_code else []
-    return _compared(lake, kill, problems)
+    return _of_versions(lake, kill, problems) if kill.hides else _compared(lake, kill, problems)
 
 
 def _killed_and_run_again(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str]) -> list[str]:
     faults = Faults(stop_at_delete=kill.deletes)
     if kill.share:
-        before = _requests(lake, runs, command) if kill.command != "restore" else 0
-        faults = Faults(stop_at=before + int(_REQUESTS * len(lake.dead) * kill.share))
+        before = _requests(lake, runs, command) if kill.command == "quarantine" else 0
+        each = _LOOKS if kill.hides else _REQUESTS
+        faults = Faults(stop_at=before + int(each * len(lake.dead) * kill.share))
     code = kill_at(lake, runs, kill, command, faults)
     problems = [] if code in (-signal.SIGKILL, 143) else [f"it ended with {code} before it was killed"]
     time.sleep(LEASE_SECONDS if kill.signal == "SIGKILL" else 0)
-    again = [*command, *(["--resume"] if kill.command != "restore" else [])]
+    again = [*command, *(["--resume"] if kill.command == "quarantine" else [])]
     done = runs.run(lake.server.properties, *again)
     return problems + ([f"the second run ended with {done.exit_code}: {done.said}"] if done.exit_code else [])
 
@@ -80,4 +93,49 @@ def _compared(lake: Lake, kill: Kill, problems: Sequence[str]) -> Result:
         lost=found.lost + wrong,
         leaked=len(held),
         problems=problems,
+    )
+
+
+def _of_versions(lake: Lake, kill: Kill, problems: Sequence[str]) -> Result:
+    """Of what was restored one version is left, and no delete marker; of what was purged nothing."""
+    versions, markers = _versions(lake)
+    back, purges = keys(lake.store) & lake.dead.keys(), kill.command == "purge"
+    expected = dict.fromkeys(() if purges else lake.dead, 1)
+    wrong = sum(versions.get(key, 0) != expected.get(key, 0) for key in lake.dead) + len(markers)
+    data = sum(bytes(lake.store.get(key).bytes()) != lake.dead[key] for key in back)
+    missing = 0 if purges else len(lake.dead.keys() - back)
+    outcome = "hidden, and purged" if purges else f"{len(back):,} hidden, and back"
+    return Result(
+        name=kill.name,
+        tries=2,
+        outcome=outcome,
+        lost=len(lake.lost()) + data + missing,
+        leaked=wrong,
+        problems=problems,
+    )
+
+
+def _versions(lake: Lake) -> tuple[Counter[str], set[str]]:
+    """How many versions each dead key has, and those with a delete marker."""
+    versions, markers = Counter[str](), set[str]()
+    with closing(_client(lake)) as client:
+        for page in client.get_paginator("list_object_versions").paginate(Bucket=lake.server.bucket):
+            versions.update(row["Key"] for row in page.get("Versions", ()) if row["Key"] in lake.dead)
+            markers.update(row["Key"] for row in page.get("DeleteMarkers", ()) if row["Key"] in lake.dead)
+    return versions, markers
+
+
+def _keep_versions(lake: Lake) -> None:
+    with closing(_client(lake)) as client:
+        client.put_bucket_versioning(Bucket=lake.server.bucket, VersioningConfiguration={"Status": "Enabled"})
+
+
+def _client(lake: Lake) -> Any:
+    server = lake.server
+    return boto3.client(
+        "s3",
+        endpoint_url=server.endpoint,
+        aws_access_key_id=server.access_key,
+        aws_secret_access_key=server.secret_key,
+        region_name=server.region,
     )

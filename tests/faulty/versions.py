@@ -11,7 +11,7 @@ from faulty import fault
 from faulty.deleters import GoodDeleter
 from nessie_gc_core.model import FileVersion, KeyVersion, VersionOutcome, VersionStatus
 from nessie_gc_core.model import versions as rules
-from nessie_gc_core.testing.file_deleter_versions import HidingTests
+from nessie_gc_core.testing.file_deleter_with_versions import VersionDeletionTests
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -88,6 +88,23 @@ class Hides(GoodDeleter):
                 self.bucket.delete(path, id_)
             yield VersionOutcome(path=file.path, status=VersionStatus.DONE)
 
+    def version_refusal(self, location: str) -> str | None:
+        return None
+
+    def delete_with_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        for file in files:
+            path = location + file.path
+            said = self.to_delete(self.bucket.versions(path), file)
+            if isinstance(said, VersionOutcome):
+                yield said
+                continue
+            for each in (*said.older, said.current, *said.markers):
+                self.bucket.delete(path, each.version)
+            yield said.done(file)
+
+    def to_delete(self, found, file):
+        return rules.to_delete(found, file)
+
     def key(self, path: str) -> str:
         return path
 
@@ -101,7 +118,7 @@ class Hides(GoodDeleter):
         return rules.to_purge(found, file)
 
 
-class HidesTests(HidingTests):
+class HidesTests(VersionDeletionTests):
     connector: type[Hides]
     opener = "open_deleter"
 
@@ -233,3 +250,49 @@ class OnlyOneBatch(Hides):
 class WarnsAtLength(Hides):
     def hide_warnings(self, locations, duration):
         return ("a rule\ndeletes versions",)
+
+
+@fault(
+    HidesTests,
+    "test_s15_a_file_goes_with_its_older_versions",
+    "S15, SupportsVersionDeletion: a file is deleted with all",
+)
+class LeavesOlderVersions(Hides):
+    def to_delete(self, found, file):
+        said = super().to_delete(found, file)
+        return said if isinstance(said, VersionOutcome) else said._replace(older=())
+
+
+@fault(
+    HidesTests,
+    "test_s08_a_file_that_was_written_again_keeps_all_versions",
+    "S8, SupportsVersionDeletion: of a file that was written again",
+)
+class DeletesWhatIsNewer(Hides):
+    def to_delete(self, found, file):
+        now = found[0] if found else None
+        newer = None if now is None or now.marker else FileVersion(path=file.path, size=now.size, modified=now.modified)
+        return super().to_delete(found, newer or file)
+
+
+@fault(
+    HidesTests,
+    "test_s15_a_deleted_file_keeps_its_versions",
+    "S15, SupportsVersionDeletion: of a file that is deleted already",
+)
+class DeletesVersionsOfDeletedFiles(Hides):
+    def to_delete(self, found, file):
+        versions = [each for each in found if not each.marker]
+        return rules.ToDelete(versions[1:], versions[0], ()) if versions else super().to_delete(found, file)
+
+
+@fault(
+    HidesTests,
+    "test_s15_deleting_versions_twice_does_no_harm",
+    "S15, SupportsVersionDeletion: a killed call is repeated",
+)
+class CannotRepeat(Hides):
+    def to_delete(self, found, file):
+        if len(found) < 2:
+            raise OSError("its older versions are gone")
+        return super().to_delete(found, file)

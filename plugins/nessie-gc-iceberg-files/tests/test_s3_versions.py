@@ -17,7 +17,7 @@ from nessie_gc_iceberg_files.s3_store import S3Store
 from nessie_gc_iceberg_files.s3_versions import S3Versions
 
 from nessie_gc_core.model import FileVersion, KeyVersion, VersionStatus
-from nessie_gc_core.testing.file_deleter_versions import HidingTests
+from nessie_gc_core.testing.file_deleter_with_versions import VersionDeletionTests
 from nessie_gc_core.testing.paths import OBJECT_STORE_PATHS, ODD_PATHS
 
 pytestmark = pytest.mark.server
@@ -88,7 +88,7 @@ def seaweed_bucket(seaweed_server):
     store.client.close()
 
 
-class InABucket(HidingTests):
+class InABucket(VersionDeletionTests):
     opener = "open_deleter"
 
     @pytest.fixture
@@ -143,7 +143,10 @@ class InABucket(HidingTests):
         return bucket.odd_paths
 
 
+@pytest.mark.thorough
 class TestOnMoto(InABucket):
+    """Slower; SeaweedFS is tested always."""
+
     @pytest.fixture
     def bucket(self, moto_bucket):
         return moto_bucket
@@ -160,6 +163,22 @@ def scripted(**said):
     """The versions of a bucket that gives certain answers."""
     client = SimpleNamespace(**{verb: lambda *_, answer=answer, **__: answer for verb, answer in said.items()})
     return S3Versions(client, "lake", lambda *_: nullcontext(), lambda *_: iter(()), in_key_order=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "refusal"),
+    [
+        ({"Status": "Enabled"}, None),
+        ({"Status": "Suspended"}, "versioning is suspended"),
+        ({}, "versioning is off"),
+        (
+            {"Status": "Enabled", "MFADelete": "Enabled"},
+            "MFA delete is on for s3://lake/, so its versions and delete markers cannot be deleted here",
+        ),
+    ],
+)
+def test_s15_versions_are_deleted_only_where_versioning_is_on(said, refusal):
+    assert refusal == scripted(get_bucket_versioning=said).version_refusal()
 
 
 @pytest.mark.parametrize(
@@ -304,3 +323,27 @@ def test_s15_a_null_version_that_was_replaced_is_not_purged(moto_bucket):
     (outcome,) = opened.versions().purge("", [replace(replaced, modified=now.modified, version=now.version)])
     assert (VersionStatus.MISSING, [now]) == (outcome.status, moto_bucket.versions(key))
     opened.close()
+
+
+def test_s15_a_file_with_a_locked_older_version_stays(seaweed_server):
+    bucket = versioned_bucket(seaweed_server.properties, "locked-too", [], ObjectLockEnabledForBucket=True)
+    bucket.client.put_object(Bucket="locked-too", Key="t/a", Body=b"x", ObjectLockLegalHoldStatus="ON")
+    bucket.client.put_object(Bucket="locked-too", Key="t/a", Body=b"xx")
+    before = bucket.versions("t/a")
+    with IcebergFileDeleter.from_options({"properties": bucket.properties}) as deleter:
+        (outcome,) = deleter.delete_with_versions("s3://locked-too/", [current(bucket, "t/a")])
+    assert (VersionStatus.FAILED, before) == (outcome.status, bucket.versions("t/a"))
+    assert outcome.reason
+    bucket.client.close()
+
+
+def test_s15_what_is_written_while_versions_are_deleted_stays(bucket, store):
+    key = f"{uuid.uuid4()}/a"
+    for body in (b"1", b"22"):
+        bucket.client.put_object(Bucket=bucket.bucket, Key=key, Body=body)
+    listed = current(bucket, key)
+    at_the_next(store, "DeleteObjects", lambda: bucket.client.put_object(Bucket=bucket.bucket, Key=key, Body=b"new"))
+    (outcome,) = store.versions().delete_all("", [listed])
+    assert (VersionStatus.DONE, 1, 1) == (outcome.status, outcome.older, outcome.older_bytes)
+    assert b"new" == bucket.client.get_object(Bucket=bucket.bucket, Key=key)["Body"].read()
+    assert 1 == len(bucket.versions(key))

@@ -134,6 +134,7 @@ OURS = {
     "held",
     "store",
     "versioned",
+    "deleting",
     "open_catalog",
     "catalog",
     "made",

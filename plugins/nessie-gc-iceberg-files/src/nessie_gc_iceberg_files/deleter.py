@@ -125,6 +125,15 @@ class IcebergFileDeleter(FileDeleter):
         """One outcome per file."""
         return self._by_version(location, files, lambda versions: versions.purge)
 
+    def version_refusal(self, location: str) -> str | None:
+        """Only in an S3 bucket that keeps versions now, and lets them go."""
+        place, versions = self._versions(location)
+        return f"{place.scheme}:// has no versions here" if versions is None else versions.version_refusal()
+
+    def delete_with_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One outcome per file."""
+        return self._by_version(location, files, lambda versions: versions.delete_all)
+
     def _versions(self, location: str) -> tuple[Place, Versions | None]:
         place = base_of(location)
         return place, self._stores.of(place).versions()

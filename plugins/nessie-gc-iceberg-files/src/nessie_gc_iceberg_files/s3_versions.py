@@ -16,11 +16,13 @@ from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.versions import (
     FileVersion,
     KeyVersion,
+    ToDelete,
     ToPurge,
     VersionOutcome,
     VersionStatus,
     hidden,
     shown,
+    to_delete,
     to_hide,
     to_purge,
     to_show,
@@ -74,6 +76,15 @@ class S3Versions:
             return self._mfa(self._versioning())
         except (ClientError, BotoCoreError):
             return None  # each version says it
+
+    def version_refusal(self) -> str | None:
+        """Where versioning is suspended, the same id may name another version a moment later."""
+        try:
+            said = self._versioning()
+        except (ClientError, BotoCoreError) as error:
+            return f"the bucket does not say whether it keeps versions ({one_line(error)})"
+        status = str(said.get("Status", "off")).lower()
+        return self._mfa(said) if status == "enabled" else f"versioning is {status}"
 
     def _versioning(self) -> Mapping[str, Any]:
         with asking(), self.slot(""):
@@ -167,6 +178,24 @@ class S3Versions:
         for path, (file, _) in meant.items():
             done = VersionOutcome(path=path, status=VersionStatus.DONE)
             yield done if path not in failed else _failed(file, failed[path])
+
+    def delete_all(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Deletes older versions, then what is current, then markers; each bulk deletion has one version of a key."""
+        meant: dict[str, tuple[FileVersion, ToDelete]] = {}
+        for file, found in self._look(prefix, files):
+            said = _failed(file, found) if isinstance(found, str) else to_delete(found, file)
+            if isinstance(said, VersionOutcome):
+                yield said
+            else:
+                meant[file.path] = file, said
+        failed = dict[str, str]()
+        for part in (lambda ids: ids.older, lambda ids: (ids.current,), lambda ids: ids.markers):
+            waiting = {path: list(part(ids)) for path, (_, ids) in meant.items()}
+            while now := {path: ids.pop(0) for path, ids in waiting.items() if ids and path not in failed}:
+                named = {path: {"VersionId": each.version} for path, each in now.items()}
+                failed |= {each.path: each.reason for each in self._deleted(prefix, named) if _has_failed(each)}
+        for path, (file, ids) in meant.items():
+            yield ids.done(file) if path not in failed else _failed(file, failed[path])
 
     def _deleted(self, prefix: str, named: Mapping[str, Named]) -> Iterator[DeleteOutcome]:
         if named:

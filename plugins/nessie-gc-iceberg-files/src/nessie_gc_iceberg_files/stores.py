@@ -52,6 +52,9 @@ class Versions(Protocol):
     def release_refusal(self) -> str | None:
         """Why versions cannot be deleted."""
 
+    def version_refusal(self) -> str | None:
+        """Why files are not deleted with their versions."""
+
     def hide_warnings(self, prefixes: Sequence[str], duration: timedelta) -> Sequence[str]:
         """What the store itself may do with hidden files in that time."""
 
@@ -63,6 +66,9 @@ class Versions(Protocol):
 
     def purge(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
         """Deletes their versions."""
+
+    def delete_all(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Deletes files with all their versions."""
 
 
 class Store(ABC):

@@ -11,6 +11,7 @@ from nessie_gc_core.model.versions import (
     VersionStatus,
     hidden,
     shown,
+    to_delete,
     to_hide,
     to_purge,
     to_show,
@@ -82,6 +83,26 @@ class MemoryHiding:
             if said.marker:
                 objects.delete_version(path, said.marker)
             yield VersionOutcome(path=file.path, status=VersionStatus.DONE)
+
+    def version_refusal(self, location: str) -> str | None:
+        """Only where the lake keeps versions."""
+        return self.hide_refusal(location) or self.release_refusal(location)
+
+    def delete_with_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """One after the other."""
+        objects = self._lake.objects
+        for file in files:
+            path = location + file.path
+            said = self._failed(path, file) or to_delete(objects.versions(path), file)
+            if isinstance(said, VersionOutcome):
+                yield said
+                continue
+            for older in said.older:
+                objects.delete_version(path, older.version)
+            self._die(path)
+            for each in (said.current, *said.markers):
+                objects.delete_version(path, each.version)
+            yield said.done(file)
 
     def _failed(self, path: str, file: FileVersion) -> VersionOutcome | None:
         reason = self._lake.faults.deleting.get(path)
