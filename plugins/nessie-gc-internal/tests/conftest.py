@@ -11,17 +11,13 @@ from records import Records
 
 from nessie_gc_core.testing.servers import PostgresServer, running
 
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with running(PostgresServer) as server:
-        yield server
+pytest_plugins = ["nessie_gc_core.testing.fixtures"]
 
 
 @pytest.fixture
-def empty_database(postgres: PostgresServer) -> str:
+def empty_database(postgres_server: PostgresServer) -> str:
     """The URL of a new database without tables."""
-    return postgres.uri(postgres.create_database(f"d{uuid4().hex}"))
+    return postgres_server.uri(postgres_server.create_database(f"d{uuid4().hex}"))
 
 
 @pytest.fixture
@@ -48,7 +44,7 @@ def nessie(repository: Repository) -> Iterator[Nessie]:
 
 
 @pytest.fixture(scope="session")
-def repository(postgres: PostgresServer) -> Iterator[Repository]:
-    found = Repository(postgres)
+def repository(postgres_server: PostgresServer) -> Iterator[Repository]:
+    found = Repository(postgres_server)
     with running(lambda: found.server):
         yield found

@@ -149,9 +149,9 @@ def test_s08_a_branch_that_was_deleted_within_the_grace_period_stays_whole_howev
 
 
 def test_s08_a_server_that_answers_from_its_cache_finds_all_of_what_was_deleted_within_the_grace_period(
-    postgres: PostgresServer,
+    postgres_server: PostgresServer,
 ) -> None:
-    cached = Repository(postgres, settings={})
+    cached = Repository(postgres_server, settings={})
     with running(lambda: cached.server), closing(Nessie(cached.server.uri)) as nessie:
         nessie.commit("main", {"first": table("first")})
         head = _deleted_with_all_reads(nessie)

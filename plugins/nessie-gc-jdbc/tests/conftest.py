@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from nessie_gc_jdbc import JdbcLiveSetStore
 
-from nessie_gc_core.testing.servers import MariaDbServer, PostgresServer, running
+pytest_plugins = ["nessie_gc_core.testing.fixtures"]
 
 
 def with_tables(server):
@@ -17,39 +17,27 @@ def with_tables(server):
 
 
 @pytest.fixture(scope="session")
-def postgres():
-    with running(PostgresServer) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def postgres_url(postgres):
+def postgres_url(postgres_server):
     """The URL of a database with tables, which tests share."""
-    return with_tables(postgres)
+    return with_tables(postgres_server)
 
 
 @pytest.fixture
-def empty_postgres_url(postgres):
+def empty_postgres_url(postgres_server):
     """The URL of a new database without tables."""
-    return postgres.uri(postgres.create_database(f"d{uuid4().hex}"))
+    return postgres_server.uri(postgres_server.create_database(f"d{uuid4().hex}"))
 
 
 @pytest.fixture(scope="session")
-def mariadb():
-    with running(MariaDbServer) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def mariadb_url(mariadb):
+def mariadb_url(mariadb_server):
     """The URL of a database with tables, which tests share."""
-    return with_tables(mariadb)
+    return with_tables(mariadb_server)
 
 
 @pytest.fixture
-def empty_mariadb_url(mariadb):
+def empty_mariadb_url(mariadb_server):
     """The URL of a new database without tables."""
-    return mariadb.uri(mariadb.create_database(f"d{uuid4().hex}"))
+    return mariadb_server.uri(mariadb_server.create_database(f"d{uuid4().hex}"))
 
 
 @pytest.fixture

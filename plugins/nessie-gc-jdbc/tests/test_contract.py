@@ -100,9 +100,9 @@ class TestPostgres(_JdbcContract):
         return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
 
     @pytest.fixture
-    def unusable(self, postgres, empty_postgres_url):
+    def unusable(self, postgres_server, empty_postgres_url):
         nobody = f"jdbc:postgresql://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
-        return [partial(store_at, url) for url in (nobody, postgres.uri("nowhere"), empty_postgres_url)]
+        return [partial(store_at, url) for url in (nobody, postgres_server.uri("nowhere"), empty_postgres_url)]
 
     def test_it_is_for_many_processes(self, store):
         assert store.multi_process
@@ -123,9 +123,9 @@ class TestMariaDb(_JdbcContract):
         return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
 
     @pytest.fixture
-    def unusable(self, mariadb, empty_mariadb_url):
+    def unusable(self, mariadb_server, empty_mariadb_url):
         nobody = f"jdbc:mariadb://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
-        return [partial(store_at, url) for url in (nobody, mariadb.uri("nowhere"), empty_mariadb_url)]
+        return [partial(store_at, url) for url in (nobody, mariadb_server.uri("nowhere"), empty_mariadb_url)]
 
     def test_it_is_for_many_processes(self, store):
         assert store.multi_process

@@ -93,7 +93,7 @@ def test_a_short_value_of_a_parameter_hides_no_part_of_a_port():
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("server", ["postgres", "mariadb"])
+@pytest.mark.parametrize("server", ["postgres_server", "mariadb_server"])
 def test_a_wrong_password_is_said_and_not_shown(server, request):
     running = request.getfixturevalue(server)
     message = the_error(running.jdbc_url("mysql"), user=running.user, password="hidden-word")
@@ -102,7 +102,7 @@ def test_a_wrong_password_is_said_and_not_shown(server, request):
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("server", ["postgres", "mariadb"])
+@pytest.mark.parametrize("server", ["postgres_server", "mariadb_server"])
 def test_a_database_that_does_not_exist_is_said(server, request):
     message = the_error(request.getfixturevalue(server).uri("nowhere"))
     assert "/nowhere failed: " in message
@@ -120,11 +120,11 @@ def test_text_that_the_database_cannot_hold_is_an_error_and_changes_nothing(empt
 
 
 @pytest.mark.server
-def test_a_connection_that_the_server_closed_is_replaced(postgres, empty_postgres_url):
+def test_a_connection_that_the_server_closed_is_replaced(postgres_server, empty_postgres_url):
     with JdbcLiveSetStore.from_options({"url": empty_postgres_url, "schema": "CREATE"}) as store:
         found = start(store, "r")
         database = empty_postgres_url.rpartition("/")[2]
-        engine = sqlalchemy.create_engine(postgres.uri(driver="psycopg"))
+        engine = sqlalchemy.create_engine(postgres_server.uri(driver="psycopg"))
         with engine.connect() as connection:
             query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = :name"
             assert 0 < connection.execute(sqlalchemy.text(query), {"name": database}).scalar_one()

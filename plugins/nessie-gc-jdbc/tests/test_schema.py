@@ -55,12 +55,12 @@ def test_a_new_sqlite_file_gets_its_tables_on_first_use(sqlite_url):
 
 
 @pytest.mark.server
-def test_other_databases_get_their_tables_only_on_request(empty_postgres_url, postgres):
+def test_other_databases_get_their_tables_only_on_request(empty_postgres_url, postgres_server):
     with JdbcLiveSetStore.from_options({"url": empty_postgres_url}) as store:
         with pytest.raises(StoreError, match="nessie-gc create-sql-schema") as caught:
             list(store.live_sets())
         assert 1 == len(str(caught.value).splitlines())
-        assert postgres.password not in str(caught.value)
+        assert postgres_server.password not in str(caught.value)
         store.create_schema("CREATE")
         assert [] == list(store.live_sets())
 
