@@ -88,11 +88,11 @@ def tests(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """The random tests, long, and every combination of parameters. Arguments go to pytest."""
     _install_everything(session, "test")
-    folders = ("tests/property", "tests/safety", "tests/integration", "tests/docs/test_recordings.py")
+    pages = [f"tests/docs/test_{name}.py" for name in ("recordings", "notebook", "binder")]
+    folders = ("tests/property", "tests/safety", "tests/integration", *pages)
     session.run("pytest", "--timeout=1800", *folders, *session.posargs, env={"THOROUGH_TESTS": "1"})
     files = "plugins/nessie-gc-iceberg-files/"
-    hdfs = [f"{files}tests/test_hdfs.py", f"{files}tests/test_hdfs_contracts.py"]
-    arguments = ["-c", f"{files}pyproject.toml", *hdfs, *session.posargs]
+    arguments = ["-c", f"{files}pyproject.toml", "-m", "thorough", f"{files}tests", *session.posargs]
     session.run("pytest", *arguments, env={"THOROUGH_TESTS": "1"}, success_codes=[0, 5])
 
 

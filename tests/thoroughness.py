@@ -12,7 +12,7 @@ MARKER = "thorough: this combination of parameters, such as engine='spark', is r
 
 def examples(usual: int) -> int:
     """How many random examples a property gets; ``usual`` in CI."""
-    return 20 * usual if THOROUGH else usual
+    return 50 * usual if THOROUGH else usual
 
 
 def leave_out_combinations(config: pytest.Config, items: list[pytest.Item]) -> None:

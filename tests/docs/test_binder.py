@@ -48,6 +48,7 @@ def test_debian_has_the_packages(steps: dict[str, Any]) -> None:
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_what_is_installed_starts_what_the_notebook_needs(
     steps: dict[str, Any], tmp_path: Path, environment: dict[str, str]

@@ -49,6 +49,7 @@ def test_the_page_has_the_same_links_to_binder_and_colab() -> None:
 
 @pytest.mark.server
 @pytest.mark.spark
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_the_notebook_installs_what_it_needs_and_runs(tmp_path: Path, environment: dict[str, str]) -> None:
     machine = BareMachine.make(tmp_path / "machine", environment)

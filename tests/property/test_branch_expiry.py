@@ -15,7 +15,7 @@ from thoroughness import examples
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model import ContentVersion, ReferenceKind
 
-HISTORIES = examples(20)
+HISTORIES = examples(8)
 TABLES = ("db.a", "db.b")
 BRANCHES = ("main", "dev", "test")
 Live = Mapping[str, set[int | None]]

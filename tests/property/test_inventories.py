@@ -23,7 +23,7 @@ DAY = timedelta(days=1)
 
 
 @given(lakes(), policies, st.integers(0, 72), st.sampled_from(FORMATS), st.randoms(use_true_random=False))
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_s08_nothing_goes_that_a_listing_would_leave(
     lake: MemoryLake, policy: str, hours: int, format_: str, random: Random
 ) -> None:

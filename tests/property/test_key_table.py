@@ -45,7 +45,7 @@ def expected_rows(added: Sequence[bytes]) -> dict[bytes, int]:
 
 
 @given(st.lists(keys, max_size=200), st.lists(keys, max_size=20))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_keys_are_numbered_in_the_order_in_which_they_come(added: list[bytes], asked: list[bytes]) -> None:
     table, expected = KeyTable(), expected_rows(added)
     assert [expected[key] for key in added] == [table.add(key) for key in added]
@@ -73,7 +73,7 @@ def test_hashed_keys_keep_their_numbers_while_every_segment_grows() -> None:
 
 
 @given(st.lists(st.tuples(few_keys, st.none() | few_keys, times), max_size=30), st.integers(-1, 8))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_the_graph_has_the_parents_and_times_of_as_many_commits_as_there_is_room_for(
     added: list[tuple[bytes, bytes | None, datetime]], capacity: int
 ) -> None:
@@ -88,7 +88,7 @@ def test_the_graph_has_the_parents_and_times_of_as_many_commits_as_there_is_room
 
 
 @given(st.lists(st.tuples(few_keys, reaches), max_size=40), st.integers(0, 8))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_s16_the_exact_deduplicator_answers_as_a_dictionary_of_reaches_would(
     asked: list[tuple[bytes, Reach]], capacity: int
 ) -> None:

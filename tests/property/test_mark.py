@@ -154,7 +154,7 @@ def exact(capacity: int = 1000) -> ExactVisited:
 
 
 @given(histories(), st.sampled_from([1, 4]))
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(160), deadline=None)
 def test_s16_the_live_set_is_that_of_the_specification_with_exact_deduplication(
     history: History, parallelism: int
 ) -> None:
@@ -162,19 +162,19 @@ def test_s16_the_live_set_is_that_of_the_specification_with_exact_deduplication(
 
 
 @given(histories())
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_s16_the_live_set_is_the_same_without_deduplication(history: History) -> None:
     assert by_the_letter(history) == marked(history, NoneVisited(ConnectorOptions()), 1)
 
 
 @given(histories(), st.integers(0, 6))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_s16_a_deduplicator_that_is_full_misses_nothing(history: History, capacity: int) -> None:
     assert by_the_letter(history) == marked(history, exact(capacity), 2)
 
 
 @given(histories(), st.integers(0, 6))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_s16_a_full_commit_graph_misses_nothing(history: History, capacity: int) -> None:
     found: list[model.ContentVersion] = []
     walker = CommitWalker(history, exact(), lambda versions: found.extend(versions), graph_capacity=capacity)
@@ -186,7 +186,7 @@ def test_s16_a_full_commit_graph_misses_nothing(history: History, capacity: int)
 
 
 @given(histories())
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_each_commit_is_fetched_once_but_where_a_branch_meets_known_history(history: History) -> None:
     marked(history, exact(), 1)
     again = len(history.fetched) - len(set(history.fetched))

@@ -19,7 +19,7 @@ from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.parameters import SweepParameters
 
-slow = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slow = settings(max_examples=examples(16), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 DAY = timedelta(days=1)
 
 

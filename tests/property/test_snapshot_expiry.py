@@ -15,7 +15,7 @@ from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model import Outcome
 from nessie_gc_core.services.expiry.commits import Committed
 
-HISTORIES = examples(12)
+HISTORIES = examples(5)
 NAMES = ("db.a", "db.b")
 
 

@@ -146,6 +146,8 @@ class TestReaderOnAsyncBucket(OnAsyncBucket, ReaderOnAStore):
 
 
 class OnS3fs(OnMoto):
+    pytestmark = pytest.mark.thorough
+
     @pytest.fixture
     def store(self, moto):
         return through_fsspec(moto, "s3.client")
@@ -164,6 +166,8 @@ class TestReaderOnS3fs(OnS3fs, ReaderOnAStore):
 
 
 class OnGcsfs(OnGcs):
+    pytestmark = pytest.mark.thorough
+
     @pytest.fixture
     def store(self, gcs):
         return through_fsspec(gcs, "gcs.client")
@@ -182,6 +186,8 @@ class TestReaderOnGcsfs(OnGcsfs, ReaderOnAStore):
 
 
 class OnAdlfs(OnAzure):
+    pytestmark = pytest.mark.thorough
+
     @pytest.fixture
     def store(self, azure):
         return through_fsspec(azure, "adls.client")
