@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from collecting import LakeServices
-from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, TableState, put
+from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore, TableState, put
 
+from nessie_gc_core.algorithms.hold import Hold
+from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.explain.held import in_quarantine
@@ -217,6 +221,22 @@ def test_s15_of_two_records_of_one_version_only_one_counts(
     report = restore(services)
     assert (3, []) == (report.done.files, held(services))
     assert set(visible(lake)) == DEAD
+
+
+def test_s15_a_task_that_is_tried_again_knows_what_its_first_attempt_hid(lake: MemoryLake, live: TableState) -> None:
+    (now,) = lake.objects.versions(FIRST)
+    file = FileReference(
+        location="memory://wh/", path=FIRST[len("memory://wh/") :], size=now.size, modified=now.modified
+    )
+    hold = Hold(live_set_id=UUID(int=1), places={"memory://wh": PLACE})
+    with MemoryFileDeleter.from_options({"lake": lake.name}) as deleter:
+        first = list(hold.move(deleter, "memory://wh/", [file]))
+        by_somebody = list(hold.move(deleter, "memory://wh/", [file]))
+        attempt = task_attempt.set(1)
+        again = list(hold.move(deleter, "memory://wh/", [file]))
+        task_attempt.reset(attempt)
+    assert (Outcome.QUARANTINED, Outcome.ALREADY_GONE) == (first[0][1], by_somebody[0][1])
+    assert first == again, "with the same ids"
 
 
 # ---- others who write and delete ----------------------------------------------------------------------
