@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
+from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister, open_stores
 from nessie_gc_iceberg_files.open_stores import Stores
 from nessie_gc_iceberg_files.places import place_of
 from nessie_gc_iceberg_files.reading import FileReader
+from nessie_gc_iceberg_files.vended_access import Renewal
+from nessie_gc_iceberg_files.vended_s3 import VendedCredentials, renew_when_rejected
 
 from nessie_gc_core.connectors import SupportsCredentialSource
 from nessie_gc_core.errors import AccessDeniedError, ConfigurationError, NessieGcError, ServiceUnavailableError
@@ -85,6 +92,21 @@ def test_clients_are_shared_by_all_files_of_one_scope() -> None:
     made.close()
 
 
+def test_clients_of_many_tables_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_stores, "_MOST", 4)
+    source = Source(credential("theirs", "theirs"), location="s3://lake/")
+    made = stores(OURS, source)
+    made.of(place_of("file:///tmp/a"))
+    kept = []
+    for table in "abcdef":
+        source.credentials = [credential("theirs", "theirs", scope=table)]
+        made.of(place_of(f"s3://lake/{table}"))
+        kept.append("".join(identity[2][1] for identity in made._open))
+    assert ["a", "ab", "abc", "abcd", "bcde", "cdef"] == kept
+    assert 5 == len(made._open)
+    made.close()
+
+
 def test_s6_where_the_source_does_not_know_nothing_is_reached() -> None:
     source = Source(credential("theirs", "theirs"))
     source.error = ServiceUnavailableError("the catalog does not answer")
@@ -124,6 +146,44 @@ def test_a_file_io_of_ones_own_is_given_them(tmp_path: Path) -> None:
     opened = reader._opened_file_io(f"{PLACE}a")
     assert ("theirs", None) == tuple(opened.properties.get(f"s3.{name}") for name in ("access-key-id", "session-token"))
     assert "ours" == reader._opened_file_io("s3://lake/other").properties["s3.access-key-id"]
+
+
+def test_each_request_is_signed_with_those_that_are_valid_by_then() -> None:
+    source = Source(credential("first", "first"))
+    signing = VendedCredentials(Renewal("t", source, PLACE))
+    assert "first" == signing.get_frozen_credentials().access_key
+    source.credentials = [credential("second", "second")]
+    assert "second" == signing.get_frozen_credentials().access_key
+    source.location = "s3://other/"  # the table is gone
+    assert "second" == signing.get_frozen_credentials().access_key
+
+
+REFUSED = {"ResponseMetadata": {"HTTPStatusCode": 403}, "Error": {"Code": "AccessDenied"}}
+EXPIRED = {"ResponseMetadata": {"HTTPStatusCode": 400}, "Error": {"Code": "ExpiredToken"}}
+MISSING = {"ResponseMetadata": {"HTTPStatusCode": 404}, "Error": {"Code": "NoSuchKey"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expires", "renewed"),
+    [
+        (EXPIRED, None, True),
+        (EXPIRED, datetime(2100, 1, 1, tzinfo=UTC), True),
+        (REFUSED, None, True),
+        (REFUSED, datetime(2100, 1, 1, tzinfo=UTC), False),
+        (MISSING, None, False),
+    ],
+)
+def test_a_refusal_means_expired_only_where_nobody_knows_when_that_is(
+    answer: dict[str, Any], expires: datetime | None, renewed: bool
+) -> None:
+    source = Source(replace(credential("old", "old"), expires=expires), credential("new", "new"))
+    signing = VendedCredentials(Renewal("t", source, PLACE))
+    handlers: list[Callable[..., float | None]] = []
+    events = SimpleNamespace(register_first=lambda _, handler: handlers.append(handler))
+    renew_when_rejected(SimpleNamespace(meta=SimpleNamespace(events=events)), signing)
+    request: dict[str, Any] = {"context": {}}
+    assert [0.0 if renewed else None, None] == [handlers[0]((None, answer), request) for _ in range(2)]
+    assert renewed == source.rejected
 
 
 @pytest.mark.server

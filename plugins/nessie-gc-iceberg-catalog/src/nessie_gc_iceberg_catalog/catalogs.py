@@ -96,9 +96,11 @@ class CatalogAddress:
 
     def open_for_credentials(self) -> RestCatalog:
         """Opens the catalog once more, to load tables without most of their snapshots."""
-        from pyiceberg.catalog.rest import RestCatalog
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # as for the catalog itself
+            from pyiceberg.catalog.rest import RestCatalog
 
-        return RestCatalog(self.name, **{**self.properties, **_FOR_CREDENTIALS})
+            return RestCatalog(self.name, **{**self.properties, **_FOR_CREDENTIALS})
 
     def open(self, *, writes: bool = False) -> Catalog:
         """Opens the catalog, to read or to write its files. Reads its configuration at most."""

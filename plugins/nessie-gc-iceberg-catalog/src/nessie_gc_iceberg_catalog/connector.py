@@ -216,7 +216,9 @@ class IcebergCatalogConnector(RepositoryConnector):
             if catalog is not None:
                 catalog.close()
                 self.__dict__.pop("_loader", None)
-            self.__dict__.pop("_credentials", None)
+            credentials: CatalogCredentials | None = self.__dict__.pop("_credentials", None)
+            if credentials is not None:
+                credentials.close()
             commits: TableCommits | None = self.__dict__.pop("_commits", None)
             self.__dict__.pop("_expiry", None)
             if commits is not None:

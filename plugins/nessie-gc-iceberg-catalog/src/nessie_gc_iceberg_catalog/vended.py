@@ -84,6 +84,10 @@ class CatalogCredentials:
         except (NotImplementedError, NoSuchTableError):
             return []
 
+    def close(self) -> None:
+        """Closes the catalog."""
+        self._catalog.close()
+
     def _loaded(self, identifier: tuple[str, ...]) -> TableResponse | None:
         return self._call(lambda: self._answer(identifier), f"loading table {reference_name(identifier)}")
 

@@ -18,6 +18,8 @@ from nessie_gc_iceberg_files.vended_access import Access, vended_access
 
 _Identity = tuple[str, str, tuple[frozenset[tuple[str, str]], str]]
 """Scheme, authority and access of a store."""
+_MOST = 256
+"""So many stores with credentials of their own are open at once; each has a client."""
 
 
 class _Shared:
@@ -118,12 +120,24 @@ class Stores:
             raise ConfigurationError(f"nothing is sent for {place.scheme} locations of {place.authority!r}: {refusal}")
         access = self.access(place)
         identity = (place.scheme, place.authority, access.identity)
+        surplus: list[_Identity] = []
         with self._lock:
             if identity not in self._open:
+                surplus = self._surplus()
                 self._open[identity] = _SHARED.taken(place, access)
             store = self._open[identity][1]
+        for each in surplus:
+            _SHARED.give_back(each)
         self._begin_count(store)
         return store
+
+    def _surplus(self) -> list[_Identity]:
+        """Forgets the oldest of those whose credentials are renewed, where there are too many (the lock is held).
+
+        One that is in use may be closed: a client of S3 connects again.
+        """
+        renewing = [identity for identity in self._open if identity[2][1]]
+        return [self._open.pop(identity)[0] for identity in renewing[: max(0, len(renewing) + 1 - _MOST)]]
 
     def _begin_count(self, store: Store) -> None:
         """What other connectors left alone in this thread is theirs, and they may have closed without asking."""
