@@ -171,7 +171,7 @@ UNITS = {
     "seed": "any number",
     "serve_port": "TCP port",
     "statistics_every": "snapshots",
-    "tables": "tables",
+    "table_count": "tables",
     "throttled_share": "share, 0 to 0.9",
 }
 """Units of parameters that are plain numbers."""

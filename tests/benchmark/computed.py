@@ -71,7 +71,7 @@ def lake_of(files: int, tables: int) -> MockLakeSpec:
         lake="benchmark",
         references=10,
         commits=tables * 10,
-        tables=tables,
+        table_count=tables,
         files_per_commit=per_commit,
         garbage_files=per_commit,
     )

@@ -31,7 +31,7 @@ LAKE = MockLakeSpec(
     content_type=ICEBERG_TABLE,
     references=4,
     commits=36,
-    tables=3,
+    table_count=3,
     branch_commits=3,
     files_per_commit=4,
     overwrite_every=3,
@@ -89,8 +89,8 @@ def test_iceberg_tables_of_every_version_are_read_from_a_computed_store(
 
 
 def test_s06_a_table_with_a_manifest_that_is_missing_or_truncated_is_left_alone(local: Engine, tmp_path: Path) -> None:
-    spec = replace(LAKE, tables=6, commits=60, broken_share=0.03, changes=str(tmp_path / "changes.jsonl"))
-    assert 0 < len(MockOracle(spec, "1").frozen_tables) < spec.tables
+    spec = replace(LAKE, table_count=6, commits=60, broken_share=0.03, changes=str(tmp_path / "changes.jsonl"))
+    assert 0 < len(MockOracle(spec, "1").frozen_tables) < spec.table_count
     check(spec, local, "1")
 
 

@@ -36,7 +36,7 @@ def random_lake(seed: int, folder: Path) -> tuple[MockLakeSpec, str]:
         references=of.choice([1, 2, 5, 9]),
         commits=of.choice([1, 7, 40, 120]),
         branch_commits=of.choice([0, 1, 6]),
-        tables=of.choice([1, 3, 8]),
+        table_count=of.choice([1, 3, 8]),
         files_per_commit=of.choice([1, 4]),
         overwrite_every=of.choice([0, 1, 3]),
         listed_snapshots=of.choice([1, 4]),

@@ -26,8 +26,8 @@ class Telling:
 
 
 def test_the_report_has_the_numbers_of_the_oracle():
-    spec = MockLakeSpec(commits=30, tables=3, garbage_files=7)
-    parameters = MakeLakeParameters(commits=30, tables=3, garbage_files=7, policy="1")
+    spec = MockLakeSpec(commits=30, table_count=3, garbage_files=7)
+    parameters = MakeLakeParameters(commits=30, table_count=3, garbage_files=7, policy="1")
     report = MakeLakeService(parameters).run(Telling()).to_dict()
     counts = MockOracle(spec, "1").counts()
     assert ("1", counts.stored, counts.live, counts.garbage) == tuple(
@@ -37,10 +37,10 @@ def test_the_report_has_the_numbers_of_the_oracle():
 
 
 def test_people_read_numbers_and_settings():
-    report = MakeLakeService(MakeLakeParameters(commits=30, tables=3, garbage_files=7)).run(Telling())
+    report = MakeLakeService(MakeLakeParameters(commits=30, table_count=3, garbage_files=7)).run(Telling())
     text = report.__rich__().plain
     assert "21 files (" in text
-    assert text.endswith(f"\n{MockLakeSpec(commits=30, tables=3, garbage_files=7).as_toml()}")
+    assert text.endswith(f"\n{MockLakeSpec(commits=30, table_count=3, garbage_files=7).as_toml()}")
 
 
 def test_the_written_settings_describe_the_lake(tmp_path):

@@ -49,7 +49,7 @@ def spec(changes):
         lake=f"lake-{uuid4()}",
         references=6,
         commits=40,
-        tables=3,
+        table_count=3,
         branch_commits=4,
         files_per_commit=3,
         format_versions=("1", "2", "3"),

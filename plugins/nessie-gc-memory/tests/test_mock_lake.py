@@ -27,7 +27,7 @@ ALL = MockLakeSpec(
     lake="all",
     references=6,
     commits=40,
-    tables=3,
+    table_count=3,
     branch_commits=4,
     files_per_commit=3,
     garbage_files=4,
@@ -160,7 +160,7 @@ def test_the_oracle_keeps_files_that_are_too_young():
 
 
 def test_tables_that_only_a_branch_has_are_stored_as_well():
-    spec = MockLakeSpec(references=2, commits=1, branch_commits=4, tables=8)
+    spec = MockLakeSpec(references=2, commits=1, branch_commits=4, table_count=8)
     assert range(5) == MockLake(spec, MockChanges()).tables
     assert set(MockOracle(spec, "NONE").live_files()) <= listed(MockLake(spec, MockChanges())).keys()
 
@@ -169,7 +169,7 @@ def test_a_longer_history_keeps_more():
     spec = replace(ALL, references=2, broken_share=0)
     garbage = [MockOracle(spec, cutoff).counts().garbage for cutoff in ("1", "20", "NONE")]
     assert sorted(garbage, reverse=True) == garbage
-    assert garbage[0] > garbage[1] > garbage[2] == ALL.tables * ALL.garbage_files
+    assert garbage[0] > garbage[1] > garbage[2] == ALL.table_count * ALL.garbage_files
 
 
 def test_a_deleter_in_another_process_sees_what_was_deleted(tmp_path):

@@ -28,7 +28,7 @@ def spec():
         root=ROOT,
         references=4,
         commits=30,
-        tables=3,
+        table_count=3,
         branch_commits=4,
         files_per_commit=7,
         deletes_every=2,

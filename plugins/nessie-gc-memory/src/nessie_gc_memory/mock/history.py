@@ -102,15 +102,15 @@ class MockHistory:
     # ---- tables ---------------------------------------------------------------------------------------
     def table_of(self, snapshot: Snapshot) -> int:
         """The table whose state it is."""
-        return snapshot.position % self._spec.tables
+        return snapshot.position % self._spec.table_count
 
     def number_of(self, snapshot: Snapshot) -> int:
         """How many snapshots of its table come before it."""
-        return snapshot.position // self._spec.tables
+        return snapshot.position // self._spec.table_count
 
     def snapshots(self, table: int) -> Iterator[Snapshot]:
         """All snapshots of a table: those of ``main``, and then branch after branch."""
-        step = self._spec.tables
+        step = self._spec.table_count
         yield from (Snapshot(0, position) for position in range(table, self._last + 1, step))
         for line in self.branches:
             first = self.base(line) + 1
@@ -119,7 +119,7 @@ class MockHistory:
 
     def visible(self, commit: Snapshot) -> Iterator[Snapshot]:
         """The newest state of each table at a commit."""
-        for position in range(max(commit.position - self._spec.tables + 1, 0), commit.position + 1):
+        for position in range(max(commit.position - self._spec.table_count + 1, 0), commit.position + 1):
             yield self.owner(commit.line, position)
 
     def sharing(self, snapshot: Snapshot) -> Iterator[Snapshot]:
@@ -133,7 +133,7 @@ class MockHistory:
 
     def _back(self, snapshot: Snapshot, steps: int) -> Iterator[Snapshot]:
         for step in range(steps, -1, -1):
-            yield self.owner(snapshot.line, snapshot.position - step * self._spec.tables)
+            yield self.owner(snapshot.line, snapshot.position - step * self._spec.table_count)
 
     # ---- what a snapshot has --------------------------------------------------------------------------
     def format_version(self, table: int) -> int:

@@ -62,7 +62,7 @@ class MockLake:
     def tables(self) -> range:
         """All tables to which some commit writes, on whichever branch."""
         last = max(head.position for head in self.history.heads())
-        return range(min(self.spec.tables, last + 1))
+        return range(min(self.spec.table_count, last + 1))
 
     # ---- single objects -------------------------------------------------------------------------------
     def content(self, path: str) -> bytes | None:

@@ -114,7 +114,7 @@ class MockLayout:
         """The block and the number of a file that belongs to the lake, whether it is stored or not."""
         below = path.removeprefix(f"{self._spec.root}/")
         found = _TABLE.match(below)
-        if below == path or found is None or int(found[1]) >= self._spec.tables:
+        if below == path or found is None or int(found[1]) >= self._spec.table_count:
             return None
         name, table = below[found.end() :], int(found[1])
         stem, number = _STEM.search(name), _INDEX.search(name)
@@ -128,7 +128,7 @@ class MockLayout:
         if stem is None:
             yield self.garbage(table)
             return
-        snapshot = Snapshot(int(stem[1]), int(stem[2]) * self._spec.tables + table)
+        snapshot = Snapshot(int(stem[1]), int(stem[2]) * self._spec.table_count + table)
         if self._history.exists(snapshot):
             roles = set(Role) - {Role.GARBAGE}
             if not self._history.has_deletes(snapshot):

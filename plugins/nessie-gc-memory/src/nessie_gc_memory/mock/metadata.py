@@ -157,7 +157,7 @@ class MockMetadata:
     def _parent_id(self, snapshot: Snapshot) -> int | None:
         if self._history.number_of(snapshot) == 0:
             return None
-        return self._history.snapshot_id(self._history.owner(snapshot.line, snapshot.position - self._spec.tables))
+        return self._history.snapshot_id(self._history.owner(snapshot.line, snapshot.position - self._spec.table_count))
 
     def _rows(self) -> int:
         return self._spec.files_per_commit * _ROWS

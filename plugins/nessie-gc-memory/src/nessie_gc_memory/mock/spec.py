@@ -21,9 +21,9 @@ _KINDS = ("content-to-files", "file-lister", "file-deleter")
 class MockLakeSpec(ConnectorOptions):
     """A computed lake: equal options describe the same lake in every process, and nothing of it is stored.
 
-    Commit ``n`` of ``main`` puts a new state of the table ``n`` modulo ``tables``: a snapshot with ``files_per_commit``
-    more data files in a new manifest. The other references are at evenly spaced commits of ``main``: tags, and branches
-    with ``branch_commits`` commits of their own.
+    Commit ``n`` of ``main`` puts a new state of the table ``n`` modulo ``table_count``: a snapshot with
+    ``files_per_commit`` more data files in a new manifest. The other references are at evenly spaced commits of
+    ``main``: tags, and branches with ``branch_commits`` commits of their own.
     """
 
     lake: str = option("mock", help="name of the lake, which identifies its repository")
@@ -33,7 +33,7 @@ class MockLakeSpec(ConnectorOptions):
     references: int = option(3, help="number of branches and tags, including main", minimum=1, maximum=99_999)
     commits: int = option(100, help="number of commits on main", minimum=1, maximum=1_000_000_000)
     branch_commits: int = option(2, help="number of commits on each other branch", minimum=0, maximum=1_000_000)
-    tables: int = option(10, help="number of tables", minimum=1, maximum=999_999)
+    table_count: int = option(10, help="number of tables", minimum=1, maximum=999_999)
     files_per_commit: int = option(10, help="number of data files in each snapshot", minimum=1, maximum=999_999)
     overwrite_every: int = option(5, help="a table's n-th snapshots replace all its data files; 0: none do", minimum=0)
     listed_snapshots: int = option(5, help="maximum number of snapshots in a metadata file", minimum=1)
@@ -90,7 +90,7 @@ class MockLakeSpec(ConnectorOptions):
             raise ConfigurationError(f"option 'format_versions' has {unknown}: expected at least one of 1, 2, 3")
         if not self.lake.strip():
             raise ConfigurationError("option 'lake' is empty: give the lake a name")
-        if self.commits // self.tables > 9_999_999:
+        if self.commits // self.table_count > 9_999_999:
             raise ConfigurationError("option 'commits' is too large: a table has at most 9,999,999 snapshots")
 
 
