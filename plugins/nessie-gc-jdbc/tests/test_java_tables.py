@@ -36,9 +36,9 @@ def store(url):
         yield store
 
 
-def content(number):
+def content(number, of_each=3):
     return JavaContentVersion(
-        content_id=f"c{number // 3}",
+        content_id=f"c{number // of_each:02}",
         commit_id=f"{number:03}",
         content_key="db.t",
         content_type="ICEBERG_TABLE",
@@ -47,8 +47,9 @@ def content(number):
     )
 
 
-def test_reading_gives_every_row_once_and_changes_nothing(store, engine):
-    contents = [content(number) for number in range(20)]
+@pytest.mark.parametrize("of_each", [1, 3, 7, 20])
+def test_reading_gives_every_row_once_and_changes_nothing(store, engine, of_each):
+    contents = [content(number, of_each) for number in range(20)]
     deletions = [
         JavaFileDeletion(base_uri=f"s3://b/{number % 2}/", path_uri=f"{number:03}", modification_timestamp=number)
         for number in range(20)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, MetaData, Row, Select, Table, and_, inspect, or_, select
+from sqlalchemy import Column, Connection, MetaData, Row, Select, Table, inspect, or_, select
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import StoreError
@@ -104,26 +104,26 @@ class JavaTableVerbs(LiveSetStore):
             )
 
     def _pages(self, table: Table, live_set_id: str, first: Column[Any], second: Column[Any]) -> Iterator[Row[Any]]:
-        """The rows of a live set in the order of their key; those without one first, which only SQLite allows."""
+        """The rows of a live set in the order of their key; those without one first, which only SQLite allows.
+
+        What is left of the last content comes first, then what follows it: MariaDB compares no pairs by an index.
+        """
         query = select(table).where(table.c.live_set_id == live_set_id)
         yield from self._read(query.where(or_(first.is_(None), second.is_(None))))
         query = query.where(first.is_not(None), second.is_not(None)).order_by(first, second)
         page = self._read(query)
-        while True:
+        while len(page) == self.database.fetch_size:
             yield from page
-            if len(page) < self.database.fetch_size:
-                return
             last = page[-1]._mapping
-            page = self._read(query.where(_after(first, second, last[first], last[second])))
+            page = self._read(query.where(first == last[first], second > last[second]))
+            if len(page) < self.database.fetch_size:
+                yield from page
+                page = self._read(query.where(first > last[first]))
+        yield from page
 
     def _read(self, query: Select[Any]) -> Sequence[Row[Any]]:
         limited = query.limit(self.database.fetch_size)
         return self.database.read_as_it_is(lambda connection: connection.execute(limited).all())
-
-
-def _after(first: Column[Any], second: Column[Any], left: object, right: object) -> ColumnElement[bool]:
-    """Whether a key comes after another one; MariaDB compares no pairs by an index."""
-    return and_(first >= left, or_(first > left, and_(first == left, second > right)))
 
 
 def _time(value: object) -> datetime | None:
