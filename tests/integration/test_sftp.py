@@ -77,6 +77,7 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.thorough(engine="spark")
 def test_only_what_no_snapshot_needs_leaves_the_server(lake: Lake, engine: str) -> None:
     rows = pa.table({"n": pa.array([1, 2], pa.int64())})
     table = lake.catalog.create_table("db.t", rows.schema)

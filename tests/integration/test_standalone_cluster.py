@@ -143,6 +143,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[NessieLake]:
         yield NessieLake(spark, server.uri, tmp_path)
 
 
+@pytest.mark.thorough
 def test_unreferenced_assets_are_found_and_deleted_by_the_executors(
     spark: SparkSession, lake: NessieLake, cluster: SparkCluster, tmp_path: Path
 ) -> None:

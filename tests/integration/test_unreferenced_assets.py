@@ -80,6 +80,7 @@ class NessieLake:
 
 @pytest.mark.spark
 @pytest.mark.server
+@pytest.mark.thorough
 def test_on_spark_connect(connect: SparkSession, nessie: NessieServer, tmp_path: Path) -> None:
     lake = NessieLake(connect, nessie.uri, tmp_path)
     found = identify_unreferenced_assets(connect, table=lake.assets, **lake.settings)
@@ -239,6 +240,7 @@ def test_a_second_engine_reads_the_table(lake: NessieLake) -> None:
 
 @pytest.mark.spark
 @pytest.mark.server
+@pytest.mark.thorough
 def test_as_functions_that_take_a_session(lake: NessieLake) -> None:
     found = identify_unreferenced_assets(lake.spark, table=lake.assets, **lake.settings)
     counted = lake.spark.sql("SELECT count(*) FROM unreferenced_assets").collect()[0][0]

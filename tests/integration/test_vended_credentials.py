@@ -157,6 +157,7 @@ def test_each_table_is_read_listed_and_cleaned_with_its_own_credentials(
     assert [] == [table for table in TABLES if lake.keys(table)["s3.secret-access-key"] in said]
 
 
+@pytest.mark.thorough(engine="spark")
 def test_files_that_read_only_credentials_cannot_delete_have_failed(lake: Lake, engine: SparkSession | None) -> None:
     before = lake.files
     with proxied(lake.uri, VendingProxy(lambda table: {"config": lake.keys(f"{table}-reader")})) as proxy:

@@ -274,7 +274,7 @@ def gcs(gcs_server):
 
 
 class InSmallBatches(IcebergFileDeleter):
-    batch_size = 50  # the emulator of GCS takes a minute for 1,000 deletions
+    batch_size = 50  # the emulators of GCS and Azure take a minute for 1,000 deletions
 
 
 class OnGcs(OnAStore):
@@ -321,6 +321,14 @@ def azure(azure_server):
 
 class OnAzure(OnAStore):
     pytestmark = pytest.mark.server
+
+    @pytest.fixture
+    def many(self):
+        return 100  # Azurite is slow; its pages are in test_gcs_and_adls.py
+
+    @pytest.fixture
+    def open_deleter(self, store):
+        return functools.partial(InSmallBatches.from_options, {"properties": store.properties})
 
     @pytest.fixture
     def store(self, azure):
