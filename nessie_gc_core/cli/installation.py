@@ -17,6 +17,7 @@ from nessie_gc_core.cli.output import print_json, say, standard_output, write_ne
 from nessie_gc_core.cli.piped import PIPE
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Text
+from nessie_gc_core.config.origins import plain_value
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, claims_of, fallback_claims_of, installed
@@ -68,7 +69,7 @@ def _options_of(connector: type[Connector]) -> Iterator[dict[str, Any]]:
             default = field.default_factory()
         yield {
             "name": field.name,
-            "default": None if field.name in secrets else default,
+            "default": None if field.name in secrets else plain_value(default),
             "secret": field.name in secrets,
             "help": field.metadata.get("help", ""),
         }
