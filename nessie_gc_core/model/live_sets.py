@@ -102,6 +102,11 @@ class LiveSet:
     """The references and their heads at mark time; the re-check walks those that have moved since (S9)."""
 
     @property
+    def is_imported(self) -> bool:
+        """Whether another tool marked it: nobody knows with which references and policies, or what it left out."""
+        return not self.policies
+
+    @property
     def is_of_expiry(self) -> bool:
         """Whether it shows tables as they will be after snapshots expire; only an expiry sweeps it."""
         return any((head.commit_id or "").endswith(EXPECTED) for head in self.heads)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.count import StoredCounts
-from nessie_gc_core.algorithms.guard import SpareLocations, judge
+from nessie_gc_core.algorithms.guard import SpareLocations, StoreAges, judge
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
@@ -18,12 +19,14 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS
+from nessie_gc_core.model.limits import AgeLimit
+from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, store_of
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
 from nessie_gc_core.model.verdicts import GONE
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
+from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
 from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen_homes
@@ -160,8 +163,25 @@ class _DeferredDeletion:
         files = run.engine.dataset(to_batches(self._rows(scope.index), STORED_FILES), STORED_FILES)
         with_sidecars = StoredCounts(files).with_sidecars  # refused units as well, which the plan does not have
         candidates = subtract.unreferenced(files, lambda stored: stored, with_sidecars=with_sidecars)
-        verdicts = judge(candidates, None, run.choice)
+        ages = self._ages(scope.plan)
+        verdicts = judge(candidates, ages, run.choice, look_again=ages is not None)
         return verdicts.flat_map(SpareLocations(refused)).checkpoint() if refused else verdicts
+
+    def _ages(self, plan: SweepPlan) -> dict[str, StoreAges] | None:
+        """What decides by age, of records that another tool made; ``None``: the sweep that made them has (S8).
+
+        Its records stay when it deletes their files, so that what is there now may have been written since.
+        """
+        run = self._run
+        imported = [member.live_set for member in run.worked_on if member.live_set.is_imported]
+        if not imported:
+            return None
+        locations = (location for unit in plan.units for location in unit.locations)
+        ages = store_ages(locations, AgeLimit(), min(each.created for each in imported), run)
+        never = StoreAges(newest_deletable=datetime.min.replace(tzinfo=UTC), now=run.clock())
+        for deletion in run.store.file_deletions(run.live_set.id):
+            ages.setdefault(store_of(deletion.location), never)
+        return ages
 
     def _rows(self, index: UnitIndex) -> Iterator[Row]:
         for deletion in self._run.store.file_deletions(self._run.live_set.id):

@@ -299,8 +299,11 @@ class _Finder:
 
 
 def _earlier(run: SweepRun) -> list[LiveSet]:
-    """The repository's other live sets that were marked to their end before this one, newest first."""
+    """The repository's other live sets that were marked to their end before this one, newest first.
+
+    One of another tool may lack contents that are still there, and cannot tell when they went.
+    """
     mine = run.live_set
     others = (other for other in marked_live_sets(run) if other.repository == mine.repository)
-    earlier = (other for other in others if other.created < mine.created)
+    earlier = (other for other in others if other.created < mine.created and not other.is_imported)
     return sorted(earlier, key=lambda other: other.created, reverse=True)

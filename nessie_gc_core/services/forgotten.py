@@ -150,7 +150,7 @@ class ForgottenTables:
     # ---- what is known --------------------------------------------------------------------------------
     def _check_others(self) -> None:
         """Refuses to conclude anything if the store has another repository whose contents are not known yet."""
-        looked = {live_set.repository for live_set in self._asked()}
+        looked = {live_set.repository for live_set in self._asked() if not live_set.is_imported}
         for repository in self._run.store.repositories():
             if repository not in looked:
                 raise InDoubtError(

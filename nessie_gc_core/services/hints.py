@@ -27,7 +27,7 @@ def warn_of_missing_metadata(problems: Problems, version_files: Dataset, run: Sw
         return
     mine = {member.live_set.id for member in run.members}
     repositories = {member.live_set.repository for member in run.members}
-    others = (other for other in run.store.live_sets() if other.id not in mine)
+    others = (other for other in run.store.live_sets() if other.id not in mine and not other.is_imported)
     if not any(other.repository in repositories for other in others):
         run.report.warn(MISSING_METADATA)
 

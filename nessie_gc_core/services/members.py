@@ -97,10 +97,8 @@ def newest(run: Run, identity: str) -> LiveSet:
     """
     of_it = [each for each in marked_live_sets(run) if each.repository == identity]
     for each in sorted(of_it, key=lambda each: each.created, reverse=True):
-        found = run.store.get(
-            each.id
-        )  # with its heads, which one of the Java tool lacks, as it lacks some contents (S23)
-        if found.heads and not found.is_of_expiry:
+        found = run.store.get(each.id)  # with its heads
+        if not found.is_imported and not found.is_of_expiry:  # an imported one may lack contents (S23)
             return found
     raise SafetyError(
         f"{identity} was never marked with this live-set store, so its files are unknown: make it readable and run "

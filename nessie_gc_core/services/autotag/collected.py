@@ -36,9 +36,10 @@ def swept_by(sweeps: Iterable[LiveSet], branch: str, state: State) -> str | None
     for live_set in sweeps:
         if state.ended is None or state.ended > (live_set.references_listed or live_set.created) + TOLERANCE:
             continue
-        reach = ReferencePolicies.from_texts(live_set.policies, {}).for_reference(branch).reach
-        if reach.everything or (reach.since is not None and state.time >= reach.since):
-            continue
+        if not live_set.is_imported:
+            reach = ReferencePolicies.from_texts(live_set.policies, {}).for_reference(branch).reach
+            if reach.everything or (reach.since is not None and state.time >= reach.since):
+                continue
         return f"the sweep of live set {live_set.id} may have deleted files of it"
     return None
 

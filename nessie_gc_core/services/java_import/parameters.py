@@ -6,7 +6,7 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.limits import DEFAULT_MIN_AGE
+from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, MIN_AGE_FLOOR
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
 from nessie_gc_core.services.finding_parameters import lease_option
 
@@ -40,9 +40,9 @@ class ImportJavaParameters(ConnectorOptions):
         DEFAULT_MIN_AGE,
         section=_TABLES,
         metavar="DURATION",
-        minimum=0,
+        minimum=MIN_AGE_FLOOR.total_seconds(),
         help="Import only deferred deletions of files that were older than this when their mark began: the Java tool "
-        "has no grace period.",
+        "has no grace period. At least an hour.",
     )
     dry_run: bool = option(False, section=_TABLES, help="Show what would be imported, and change nothing.")
     lease: timedelta = lease_option()

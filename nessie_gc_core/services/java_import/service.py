@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,11 +11,13 @@ from functools import partial
 from typing import ClassVar, TypeVar
 
 from nessie_gc_core.config.specs import JDBC
-from nessie_gc_core.connectors import LiveSetStore, Service, SupportsJavaTables
-from nessie_gc_core.errors import ConfigurationError, LiveSetNotFoundError
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, Service, SupportsJavaTables
+from nessie_gc_core.errors import ConfigurationError, LiveSetNotFoundError, ReferenceNotFoundError
+from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.java_tables import JavaLiveSet
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.options import ConnectorOptions, ConnectorSpec
+from nessie_gc_core.model.repository import Reference, ReferenceKind
 from nessie_gc_core.services.java_import.parameters import ImportJavaParameters
 from nessie_gc_core.services.java_import.report import ImportedLiveSet, ImportJavaReport
 from nessie_gc_core.services.java_import.rows import DoubtError, deletion_of, location_of, version_of
@@ -25,6 +28,10 @@ from nessie_gc_core.services.run import Run
 
 R = TypeVar("R")
 T = TypeVar("T")
+_LOOKED_THROUGH = 10_000
+"""Rows of a live set in whose order commits are looked for."""
+_LOOKED_FOR = 20
+"""Commits that are looked for at most; those of a live set are in its repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class ImportJavaService(Service[Run]):
         with self._source(run) as source:
             if not isinstance(source, SupportsJavaTables):
                 raise ConfigurationError(f"the live-set store {source.name!r} cannot read tables of the Java tool")
-            take = _Import(run.store, source, self.parameters, identity).take
+            take = _Import(run.store, source, self.parameters, run.repository).take
             if self.parameters.dry_run:
                 report.live_sets = list(map(take, self._chosen(source)))
                 return report
@@ -97,9 +104,14 @@ class _Import:
     """Takes live sets from the tables into the store; a dry run only reads them."""
 
     def __init__(
-        self, store: LiveSetStore, source: SupportsJavaTables, parameters: ImportJavaParameters, identity: str
+        self,
+        store: LiveSetStore,
+        source: SupportsJavaTables,
+        parameters: ImportJavaParameters,
+        repository: RepositoryConnector,
     ) -> None:
-        self._store, self._source, self._identity = store, source, identity
+        self._store, self._source, self._repository = store, source, repository
+        self._identity = repository.identity()
         self._zone, self._parameters = parameters.zone(), parameters
 
     def take(self, java: JavaLiveSet) -> ImportedLiveSet:
@@ -109,6 +121,8 @@ class _Import:
             wanted = wanted_of(java, self._zone)
             found = self._found(wanted)
             marks, sweeps = what_is_left(wanted, found, self._identity, self._store)
+            if marks and wanted.failure is None:
+                self._check_repository(java)
         except DoubtError as doubt:
             result.reason = str(doubt)
             return result
@@ -120,6 +134,29 @@ class _Import:
         if sweeps and result.reason is None:
             result.status = self._sweep(wanted, java, result)
         return result
+
+    def _check_repository(self, java: JavaLiveSet) -> None:
+        """Makes sure that a live set is of this repository, which the tables do not say: its commits are there (S9).
+
+        Raises:
+            DoubtError: none of those that were looked for is.
+        """
+        rows = [*itertools.islice(self._source.java_content_versions(java.live_set_id), _LOOKED_THROUGH)]
+        if not rows:
+            raise DoubtError("it has no contents, so that nothing shows of which repository it is")
+        commits = dict.fromkeys(row.commit_id for row in rows if row.commit_id)
+        if commits and not any(map(self._has_commit, itertools.islice(commits, _LOOKED_FOR))):
+            raise DoubtError(
+                f"none of its commits is in {self._repository.address()}; is it of another repository? Give the "
+                "address of the one that it was marked from"
+            )
+
+    def _has_commit(self, commit_id: str) -> bool:
+        try:
+            reference = Reference(name=commit_id, kind=ReferenceKind.BRANCH, commit_id=commit_id)
+            return first_of(self._repository.commit_log(reference)) is not None
+        except ReferenceNotFoundError:
+            return False
 
     def _found(self, wanted: WantedLiveSet) -> LiveSet | None:
         try:

@@ -10,13 +10,15 @@ from uuid import UUID, uuid4
 
 import pytest
 from collecting import LakeServices
-from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, put
+from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, put
 
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, SafetyError
 from nessie_gc_core.model.java_tables import JavaBaseLocation, JavaContentVersion, JavaFileDeletion, JavaLiveSet
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.autotag.collected import sweeps_of, swept_by
+from nessie_gc_core.services.autotag.states import State
 from nessie_gc_core.services.java_import.parameters import ImportJavaParameters
 from nessie_gc_core.services.java_import.report import ImportedLiveSet, ImportJavaReport
 from nessie_gc_core.services.java_import.service import ImportJavaService
@@ -80,12 +82,23 @@ class JavaStore(MemoryLiveSetStore):
         return iter(self.rows.file_deletions.get(live_set_id, ()))
 
 
+class KnownRepository(MemoryRepository):
+    """It has the commit of the rows as well."""
+
+    def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
+        if reference.commit_id == CONTENT.commit_id:
+            yield LogEntry(commit_id="aa", parent_id=None, commit_time=CREATED, operations=())
+        else:
+            yield from super().commit_log(reference)
+
+
 class Importing:
     """Imports rows of one live set, or of several, into a store."""
 
-    def __init__(self, services: LakeServices) -> None:
+    def __init__(self, services: LakeServices, lake: MemoryLake) -> None:
         self.store = JavaStore.from_options({})
-        self.services = replace(services, store=self.store)
+        repository = KnownRepository.from_options({"lake": lake.name})
+        self.services = replace(services, store=self.store, repository=repository)
 
     def rows(
         self,
@@ -114,8 +127,8 @@ class Importing:
 
 
 @pytest.fixture
-def importing(services: LakeServices) -> Importing:
-    return Importing(services)
+def importing(services: LakeServices, lake: MemoryLake) -> Importing:
+    return Importing(services, lake)
 
 
 def test_a_complete_live_set_is_imported_with_all_its_values(importing: Importing) -> None:
@@ -322,6 +335,33 @@ def test_nothing_is_imported_while_the_repository_is_collected(importing: Import
 
 
 @pytest.mark.parametrize(
+    ("contents", "reason"),
+    [
+        ([replace(CONTENT, commit_id="bb"), replace(CONTENT, commit_id="cc")], "none of its commits is in memory:"),
+        ([], "it has no contents"),
+    ],
+)
+def test_s09_a_live_set_that_may_be_of_another_repository_is_left_out(
+    importing: Importing, contents: list[JavaContentVersion], reason: str
+) -> None:
+    """Its deferred deletions would be checked against references that never needed the files."""
+    importing.rows(SWEPT, contents=contents)
+    found = importing.one()
+    assert (None, True) == (found.status, (found.reason or "").startswith(reason))
+    assert [] == list(importing.store.live_sets())
+
+
+def test_s09_one_commit_tells_of_which_repository_a_live_set_is(importing: Importing) -> None:
+    importing.rows(MARKED, contents=[replace(CONTENT, commit_id="bb", content_id="d"), CONTENT])
+    assert LiveSetStatus.IDENTIFY_SUCCESS is importing.one().status
+
+
+def test_s08_the_age_of_deferred_deletions_has_a_floor() -> None:
+    with pytest.raises(ConfigurationError, match="min_deferred_age"):
+        ImportJavaParameters.from_mapping({"java_time_zone": "UTC", "min_deferred_age": "PT0S"})
+
+
+@pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"java_time_zone": None}, "`java_time_zone` is missing"),
@@ -402,3 +442,22 @@ def test_s09_imported_deferred_deletions_are_checked_again(site: Lake) -> None:
     assert site.needed <= site.lake.paths()
     assert site.dead not in site.lake.paths()
     assert len(data) == report.outcomes[Outcome.SPARED].files
+
+
+def test_s08_a_file_that_was_written_anew_at_the_path_of_an_imported_deletion_stays(site: Lake) -> None:
+    """The rows of the Java tool stay when it deletes their files, so that it may have deleted this one before."""
+    gone = site.lake.put("memory://wh/db/t/data/gone.parquet")
+    site.lake.objects.delete(gone)
+    live_set = site.take("EXPIRY_SUCCESS", site.dead, gone)
+    site.lake.put(site.dead)
+    report = site.importing.services.delete_deferred(live_set)
+    assert site.dead in site.lake.paths()
+    assert (1, 0) == (report.outcomes[Outcome.TOO_YOUNG].files, report.outcomes[Outcome.DELETED].files)
+
+
+def test_a_state_is_never_safe_from_an_imported_sweep(site: Lake) -> None:
+    """Nobody knows under which policies it swept."""
+    site.take("EXPIRY_SUCCESS")
+    state = State(target="x", time=site.lake.time - timedelta(days=9), ended=site.lake.time - timedelta(days=8))
+    sweeps = sweeps_of(site.importing.store, site.importing.services.repository.identity())
+    assert f"the sweep of live set {ID} may have deleted files of it" == swept_by(sweeps, "main", state)

@@ -5,17 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from alembic import op
-from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, SmallInteger, String, Table, inspect, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    inspect,
+    select,
+)
+from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.types import TypeEngine
 
 from nessie_gc_core.errors import StoreError
 from nessie_gc_jdbc.clock import now
-from nessie_gc_jdbc.tables import key_type, text_type
 from nessie_gc_jdbc.urls import shown
 
 revision = "4"
 down_revision = None
 
 _LEASES = "nessie_gc_leases"
+_DIGEST_BYTES = 20
 
 
 def upgrade() -> None:
@@ -27,17 +42,17 @@ def upgrade() -> None:
         op.drop_table(_LEASES)  # a lease that nobody holds is worth nothing
     _create(
         "nessie_gc_tags",
-        Column("tag_key", key_type(3), primary_key=True),
+        Column("tag_key", _key_type(3), primary_key=True),
         *map(_text, ("repository", "holder", "name", "prefix", "branch")),
         Column("instant", BigInteger, nullable=False),
         Column("state_at", BigInteger, nullable=False),
         _text("periods"),
-        Column("target", text_type()),
+        Column("target", _text_type()),
         Column("made", SmallInteger, nullable=False),
     )
     _create(
         "nessie_gc_held_files",
-        Column("held_key", key_type(2), primary_key=True),
+        Column("held_key", _key_type(2), primary_key=True),
         _text("repository"),
         Column("live_set_id", String(36), nullable=False),
         *map(_text, ("place", "held_path", "location", "path")),
@@ -51,7 +66,7 @@ def upgrade() -> None:
     )
     _create(
         _LEASES,
-        Column("repository_key", key_type(1), primary_key=True),
+        Column("repository_key", _key_type(1), primary_key=True),
         *map(_text, ("repository", "owner", "host")),
         Column("process", BigInteger, nullable=False),
         Column("since", BigInteger, nullable=False),
@@ -77,5 +92,15 @@ def _create(name: str, *columns: Column[Any]) -> None:
     op.create_table(name, *columns, if_not_exists=True, mysql_engine="InnoDB", mysql_charset="utf8mb4")
 
 
+def _key_type(digests: int) -> TypeEngine[bytes]:
+    size = digests * _DIGEST_BYTES
+    return LargeBinary(size).with_variant(mysql.BINARY(size), "mysql", "mariadb")
+
+
+def _text_type() -> TypeEngine[str]:
+    long_text = mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin")
+    return Text().with_variant(postgresql.TEXT(collation="C"), "postgresql").with_variant(long_text, "mysql", "mariadb")
+
+
 def _text(name: str) -> Column[str]:
-    return Column(name, text_type(), nullable=False)
+    return Column(name, _text_type(), nullable=False)
