@@ -71,6 +71,8 @@ def _outcome(said: VersionOutcome, held_path: str) -> tuple[Outcome, str]:
     repeated = said.status is VersionStatus.MISSING and task_attempt.get() > 0
     if has_ids and (said.status is VersionStatus.DONE or repeated):
         return Outcome.QUARANTINED, str(HiddenPath.parse(held_path)._replace(version=said.version, marker=said.marker))
+    if said.status is VersionStatus.MISSING and task_attempt.get() > 0:
+        return Outcome.FAILED, "it is gone, and an earlier attempt of this task may have hidden it"
     if said.status is VersionStatus.MISSING:
         return Outcome.ALREADY_GONE, ""
     return Outcome.FAILED, said.reason or "the deleter returned no ids for it"

@@ -17,6 +17,7 @@ from nessie_gc_core.algorithms.hide import HiddenPath, hide, is_hidden, purged, 
 from nessie_gc_core.algorithms.look_again import looked_up
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter, SupportsMoves
+from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, Value, file_reference, to_batches, to_micros
 from nessie_gc_core.model.files import FileReference
@@ -246,7 +247,9 @@ class Purge:
             else:
                 by_place.setdefault(str(row["place"]), {})[str(row["held_path"])] = (row, number in unmoved)
         for row, said in purged(connectors, hidden):
-            yield _released(row, _PURGED.get(said.status, Outcome.FAILED.value), said.reason)
+            is_again = said.status is VersionStatus.MISSING and task_attempt.get() > 0  # an earlier attempt did it
+            status = Outcome.DELETED.value if is_again else _PURGED.get(said.status, Outcome.FAILED.value)
+            yield _released(row, status, said.reason)
         for place, held in by_place.items():
             files = [FileReference(location=place, path=path) for path in held]
             for path, outcome, reason in delete_batch(connectors.deleter(place), place, files):

@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 from collecting import LakeServices
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore, TableState, put
 
-from nessie_gc_core.algorithms.hold import Hold
+from nessie_gc_core.algorithms.hold import HELD_FILES, Hold, Purge, held_row
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.files import FileReference
@@ -240,6 +241,57 @@ def test_s15_a_task_that_is_tried_again_knows_what_its_first_attempt_hid(lake: M
 
 
 # ---- others who write and delete ----------------------------------------------------------------------
+def test_s15_an_attempt_that_finds_nothing_visible_leaves_the_record_of_the_first_one(
+    lake: MemoryLake, live: TableState
+) -> None:
+    """Two markers hide the file, and which of them the first attempt made is unknown."""
+    hold = Hold(live_set_id=UUID(int=1), places={"memory://wh": PLACE})
+    stored = lake.objects.get(FIRST)
+    assert stored is not None
+    file = FileReference(location="memory://wh/", path=FIRST[12:], size=stored.size, modified=stored.modified)
+    for _ in range(2):
+        lake.objects.hide(FIRST, at=lake.time)
+    deleter = MemoryFileDeleter.from_options({"lake": lake.name})
+    attempt = task_attempt.set(1)
+    try:
+        ((_, outcome, reason),) = hold.move(deleter, "memory://wh/", [file])
+    finally:
+        task_attempt.reset(attempt)
+    assert outcome is Outcome.FAILED
+    assert "an earlier attempt of this task may have hidden it" in reason
+
+
+def test_s15_a_killed_deferred_deletion_loses_no_record_of_what_it_hid(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    live_set = services.mark()
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
+    lake.faults.deleting_dies[max(DEAD)] = Killed()
+    with pytest.raises(Killed):
+        services.delete_deferred(live_set, HIDE)
+    lake.faults.deleting_dies.clear()
+    services.delete_deferred(live_set, HIDE)
+    assert [*sorted(DEAD)] == [file.location + file.path for file in held(services)]
+    assert 3 == restore(services).done.files
+    assert DEAD == visible(lake).keys()
+
+
+def test_s15_what_an_attempt_of_the_same_task_purged_is_purged(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    services.sweep(services.mark(), HIDE)
+    rows = [dict(zip(HELD_FILES.names, held_row(file), strict=True)) for file in held(services)]
+    batch = pa.RecordBatch.from_pylist(rows, schema=HELD_FILES)
+    for _ in Purge(services.choice)(iter([batch])):
+        pass
+    attempt = task_attempt.set(1)
+    try:
+        again = [row["status"] for each in Purge(services.choice)(iter([batch])) for row in each.to_pylist()]
+    finally:
+        task_attempt.reset(attempt)
+    assert [Outcome.DELETED.value] * 3 == again
+
+
 def test_s15_a_file_that_was_written_again_since_the_listing_is_not_hidden(
     lake: MemoryLake, live: TableState, services: LakeServices
 ) -> None:

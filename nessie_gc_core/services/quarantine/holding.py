@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -49,15 +49,22 @@ class Holding:
     def _names(self) -> Mapping[str, str]:
         return dict(self.tables())
 
+    @cached_property
+    def _hidden_before(self) -> Collection[tuple[str, str]]:
+        """Location and path of what a killed run may have hidden: at most the files of the step that it was at."""
+        moving = held_in(self.run.store).held_files(self.run.live_set.id, (HeldState.MOVING,))
+        return {(file.location, file.path) for file in moving if bucket_of_versions(file.place) is not None}
+
     def announce(self, rows: Dataset, spared: Mapping[str, str]) -> None:
         """Records what a step is about to move: its rows (:data:`VERDICTS`) but for the units that are spared."""
+        _ = self._hidden_before  # before there are records of this run
         for batch in rows.flat_map(PlanFiles(spared_units=spared)).batches():
             held_in(self.run.store).put_held_files(self._held(batch, HeldState.MOVING))
 
     def remember(self, outcomes: Dataset) -> None:
         """Records what was moved (:data:`OUTCOMES`); of a file that could not be moved there may be a copy.
 
-        A file that was gone has no record any more.
+        A file that was gone has no record any more, unless a killed run of this live set may have hidden it.
         """
         for batch in outcomes.where("outcome", [Outcome.QUARANTINED.value]).batches():
             held_in(self.run.store).put_held_files(self._held(batch, HeldState.HELD))
@@ -66,7 +73,9 @@ class Holding:
             held_in(self.run.store).forget_held_files(without_ids)
         gone = outcomes.where("outcome", [Outcome.ALREADY_GONE.value])
         for batch in gone.batches():
-            held_in(self.run.store).forget_held_files(self._held(batch, HeldState.MOVING))
+            records = self._held(batch, HeldState.MOVING)
+            gone_by_others = (file for file in records if (file.location, file.path) not in self._hidden_before)
+            held_in(self.run.store).forget_held_files(gone_by_others)
 
     def _held(self, batch: pa.RecordBatch, state: HeldState) -> Iterator[HeldFile]:
         run, now = self.run, self._at
@@ -81,7 +90,7 @@ class Holding:
                 repository=run.live_set.repository,
                 live_set_id=run.live_set.id,
                 place=place,
-                held_path=ids or self.hold.held_path(location, path, modified),
+                held_path=(ids if bucket_of_versions(place) else None) or self.hold.held_path(location, path, modified),
                 location=location,
                 path=path,
                 size=size,

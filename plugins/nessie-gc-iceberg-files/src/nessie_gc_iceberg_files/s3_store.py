@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
-from nessie_gc_core.errors import AccessDeniedError, ListingError, ServiceUnavailableError
+from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 from nessie_gc_iceberg_files.clocks import from_date_header
@@ -218,7 +218,7 @@ class S3Store(Store, OrderedStore):
             if _code(error) in GONE:
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
             return failed(path, _reason(error))
-        except (BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
+        except (BotoCoreError, NessieGcError, ValueError) as error:  # ValueError: a key that no request can carry
             return failed(path, error)
         if made is not None:
             made[path] = answer.get("VersionId", "")

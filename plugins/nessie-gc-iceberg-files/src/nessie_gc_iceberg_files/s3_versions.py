@@ -12,6 +12,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.versions import (
     FileVersion,
@@ -212,7 +213,7 @@ class S3Versions:
         for file in files:
             try:
                 found.append((file, self._versions_of(prefix + file.path, stopped)))
-            except (ClientError, BotoCoreError, OSError, ValueError) as error:  # ValueError: no request can carry it
+            except (ClientError, BotoCoreError, NessieGcError, OSError, ValueError) as error:  # ValueError: an odd key
                 found.append((file, one_line(error) or type(error).__name__))
         return found
 
