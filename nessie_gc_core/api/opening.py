@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.given import Given, Rank
@@ -43,11 +43,7 @@ def with_vending(choice: ConnectorChoice, given: Given) -> ConnectorChoice:
     Settings that are wrong for a repository are left to whoever opens it.
     """
     registry = choice.registry()
-    try:
-        vendors = [*_vendors(given, registry)]
-    except NessieGcError as error:
-        log.debug("no repository gives credentials: %s", error)
-        return choice
+    vendors = [*_vendors(given, registry)]
     if not vendors:
         return choice
     vending = Vending(vendors)
@@ -56,10 +52,22 @@ def with_vending(choice: ConnectorChoice, given: Given) -> ConnectorChoice:
 
 
 def _vendors(given: Given, registry: PluginRegistry) -> Iterator[Vendor]:
-    for spec in repository_specs(given, registry):
-        with registry.open(RepositoryConnector, spec) as repository:  # opens no connection
-            if isinstance(repository, SupportsStorageCredentials) and (uses := frozenset(repository.credential_uses())):
-                yield Vendor(spec=spec, uses=uses)
+    try:
+        specs = [*repository_specs(given, registry)]
+    except NessieGcError as error:
+        log.debug("no repository gives credentials: %s", error)
+        return
+    for spec in specs:
+        try:
+            if not issubclass(registry.connector_class(RepositoryConnector, spec.name), SupportsStorageCredentials):
+                continue
+            with registry.open(RepositoryConnector, spec) as repository:  # opens no connection
+                uses = frozenset(cast("SupportsStorageCredentials", repository).credential_uses())
+        except NessieGcError as error:
+            log.debug("the repository %r gives no credentials: %s", spec.name, error)
+            continue
+        if uses:
+            yield Vendor(spec=spec, uses=uses)
 
 
 def open_resources(given: Given, registry: PluginRegistry, spark: SparkSession | None = None) -> Resources:

@@ -167,6 +167,8 @@ class _Held:
 
     credentials: Sequence[StorageCredential] | None = None
     renew_at: datetime | None = None
+    problem: NessieGcError | None = None
+    """Why there are none; they are not asked for again before ``renew_at``."""
     asked: datetime = _NEVER
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -185,7 +187,10 @@ class _Source:
             return None
         held = self._vending.held(owner)
         with held.lock:
-            if held.credentials is None or (held.renew_at is not None and self._vending.clock() >= held.renew_at):
+            is_due = held.renew_at is not None and self._vending.clock() >= held.renew_at
+            if held.problem is not None and not is_due:
+                raise held.problem.with_traceback(None)
+            if held.credentials is None or is_due:
                 self._ask(owner, held)
             return _longest(held.credentials or (), location)
 
@@ -211,11 +216,12 @@ class _Source:
             if not held.credentials or any(
                 each.expires is not None and each.expires <= now for each in held.credentials
             ):
+                held.problem, held.renew_at = error, now + _PAUSE
                 raise
             log.warning("the credentials of %r are not renewed yet: %s", owner.name, one_line(error))
             held.renew_at = now + _PAUSE
             return
-        held.credentials = found
+        held.credentials, held.problem = found, None
         expiries = [each.expires for each in found if each.expires is not None]
         ahead = (each - min(_AHEAD, (each - now) / 4) for each in expiries)
         held.renew_at = max(min(ahead), now + _LEAST) if expiries else None

@@ -51,7 +51,7 @@ class CatalogCredentials:
         try:
             answer = self._loaded(identifier)
         except (AccessDeniedError, RepositoryError) as error:
-            log.info("no credentials are asked for table %s: %s", name, error)
+            log.warning("no credentials are asked for table %s, so configured ones are used for it: %s", name, error)
             return name, []
         if answer is None:
             return name, []

@@ -132,7 +132,7 @@ class Stores:
         return store
 
     def _surplus(self) -> list[_Identity]:
-        """Forgets the oldest of those whose credentials are renewed, where there are too many (the lock is held).
+        """Forgets the oldest of those whose credentials a repository gave, where there are too many (the lock is held).
 
         One that is in use may be closed: a client of S3 connects again.
         """

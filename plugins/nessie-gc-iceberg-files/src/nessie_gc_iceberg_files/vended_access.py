@@ -41,11 +41,13 @@ class Access:
     properties: Mapping[str, str] = field(repr=False)
     renewal: Renewal | None = None
     """Credentials that are not in the properties; their client asks for them with each request."""
+    scope: str = ""
+    """What the credentials in the properties are for, if a repository gave them."""
 
     @property
     def identity(self) -> tuple[frozenset[tuple[str, str]], str]:
         """The same for all that may share a client."""
-        return frozenset(self.properties.items()), "" if self.renewal is None else self.renewal.scope
+        return frozenset(self.properties.items()), self.scope if self.renewal is None else self.renewal.scope
 
 
 def vended_access(place: Place, configured: Mapping[str, str], source: CredentialSource | None) -> Access:
@@ -59,7 +61,7 @@ def vended_access(place: Place, configured: Mapping[str, str], source: Credentia
         return Access(configured)
     made = _with(credential, place, configured)
     if place.scheme not in S3_SCHEMES or is_through_fsspec(place.scheme, configured):
-        return Access(made)
+        return Access(made, scope=credential.scope)
     rest = {name: value for name, value in made.items() if name not in _S3_CREDENTIALS}
     return Access(rest, Renewal(credential.scope, source, _raw(place)))
 
