@@ -156,15 +156,24 @@ def _pieces(opened: FileList, part: Part) -> list[Part]:
     return [replace(part, first_group=first, groups=min(each, groups - first)) for first in firsts]
 
 
+def check_name(name: str) -> None:
+    """Refuses a name with credentials, which every message about the list would repeat (S28).
+
+    Raises:
+        ConfigurationError: it has some; the message does not.
+    """
+    if "://" in name and split_credentials(name)[1] is not None:
+        raise ConfigurationError("`file_list` contains credentials; give them to pyarrow through the environment")
+
+
 def open_file_list(name: str) -> FileList:
     """Finds the parts of a list.
 
     Raises:
         ConfigurationError: it is missing, or is not a list, or a part of it is missing; in one line.
     """
+    check_name(name)
     try:
-        if "://" in name and split_credentials(name)[1] is not None:
-            raise ConfigurationError("`file_list` contains credentials; give them to pyarrow through the environment")
         system, path = located(name)
         info = system.get_file_info(path)
         if info.type is pafs.FileType.NotFound:

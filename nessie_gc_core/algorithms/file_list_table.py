@@ -17,6 +17,7 @@ from nessie_gc_core.model.manifests import FileEntry
 METADATA = ".metadata.json"
 """How the names of a table's metadata files end (packed ones have ``.gz`` before it)."""
 _S3 = re.compile(r"s3[an]://")
+_LOCAL = re.compile(r"file:(?://(?:localhost)?)?/")
 
 
 def is_table(name: str) -> bool:
@@ -39,8 +40,8 @@ def list_of_data_files(
         ConfigurationError: rows of it are deleted, or a file is not in Parquet or not where the metadata file is.
     """
     try:
-        system, _ = located(_readable(name))
-        parts = list(_parts(name, system, entries))
+        system, path = located(_readable(name))
+        parts = list(_parts(name, _root(name, path), entries))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise refused(name, error) from error
     if not parts:
@@ -56,7 +57,16 @@ def list_of_data_files(
     )
 
 
-def _parts(name: str, system: pafs.FileSystem, entries: Iterable[FileEntry]) -> Iterator[Part]:
+def _root(name: str, path: str) -> str:
+    """What comes before the paths of the file system in which the metadata file is, such as ``s3://``."""
+    readable = _readable(name)
+    if not readable.endswith(path):
+        raise ValueError("pyarrow names its files in another way; write the rows of the table to a file")
+    return readable.removesuffix(path)
+
+
+def _parts(name: str, root: str, entries: Iterable[FileEntry]) -> Iterator[Part]:
+    """Paths are raw (S4): pyarrow would read codes in them."""
     for entry in entries:
         if entry.kind != FileKind.DATA:
             raise ConfigurationError(
@@ -65,13 +75,13 @@ def _parts(name: str, system: pafs.FileSystem, entries: Iterable[FileEntry]) -> 
             )
         if entry.file_format.upper() != "PARQUET":
             raise ConfigurationError(f"`file_list` {name!r}: {entry.path!r} is {entry.file_format}, expected PARQUET")
-        there, path = located(_readable(entry.path))
-        if type(there) is not type(system):
+        path = _readable(entry.path)
+        if not path.startswith(root) or (not root and "://" in path):
             raise ConfigurationError(f"`file_list` {name!r}: {entry.path!r} is not in the store of the metadata file")
-        yield Part(path=path, size=entry.size)
+        yield Part(path=path[len(root) :], size=entry.size)
 
 
 def _readable(raw: str) -> str:
-    """As pyarrow knows it, for which S3 has one scheme."""
-    plain = raw.removeprefix("file:") if raw.startswith("file:/") and not raw.startswith("file://") else raw
-    return _S3.sub("s3://", plain, count=1)
+    """As pyarrow knows it: for it S3 has one scheme, and a local file needs none."""
+    local = _LOCAL.match(raw)
+    return raw[local.end() - 1 :] if local is not None else _S3.sub("s3://", raw, count=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from nessie_gc_core.algorithms.file_list_source import FileList, check_file_list, open_file_list
+from nessie_gc_core.algorithms.file_list_source import FileList, check_file_list, check_name, open_file_list
 from nessie_gc_core.algorithms.file_list_table import is_table, list_of_data_files
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import SupportsManifests, SupportsTableMetadata
@@ -21,6 +21,8 @@ def open_file_lists(names: Sequence[str], choice: ConnectorChoice) -> list[FileL
     Raises:
         ConfigurationError: one is missing, or is not a list, or lacks a part; in one line.
     """
+    for name in names:
+        check_name(name)
     return [_table(name, choice) if is_table(name) else open_file_list(name) for name in names]
 
 

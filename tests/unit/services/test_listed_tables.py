@@ -138,7 +138,7 @@ DATA = FileEntry(path="/wh/a", kind=FileKind.DATA, file_format="PARQUET", size=1
         ({"kind": FileKind.DELETION_VECTOR, "file_format": "PUFFIN"}, "has delete files"),
         ({"file_format": "AVRO"}, "is AVRO, expected PARQUET"),
         ({"path": "gs://b/wh/a"}, "is not in the store of the metadata file"),
-        ({"path": "tape://b/wh/a"}, "cannot be read"),
+        ({"path": "tape://b/wh/a"}, "is not in the store of the metadata file"),
     ],
 )
 def test_s06_a_table_of_which_not_every_row_would_be_understood_is_refused(change: Any, reason: str) -> None:
@@ -146,7 +146,19 @@ def test_s06_a_table_of_which_not_every_row_would_be_understood_is_refused(chang
         list_of_data_files("/wh/v1.metadata.json", [replace(DATA, **change)], made=TIME, column_ids={})
 
 
-@pytest.mark.parametrize("raw", ["/wh/a", "file:///wh/a", "file:/wh/a"])
+@pytest.mark.parametrize("raw", ["/wh/a", "file:///wh/a", "file:/wh/a", "file://localhost/wh/a"])
 def test_s03_a_local_file_of_a_table_may_be_written_in_several_ways(raw: str) -> None:
     opened = list_of_data_files("/wh/v1.metadata.json", [replace(DATA, path=raw)], made=TIME, column_ids={})
     assert ["/wh/a"] == [part.path for part in opened.parts]
+
+
+def test_s04_the_path_of_a_file_of_a_table_is_raw() -> None:
+    files = [replace(DATA, path="file:///wh/ts=00%3A00/a b?.parquet")]
+    opened = list_of_data_files("file:///wh/metadata/v1.metadata.json", files, made=TIME, column_ids={})
+    assert ["/wh/ts=00%3A00/a b?.parquet"] == [part.path for part in opened.parts]
+
+
+def test_s28_credentials_in_the_name_of_a_table_are_refused_and_not_repeated() -> None:
+    said = refused("s3://AKIA:our-secret@b/wh/metadata/v1.metadata.json")
+    assert "our-secret" not in said
+    assert "contains credentials" in said
