@@ -169,7 +169,7 @@ UNITS = {
     "overwrite_every": "snapshots",
     "references": "references",
     "seed": "any number",
-    "serve_port": "TCP port",
+    "serve_lake_port": "TCP port",
     "statistics_every": "snapshots",
     "table_count": "tables",
     "throttled_share": "share, 0 to 0.9",

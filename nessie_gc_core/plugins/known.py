@@ -16,6 +16,10 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
     ("content-to-files", "memory"): "nessie-gc-memory",
     ("file-lister", "memory"): "nessie-gc-memory",
     ("file-deleter", "memory"): "nessie-gc-memory",
+    ("repository", "mock"): "nessie-gc-memory",
+    ("content-to-files", "mock"): "nessie-gc-memory",
+    ("file-lister", "mock"): "nessie-gc-memory",
+    ("file-deleter", "mock"): "nessie-gc-memory",
     ("live-set-store", "jdbc"): "nessie-gc-jdbc",
     ("live-set-store", "memory"): "nessie-gc-memory",
     ("table-catalog", "iceberg"): "nessie-gc-iceberg-catalog",
@@ -25,10 +29,10 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
 }
 """Kind and connector name to the distribution that has it."""
 
-KNOWN_SERVICES: dict[str, str] = {"internal-gc": "nessie-gc-internal"}
+KNOWN_SERVICES: dict[str, str] = {"internal-gc": "nessie-gc-internal", "make-lake": "nessie-gc-memory"}
 """Name of a service that the core does not bring to the distribution that has it."""
 
-KNOWN_SCHEMES: dict[str, str] = {"memory": "nessie-gc-memory"} | dict.fromkeys(
+KNOWN_SCHEMES: dict[str, str] = dict.fromkeys(("memory", "mock"), "nessie-gc-memory") | dict.fromkeys(
     (
         *("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "wasb", "wasbs"),
         *("hdfs", "arrow_hdfs", "webhdfs", "sftp", "ssh", "oss", "oci", "ocilake", "tos", "tosfs"),

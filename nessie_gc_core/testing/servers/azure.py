@@ -68,15 +68,17 @@ def _find_azurite() -> Path:
     found = shutil.which("azurite-blob")
     if found:
         return Path(found)
-    folder = Path(platformdirs.user_cache_dir("nessie-gc")) / "azurite"
+    folder = Path(platformdirs.user_cache_dir("nessie-gc")) / AZURITE.replace("@", "-")
     program = folder / "node_modules" / ".bin" / "azurite-blob"
     if not program.exists():
         npm = shutil.which("npm")
         if npm is None:
             raise ConfigurationError("no Azure for the tests is installed: npm install -g azurite")
-        command = [npm, "install", "--silent", "--prefix", str(folder), AZURITE]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALLATION_SECONDS, check=False)
-        if done.returncode != 0:
-            said = " ".join(done.stderr.split())[-300:]
-            raise ConfigurationError(f"no Azure for the tests is installed, and npm cannot install {AZURITE}: {said}")
+        command = [npm, "install", "--loglevel=error", "--prefix", str(folder), AZURITE]
+        try:
+            subprocess.run(command, capture_output=True, text=True, timeout=_INSTALLATION_SECONDS, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            said = " ".join(str(getattr(error, "stderr", None) or error).split())[-300:]
+            message = f"no Azure for the tests is installed, and npm cannot install {AZURITE}: {said}"
+            raise ConfigurationError(message) from error
     return program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 import urllib.request
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from nessie_gc_memory.mock import MockLakeSpec, MockOracle
 from nessie_gc_memory.mock.make_lake import MakeLakeParameters
 
 from nessie_gc_core.errors import ConfigurationError
+
+THREE_TABLES = {"commits": "30", "table_count": "3", "garbage_files": "7"}
 
 
 class Telling:
@@ -27,7 +30,7 @@ class Telling:
 
 def test_the_report_has_the_numbers_of_the_oracle():
     spec = MockLakeSpec(commits=30, table_count=3, garbage_files=7)
-    parameters = MakeLakeParameters(commits=30, table_count=3, garbage_files=7, policy="1")
+    parameters = MakeLakeParameters(lake_option=THREE_TABLES, lake_policy="1")
     report = MakeLakeService(parameters).run(Telling()).to_dict()
     counts = MockOracle(spec, "1").counts()
     assert ("1", counts.stored, counts.live, counts.garbage) == tuple(
@@ -37,7 +40,7 @@ def test_the_report_has_the_numbers_of_the_oracle():
 
 
 def test_people_read_numbers_and_settings():
-    report = MakeLakeService(MakeLakeParameters(commits=30, table_count=3, garbage_files=7)).run(Telling())
+    report = MakeLakeService(MakeLakeParameters(lake_option=THREE_TABLES)).run(Telling())
     text = report.__rich__().plain
     assert "21 files (" in text
     assert text.endswith(f"\n{MockLakeSpec(commits=30, table_count=3, garbage_files=7).as_toml()}")
@@ -45,7 +48,8 @@ def test_people_read_numbers_and_settings():
 
 def test_the_written_settings_describe_the_lake(tmp_path):
     file = tmp_path / "nessie-gc.toml"
-    MakeLakeService(MakeLakeParameters(commits=30, policy="5", write_config=str(file))).run(Telling())
+    parameters = MakeLakeParameters(lake_option={"commits": "30"}, lake_policy="5", lake_config=str(file))
+    MakeLakeService(parameters).run(Telling())
     settings = tomllib.loads(file.read_text())
     assert ("5", "mock") == (settings["default-cutoff"], settings["repository"].pop("name"))
     assert MockLakeSpec(commits=30) == MockLakeSpec.from_mapping(settings["connectors"]["file-lister"]["mock"])
@@ -59,7 +63,7 @@ def test_a_served_lake_answers_while_it_is_served(tmp_path):
         with urllib.request.urlopen(f"{endpoint}/lake?list-type=2&max-keys=1") as response:
             statuses.append((response.status, seconds))
 
-    run, parameters = Telling(), MakeLakeParameters(serve=timedelta(seconds=2), write_config=str(file))
+    run, parameters = Telling(), MakeLakeParameters(serve_lake=timedelta(seconds=2), lake_config=str(file))
     report = MakeLakeService(parameters, sleep=ask).run(run).to_dict()
     settings = tomllib.loads(file.read_text())
     assert [(200, 1), (200, 1)] == statuses
@@ -73,10 +77,27 @@ def test_a_served_lake_answers_while_it_is_served(tmp_path):
 
 def test_a_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     file = str(Path(tmp_path, "none", "nessie-gc.toml"))
-    with pytest.raises(ConfigurationError, match=f"'write_config': {file} cannot be written: No such file"):
-        MakeLakeService(MakeLakeParameters(write_config=file)).run(Telling())
+    with pytest.raises(ConfigurationError, match=f"`lake_config` '{file}' cannot be written: No such file"):
+        MakeLakeService(MakeLakeParameters(lake_config=file)).run(Telling())
+
+
+def test_a_file_that_exists_is_not_overwritten(tmp_path):
+    file = tmp_path / "nessie-gc.toml"
+    file.write_text("ours")
+    with pytest.raises(ConfigurationError, match="already exists; name another file"):
+        MakeLakeService(MakeLakeParameters(lake_config=str(file))).run(Telling())
+    assert "ours" == file.read_text()
+
+
+def test_s27_an_option_that_no_lake_has_is_an_error():
+    with pytest.raises(ConfigurationError, match="depth"):
+        MakeLakeService(MakeLakeParameters(lake_option={"depth": "30"})).run(Telling())
+
+
+def test_s27_its_options_take_no_names_that_other_settings_may_be_mistaken_for():
+    assert [] == [each.name for each in fields(MakeLakeParameters) if "lake" not in each.name]
 
 
 def test_a_policy_that_is_not_understood_is_an_error():
     with pytest.raises(ConfigurationError, match="unknown cut-off policy 'some'"):
-        MakeLakeService(MakeLakeParameters(policy="some")).run(Telling())
+        MakeLakeService(MakeLakeParameters(lake_policy="some")).run(Telling())

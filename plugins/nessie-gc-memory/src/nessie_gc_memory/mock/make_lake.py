@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -41,18 +41,36 @@ class Told(Protocol):
 
 
 @options
-class MakeLakeParameters(MockLakeSpec):
-    """The lake, and what is done with it."""
+class MakeLakeParameters(ConnectorOptions):
+    """The lake, and what is done with it; names of options are settings of all commands, so they all say ``lake``."""
 
-    policy: str = option("NONE", help="cut-off policy for which the garbage is counted: NONE, commits, or an instant")
-    write_config: str | None = option(None, help="write the settings with which the lake is collected to this file")
-    serve: timedelta | None = option(None, help="serve it as an S3 store on loopback for this long, such as PT8H")
-    serve_port: int = option(0, help="port of that store; 0: a free one", minimum=0, maximum=65_535)
+    lake_option: Mapping[str, str] = option(
+        {},
+        flag="-l",
+        metavar="KEY=VALUE,...",
+        help="Option of the lake, such as commits=1000; those of the connectors 'mock'. May be repeated.",
+    )
+    lake_policy: str = option(
+        "NONE", help="Cut-off policy for which the garbage is counted: NONE, a number of commits, or an instant."
+    )
+    lake_config: str | None = option(
+        None,
+        metavar="FILE",
+        help="Write the settings with which the lake is collected to this new file.",
+    )
+    serve_lake: timedelta | None = option(
+        None, metavar="DURATION", help="Serve it as an S3 store on loopback for this long, such as PT8H."
+    )
+    serve_lake_port: int = option(0, help="Port of that store; 0: a free one.", minimum=0, maximum=65_535)
 
     def lake_spec(self) -> MockLakeSpec:
-        """The lake; one that is served has a bucket, and is read as Iceberg tables unless the options say otherwise."""
-        spec = MockLakeSpec(**{each.name: getattr(self, each.name) for each in fields(MockLakeSpec)})
-        if self.serve is None:
+        """The lake; one that is served has a bucket, and is read as Iceberg tables unless the options say otherwise.
+
+        Raises:
+            ConfigurationError: an option of the lake is unknown, or has a wrong value.
+        """
+        spec = MockLakeSpec.from_mapping(self.lake_option)
+        if self.serve_lake is None:
             return spec
         if spec.root.startswith(f"{SCHEME}://"):
             spec = replace(spec, root=f"s3://{spec.root.partition('://')[2]}")
@@ -100,7 +118,7 @@ class MakeLakeService(Service[Told]):
     """Make a computed lake for tests and measurements: print its options, and what a collector must find.
 
     A computed lake takes no space: commits, metadata and files follow from the options, in every process. The printed
-    settings make the connectors 'mock' read it. With --serve it is an S3 store on loopback, which needs no such
+    settings make the connectors 'mock' read it. With --serve-lake it is an S3 store on loopback, which needs no such
     connectors but the repository, until the time is over.
     """
 
@@ -119,10 +137,10 @@ class MakeLakeService(Service[Told]):
         Raises:
             ConfigurationError: a parameter is invalid, or the file cannot be written.
         """
-        spec, policy = self.parameters.lake_spec(), self.parameters.policy
+        spec, policy = self.parameters.lake_spec(), self.parameters.lake_policy
         report = MakeLakeReport(settings=spec.as_toml(), counts=MockOracle(spec, policy).counts(), policy=policy)
-        if self.parameters.serve is not None:
-            return self._served(spec, report, self.parameters.serve, run)
+        if self.parameters.serve_lake is not None:
+            return self._served(spec, report, self.parameters.serve_lake, run)
         self._write(report)
         return report
 
@@ -130,7 +148,7 @@ class MakeLakeService(Service[Told]):
         from nessie_gc_memory.mock.s3_server import ComputedS3Server  # no other command needs a server
 
         seconds = math.ceil(time.total_seconds())
-        with ComputedS3Server(spec, port=self.parameters.serve_port) as server:
+        with ComputedS3Server(spec, port=self.parameters.serve_lake_port) as server:
             properties = "".join(f'"{name}" = "{value}"\n' for name, value in server.properties.items())
             settings = f"{spec.as_toml(served=True)}\n[iceberg]\n{properties}"
             report = replace(report, settings=settings, endpoint=server.endpoint)
@@ -141,11 +159,14 @@ class MakeLakeService(Service[Told]):
         return report
 
     def _write(self, report: MakeLakeReport) -> None:
-        path = self.parameters.write_config
+        path = self.parameters.lake_config
         if path is None:
             return
         text = _SETTINGS.format(policy=json.dumps(report.policy)) + report.settings
         try:
-            Path(path).write_text(text, encoding="utf-8")
+            with Path(path).open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError as error:
+            raise ConfigurationError(f"`lake_config` {path!r} already exists; name another file") from error
         except OSError as error:
-            raise ConfigurationError(f"option 'write_config': {path} cannot be written: {error.strerror}") from error
+            raise ConfigurationError(f"`lake_config` {path!r} cannot be written: {error.strerror}") from error

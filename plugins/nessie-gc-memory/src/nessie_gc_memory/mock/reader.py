@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from types import MappingProxyType
 
 import pyarrow as pa
 
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.batches import reachable_files
-from nessie_gc_core.model.files import FileKind, ReachableFile, StoredNames
+from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.relations import NAMED_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_memory.mock.history import Snapshot
@@ -19,8 +18,6 @@ from nessie_gc_memory.mock.layout import Block, Role
 from nessie_gc_memory.mock.pace import Pace
 from nessie_gc_memory.mock.spec import MOCK_TABLE, MockLakeSpec
 
-_NAMES = StoredNames(metadata=r"metadata/[0-9]{5}-[^/]+\.metadata\.json")
-
 
 class MockContentToFiles(ContentToFiles):
     """Computes what the tables of a computed lake need."""
@@ -28,7 +25,6 @@ class MockContentToFiles(ContentToFiles):
     name = "mock"
     content_types = frozenset({MOCK_TABLE})
     expandable_kinds = (FileKind.MANIFEST_LIST, FileKind.MANIFEST)
-    stored_names = MappingProxyType({MOCK_TABLE: _NAMES})
     shareable = True
     Options = MockLakeSpec
 
