@@ -194,6 +194,19 @@ def test_credentials_that_are_still_valid_stay_while_the_catalog_does_not_answer
         asked.credential("s3://lake/db/t/a")
 
 
+def test_a_catalog_that_does_not_answer_is_not_asked_for_every_file(registry: PluginRegistry) -> None:
+    found = source(vending(registry))
+    assert found.credential("s3://elsewhere/a") is None  # now it is known where contents are
+    Catalog.fails = True
+    for number in range(3):
+        with pytest.raises(ServiceUnavailableError):
+            key(found, f"s3://lake/db/t/{number}")
+    assert 2 == len(Catalog.asked), "for the places, and once for the credentials"
+    Catalog.fails = False
+    clock.now += timedelta(minutes=2)
+    assert key(found) is not None
+
+
 def test_credentials_that_a_store_rejects_are_asked_for_again_but_not_all_the_time(registry: PluginRegistry) -> None:
     asked = source(vending(registry))
     first = asked.credential("s3://lake/db/t/a")
