@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from nessie_gc_core.errors import ServiceUnavailableError
@@ -17,6 +18,10 @@ from nessie_gc_core.testing.servers.startable import Startable
 
 LOOPBACK = "127.0.0.1"
 _LOG_TAIL_CHARACTERS = 600
+_LOWEST_PORT = 15_000
+"""Below are those of well-known servers."""
+_CHANCE = random.SystemRandom()
+"""Two processes whose tests have one seed choose different ports."""
 _GUARD = 'read _; kill "$1" 2>/dev/null'
 """Waits for the end of its input, which comes when this process ends in whatever way, and ends the server then."""
 
@@ -26,12 +31,29 @@ class ServerStartError(ServiceUnavailableError):
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Different loopback ports that are free now (another process may still take one before it is used)."""
+    """Different loopback ports that are free now (another process may still take one before it is used).
+
+    They are none that the system gives to whoever asks for any: else a request that is meant for a server that does not
+    run yet, or not any more, may come to somebody else, such as Spark, which takes it for a length and waits for ever.
+    """
+    lowest = _lowest_of_the_system()
+    chosen: list[int] = []
     with ExitStack() as sockets:
-        bound = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for each in bound:
-            each.bind((LOOPBACK, 0))
-        return tuple(each.getsockname()[1] for each in bound)
+        while len(chosen) < count:
+            bound = sockets.enter_context(socket.socket())
+            port = _LOWEST_PORT + _CHANCE.randrange(lowest - _LOWEST_PORT) if lowest > _LOWEST_PORT else 0
+            with suppress(OSError):  # somebody has it
+                bound.bind((LOOPBACK, port))
+                chosen.append(bound.getsockname()[1])
+    return tuple(chosen)
+
+
+def _lowest_of_the_system() -> int:
+    """The lowest port that the system gives to whoever asks for any; 0: unknown."""
+    try:
+        return int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def answers_ok(uri: str) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -10,8 +11,8 @@ import psutil
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.testing.servers import ServerProcess, ServerStartError, free_ports, skip_or_fail
-from nessie_gc_core.testing.servers.process import answers_ok
+from nessie_gc_core.testing.servers import ServerProcess, ServerStartError, free_ports, process, skip_or_fail
+from nessie_gc_core.testing.servers.process import LOOPBACK, answers_ok
 
 
 def python(*code: str) -> list[str]:
@@ -114,6 +115,19 @@ def test_stopping_twice_does_no_harm(tmp_path: Path) -> None:
 
 
 def test_free_ports_are_different() -> None:
+    assert 5 == len(set(free_ports(5)))
+
+
+def test_free_ports_are_none_that_the_system_gives_to_others() -> None:
+    with socket.socket() as any_port:
+        any_port.bind((LOOPBACK, 0))
+        lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+        assert any_port.getsockname()[1] >= lowest
+    assert [] == [port for port in free_ports(20) if port >= lowest]
+
+
+def test_a_system_that_does_not_say_which_ports_it_gives_has_free_ports_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_lowest_of_the_system", lambda: 0)
     assert 5 == len(set(free_ports(5)))
 
 
