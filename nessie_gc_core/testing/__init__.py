@@ -63,6 +63,7 @@ __all__ = ["NotPossible"]
 if (pytest := sys.modules.get("pytest")) is not None:  # failed assertions of the kit show their values
     for _module in (
         "content_to_files",
+        "credentials",
         "file_deleter",
         "file_lister",
         "file_lister_situations",

@@ -9,12 +9,13 @@ from contextlib import closing
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import scheme_of
+from nessie_gc_core.testing.credentials import ListerCredentialTests
 from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.file_lister_situations import ListerSituationTests, once, paths
 from nessie_gc_core.testing.paths import PutFile
 
 
-class FileListerContract(ListerSituationTests):
+class FileListerContract(ListerSituationTests, ListerCredentialTests):
     """Inherit it and give it these fixtures.
 
     Required:

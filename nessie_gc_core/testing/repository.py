@@ -19,6 +19,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.testing.credentials import RepositoryCredentialTests
 from nessie_gc_core.testing.demands import demands, possible
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.repository_commits import RepositoryCommitTests
@@ -28,7 +29,9 @@ from nessie_gc_core.testing.repository_tags import RepositoryTagTests
 Identity = tuple[str, str, str | None, int | None, str | None]
 
 
-class RepositoryConnectorContract(RepositorySituationTests, RepositoryCommitTests, RepositoryTagTests):
+class RepositoryConnectorContract(
+    RepositorySituationTests, RepositoryCommitTests, RepositoryTagTests, RepositoryCredentialTests
+):
     """Inherit it and give it these fixtures.
 
     Required:

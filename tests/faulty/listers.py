@@ -391,3 +391,44 @@ class RemembersItsLocation(GoodLister):
     def walk(self, folder):
         self.base = folder
         return super().walk(folder)
+
+
+class GoodSource(GoodLister):
+    """Asks a repository for credentials, and does without."""
+
+    source = None
+
+    def use_credentials(self, source):
+        self.source = source
+
+    def list_files(self, location):
+        if self.source is not None:
+            self.asked(self.source.credential(location))
+        return super().list_files(location)
+
+    def asked(self, credential):
+        """Takes what it was given."""
+
+
+class TestGoodSource(ListerTests):
+    connector = GoodSource
+
+
+NO_CREDENTIALS = "test_without_credentials_of_a_repository_files_are_listed_as_ever"
+
+
+@fault(
+    ListerTests, NO_CREDENTIALS, "SupportsCredentialSource: what a repository has no credentials for is reached with"
+)
+class NeedsCredentials(GoodSource):
+    def asked(self, credential):
+        if credential is None:
+            raise ListingError("there are no credentials")
+
+
+@fault(
+    ListerTests, NO_CREDENTIALS, "SupportsCredentialSource: what a repository has no credentials for is reached with"
+)
+class ListsNothingWithoutCredentials(GoodSource):
+    def list_files(self, location):
+        return iter(()) if self.source is not None else super().list_files(location)

@@ -21,6 +21,8 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model import (
     ContentVersion,
+    CredentialPlace,
+    CredentialUse,
     LogEntry,
     Operation,
     OperationKind,
@@ -29,6 +31,7 @@ from nessie_gc_core.model import (
     RefType,
     Snapshot,
     SnapshotRef,
+    StorageCredential,
     TableMetadata,
 )
 
@@ -203,6 +206,20 @@ def table(name):
     return TableMetadata(**named, metadata_location="m0", snapshots=snapshots, refs={"main": main})
 
 
+class GoodCredentials(GoodRepository):
+    """Gives credentials for its references, as if they were contents."""
+
+    def credential_uses(self):
+        return frozenset({CredentialUse.READ})
+
+    def credential_places(self):
+        return (CredentialPlace(location=f"s3://lake/{each.name}/", owner=each.name) for each in self.references())
+
+    def storage_credentials(self, owner):
+        found = [each for each in self.references() if each.name == owner]
+        return [StorageCredential(prefix="s3", properties={"s3.region": "eu"}) for _ in found]
+
+
 class RepositoryTests(example.TestLedgerRepository):
     connector = GoodRepository
 
@@ -238,6 +255,10 @@ class TestGoodWorkBranches(RepositoryTests):
 
 class TestGood(RepositoryTests):
     pass
+
+
+class TestGoodCredentials(RepositoryTests):
+    connector = GoodCredentials
 
 
 class TestGoodExpiry(RepositoryTests):
@@ -666,3 +687,25 @@ class DropsBranchesByName(GoodWorkBranches):
 class MergesOverOthers(GoodWorkBranches):
     def check(self, now, into, changed):
         pass
+
+
+@fault(
+    RepositoryTests,
+    "test_a_content_that_does_not_exist_has_no_credentials",
+    "SupportsStorageCredentials: a content that does not exist has no credentials: return none",
+)
+class GivesCredentialsToAnyone(GoodCredentials):
+    def storage_credentials(self, owner):
+        return [StorageCredential(prefix="s3", properties={"s3.region": "eu"})]
+
+
+@fault(
+    RepositoryTests,
+    "test_a_content_that_does_not_exist_has_no_credentials",
+    "SupportsStorageCredentials: a content that does not exist has no credentials: return none",
+)
+class FailsForNobody(GoodCredentials):
+    def storage_credentials(self, owner):
+        if owner not in {each.name for each in self.references()}:
+            raise RepositoryError(f"there is no {owner}")
+        return super().storage_credentials(owner)

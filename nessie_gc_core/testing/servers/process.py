@@ -34,7 +34,7 @@ def free_ports(count: int) -> tuple[int, ...]:
     """Different loopback ports that are free now (another process may still take one before it is used).
 
     They are none that the system gives to whoever asks for any: else a request that is meant for a server that does not
-    run yet, or not any more, may come to somebody else, such as Spark, which takes it for a length and waits for ever.
+    run may reach someone else, such as Spark, which reads a length from it and never answers again.
     """
     lowest = _lowest_of_the_system()
     chosen: list[int] = []

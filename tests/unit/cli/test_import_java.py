@@ -19,11 +19,17 @@ CREATE TABLE gc_live_set_contents (live_set_id, content_id, commit_id, content_k
 CREATE TABLE gc_live_set_content_locations (live_set_id, content_id, base_location);
 CREATE TABLE gc_file_deletions (live_set_id, base_uri, path_uri, modification_timestamp);
 INSERT INTO gc_live_sets VALUES ('{id}', 'EXPIRY_SUCCESS', '2026-01-02 03:04:05', NULL, NULL, NULL, NULL);
-INSERT INTO gc_live_set_contents VALUES ('{id}', 'c', 'aa', 'db.t', 'ICEBERG_TABLE', 's3://b/db/t/m.json', 7);
+INSERT INTO gc_live_set_contents VALUES ('{id}', 'c', '{commit}', 'db.t', 'ICEBERG_TABLE', 's3://b/db/t/m.json', 7);
 INSERT INTO gc_file_deletions VALUES ('{id}', 's3://b/db/t/', 'data/x.parquet', 1700000000000);
 INSERT INTO gc_file_deletions VALUES ('{id}', 's3://b/db/t/', 'data/y.parquet', -1);
 """
 IMPORT = ("import-java", "--repository", "memory", "--java-time-zone", "UTC")
+
+
+def tables_of(lake: MemoryLake) -> str:
+    """Tables of a live set that was marked from the lake."""
+    commit = next(reference.commit_id for reference in lake.history.references())
+    return TABLES.format(id=ID, commit=commit)
 
 
 @pytest.fixture
@@ -31,7 +37,7 @@ def java(tmp_path: Path, lake: MemoryLake) -> Iterator[Path]:
     """A database of the Java tool, which stays as it is."""
     file = tmp_path / "java.db"
     with closing(sqlite3.connect(file)) as connection:
-        connection.executescript(TABLES.format(id=ID))
+        connection.executescript(tables_of(lake))
         before = list(connection.iterdump())
     yield file
     with closing(sqlite3.connect(file)) as connection:
@@ -65,7 +71,7 @@ def test_a_second_import_says_that_all_is_there(run: Run, java: Path) -> None:
 def test_the_tables_may_be_in_the_database_of_the_live_sets(run: Run, lake: MemoryLake, tmp_path: Path) -> None:
     file = tmp_path / "both.db"
     with closing(sqlite3.connect(file)) as connection:
-        connection.executescript(TABLES.format(id=ID))
+        connection.executescript(tables_of(lake))
     store = ("--jdbc-url", f"jdbc:sqlite:{file}")
     assert 0 == run(*IMPORT, *store).exit_code
     assert [ID] == [each["id"] for each in json.loads(run("list", *store, "--json").stdout)["live_sets"]]

@@ -141,12 +141,13 @@ class IcebergCatalogConnector(RepositoryConnector):
         return self.options.vended_credentials.uses()
 
     def credential_places(self) -> Iterator[CredentialPlace]:
-        """The locations of all tables, and where they write; each table is loaded once."""
-        yield from self._credentials.places(self._list())
+        """The locations of all tables, and where they write; each table is loaded once. Only REST catalogs have some."""
+        if self._address.type == "rest":
+            yield from self._credentials.places(self._list())
 
     def storage_credentials(self, owner: str) -> Sequence[StorageCredential]:
         """What the catalog says when it loads the table: ``storage-credentials``, else its ``config``."""
-        return self._credentials.of(owner)
+        return self._credentials.of(owner) if self._address.type == "rest" else ()
 
     @cached_property
     def _credentials(self) -> CatalogCredentials:

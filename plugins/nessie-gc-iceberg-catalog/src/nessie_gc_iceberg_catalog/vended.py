@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
-from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.exceptions import NoSuchIdentifierError, NoSuchTableError
 
 from nessie_gc_core.errors import AccessDeniedError, RepositoryError
 from nessie_gc_core.model.credentials import CredentialPlace, StorageCredential
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.rest.scan_planning import StorageCredential as Given
 
 log = logging.getLogger(__name__)
+
+_GONE = (NoSuchTableError, NoSuchIdentifierError)
+"""What a catalog raises for a table that it does not have, or cannot have."""
 
 
 class CatalogCredentials:
@@ -81,7 +84,7 @@ class CatalogCredentials:
         load = cast("Callable[[tuple[str, ...], str], Any]", self._catalog.load_credentials)
         try:
             return cast("Sequence[Given]", load(identifier, ""))
-        except (NotImplementedError, NoSuchTableError):
+        except (NotImplementedError, *_GONE):
             return []
 
     def close(self) -> None:
@@ -95,7 +98,7 @@ class CatalogCredentials:
         load = cast("Callable[[tuple[str, ...]], Any]", self._catalog.load_table)
         try:
             return cast("TableResponse", load(identifier))
-        except NoSuchTableError:
+        except _GONE:
             return None
 
 
