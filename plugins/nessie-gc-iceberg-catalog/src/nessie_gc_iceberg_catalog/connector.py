@@ -141,7 +141,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         return self.options.vended_credentials.uses()
 
     def credential_places(self) -> Iterator[CredentialPlace]:
-        """The locations of all tables, and where they write; each table is loaded once. Only REST catalogs have some."""
+        """The locations of all tables of a REST catalog, and where they write; each table is loaded once."""
         if self._address.type == "rest":
             yield from self._credentials.places(self._list())
 
