@@ -81,9 +81,9 @@ def moto_bucket():
 
 
 @pytest.fixture(scope="module")
-def seaweed_bucket(seaweed_server):
+def seaweed_bucket(s3_server):
     odd = [path for path in ODD_PATHS if "\\" not in path]  # SeaweedFS takes a backslash for a slash
-    store = versioned_bucket(seaweed_server.properties, "versions", odd)
+    store = versioned_bucket(s3_server.properties, "versions", odd)
     yield store
     store.client.close()
 
@@ -297,8 +297,8 @@ def test_s15_what_others_delete_in_the_same_moment_is_not_ours(bucket, store):
     ), "only their marker is left"
 
 
-def test_s15_a_locked_version_fails_with_the_reason_of_the_store(seaweed_server):
-    bucket = versioned_bucket(seaweed_server.properties, "locked", [], ObjectLockEnabledForBucket=True)
+def test_s15_a_locked_version_fails_with_the_reason_of_the_store(s3_server):
+    bucket = versioned_bucket(s3_server.properties, "locked", [], ObjectLockEnabledForBucket=True)
     bucket.client.put_object(Bucket="locked", Key="t/a", Body=b"x", ObjectLockLegalHoldStatus="ON")
     bucket.client.put_object(Bucket="locked", Key="t/b", Body=b"x")
     with IcebergFileDeleter.from_options({"properties": bucket.properties}) as deleter:
@@ -325,8 +325,8 @@ def test_s15_a_null_version_that_was_replaced_is_not_purged(moto_bucket):
     opened.close()
 
 
-def test_s15_a_file_with_a_locked_older_version_stays(seaweed_server):
-    bucket = versioned_bucket(seaweed_server.properties, "locked-too", [], ObjectLockEnabledForBucket=True)
+def test_s15_a_file_with_a_locked_older_version_stays(s3_server):
+    bucket = versioned_bucket(s3_server.properties, "locked-too", [], ObjectLockEnabledForBucket=True)
     bucket.client.put_object(Bucket="locked-too", Key="t/a", Body=b"x", ObjectLockLegalHoldStatus="ON")
     bucket.client.put_object(Bucket="locked-too", Key="t/a", Body=b"xx")
     before = bucket.versions("t/a")

@@ -187,8 +187,8 @@ def test_a_refusal_means_expired_only_where_nobody_knows_when_that_is(
 
 
 @pytest.mark.server
-def test_a_client_goes_on_with_new_credentials_when_the_store_rejects_its_own(seaweed_server) -> None:
-    server, good = seaweed_server, credential(seaweed_server.access_key, seaweed_server.secret_key)
+def test_a_client_goes_on_with_new_credentials_when_the_store_rejects_its_own(s3_server) -> None:
+    server, good = s3_server, credential(s3_server.access_key, s3_server.secret_key)
     endpoint = {name: server.properties[name] for name in ("s3.endpoint", "s3.region", "s3.path-style-access")}
     location = "s3://lake/renewed/"
     Stores(dict(server.properties)).of(place_of(location)).create("renewed/a", b"content")
@@ -207,8 +207,8 @@ def test_a_client_goes_on_with_new_credentials_when_the_store_rejects_its_own(se
 
 
 @pytest.mark.server
-def test_rejected_credentials_without_successors_are_a_refusal(seaweed_server) -> None:
-    endpoint = {name: seaweed_server.properties[name] for name in ("s3.endpoint", "s3.region", "s3.path-style-access")}
+def test_rejected_credentials_without_successors_are_a_refusal(s3_server) -> None:
+    endpoint = {name: s3_server.properties[name] for name in ("s3.endpoint", "s3.region", "s3.path-style-access")}
     source = Source(credential("expired", "expired"), location="s3://lake/")
     with IcebergFileLister.from_options({"properties": endpoint}) as lister:
         lister.use_credentials(source)
