@@ -41,13 +41,13 @@ class RenamingStore(FsspecStore):
         key, new_key = prefix + move.path, to + move.to_path
         try:
             old, new = self._paths.of(key), self._paths.of(new_key)
-            folders = {prefix: key.rpartition("/")[0], to: new_key.rpartition("/")[0]}
-            if not all(self.is_reached(base, folder) for base, folder in folders.items()):
+            folder, new_folder = key.rpartition("/")[0], new_key.rpartition("/")[0]
+            if not (self.is_reached(prefix, folder) and self.is_reached(to, new_folder)):
                 return unmoved(move, "a parent directory is a link or not a directory")
             try:
-                status = self._renamed(old, new, folders[to])
+                status = self._renamed(old, new, new_folder)
             except (FileNotFoundError, FileExistsError):  # somebody else was quicker, such as another attempt
-                status = self._renamed(old, new, folders[to])
+                status = self._renamed(old, new, new_folder)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
             return unmoved(move, self._reason(error))
         return MoveOutcome(path=move.path, status=status)
