@@ -21,8 +21,6 @@ def open_file_lists(names: Sequence[str], choice: ConnectorChoice) -> list[FileL
     Raises:
         ConfigurationError: one is missing, or is not a list, or lacks a part; in one line.
     """
-    for name in names:
-        check_name(name)
     return [_table(name, choice) if is_table(name) else open_file_list(name) for name in names]
 
 
@@ -37,6 +35,7 @@ def check_file_lists(names: Sequence[str], choice: ConnectorChoice) -> None:
 
 
 def _table(name: str, choice: ConnectorChoice) -> FileList:
+    check_name(name)
     version = ContentVersion(
         content_id=name,
         content_type=ICEBERG_TABLE,

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 from nessie_gc_iceberg_files import IcebergFileDeleter
 from nessie_gc_iceberg_files.s3_store import S3Store
 from nessie_gc_iceberg_files.s3_versions import S3Versions
@@ -63,21 +62,11 @@ def versioned_bucket(properties, bucket, odd_paths, **more):
 
 
 @pytest.fixture(scope="module")
-def moto_bucket():
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    properties = {
-        "s3.endpoint": f"http://{host}:{port}",
-        "s3.access-key-id": "k",
-        "s3.secret-access-key": "s",
-        "client.region": "us-east-1",
-    }
+def moto_bucket(moto_server):
     odd = [*ODD_PATHS, *(path for path in OBJECT_STORE_PATHS if not path.endswith("/"))]
-    store = versioned_bucket(properties, "versions", odd)
+    store = versioned_bucket(moto_server.properties, "versions", odd)
     yield store
     store.client.close()
-    server.stop()
 
 
 @pytest.fixture(scope="module")
