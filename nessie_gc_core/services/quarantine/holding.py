@@ -52,6 +52,8 @@ class Holding:
     @cached_property
     def _hidden_before(self) -> Collection[tuple[str, str]]:
         """Location and path of what a killed run may have hidden: at most the files of the step that it was at."""
+        if not any(map(bucket_of_versions, self.hold.places.values())):
+            return ()
         moving = held_in(self.run.store).held_files(self.run.live_set.id, (HeldState.MOVING,))
         return {(file.location, file.path) for file in moving if bucket_of_versions(file.place) is not None}
 
