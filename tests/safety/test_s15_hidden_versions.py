@@ -11,20 +11,17 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 from collecting import LakeServices
-from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore, TableState, put
+from in_quarantine import held, purge, restore
+from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState, put
 
 from nessie_gc_core.algorithms.hold import HELD_FILES, Hold, Purge, held_row
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.files import FileReference
-from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.quarantine import HeldState
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.explain.held import in_quarantine
 from nessie_gc_core.services.parameters import SweepParameters
-from nessie_gc_core.services.quarantine.parameters import PurgeParameters, RestoreParameters
-from nessie_gc_core.services.quarantine.purge import PurgeService
-from nessie_gc_core.services.quarantine.report import ReleaseReport
-from nessie_gc_core.services.quarantine.restore import RestoreService
 
 PLACE = "versions:memory://wh/"
 DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
@@ -48,21 +45,6 @@ def live(lake: MemoryLake) -> TableState:
         lake.put(path, path.encode())
     lake.advance(timedelta(days=40))
     return live
-
-
-def held(services: LakeServices) -> list[HeldFile]:
-    store = services.store
-    assert isinstance(store, MemoryLiveSetStore)
-    return sorted(store.held_files(), key=lambda file: file.path)
-
-
-def restore(services: LakeServices, **chosen: Any) -> ReleaseReport:
-    parameters = RestoreParameters(**(chosen or {"everything": True}))
-    return RestoreService(parameters).run(services.run())
-
-
-def purge(services: LakeServices, **chosen: Any) -> ReleaseReport:
-    return PurgeService(PurgeParameters(**chosen)).run(services.run())
 
 
 def visible(lake: MemoryLake) -> Mapping[str, bytes | None]:

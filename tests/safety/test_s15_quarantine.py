@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from collecting import LakeServices, on_disk
+from in_quarantine import held, purge, restore
 from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, TableState, put
 
@@ -22,10 +23,6 @@ from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.parameters import SweepParameters
-from nessie_gc_core.services.quarantine.parameters import PurgeParameters, RestoreParameters
-from nessie_gc_core.services.quarantine.purge import PurgeService
-from nessie_gc_core.services.quarantine.report import ReleaseReport
-from nessie_gc_core.services.quarantine.restore import RestoreService
 
 PLACE = "memory://wh/.quarantine/"
 DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
@@ -48,21 +45,6 @@ def fill(lake: MemoryLake) -> TableState:
 def live(lake: MemoryLake) -> TableState:
     """The table of a lake with garbage."""
     return fill(lake)
-
-
-def held(services: LakeServices) -> list[HeldFile]:
-    store = services.store
-    assert isinstance(store, MemoryLiveSetStore)
-    return sorted(store.held_files(), key=lambda file: file.path)
-
-
-def restore(services: LakeServices, **chosen: Any) -> ReleaseReport:
-    parameters = RestoreParameters(**(chosen or {"everything": True}))
-    return RestoreService(parameters).run(services.run())
-
-
-def purge(services: LakeServices, **chosen: Any) -> ReleaseReport:
-    return PurgeService(PurgeParameters(**chosen)).run(services.run())
 
 
 def contents(lake: MemoryLake, paths: set[str]) -> Mapping[str, bytes | None]:
