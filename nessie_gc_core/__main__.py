@@ -9,8 +9,10 @@ def run() -> None:
     """Runs the program. Its modules stay until it ends, so Python's garbage collector never has to look at them."""
     gc.disable()
     from nessie_gc_core.cli.main import run as run_program
+    from nessie_gc_core.model.allocator import take_the_systems
     from nessie_gc_core.model.without_pandas import leave_pandas_out
 
+    take_the_systems()
     leave_pandas_out()
     gc.freeze()
     gc.enable()

@@ -27,7 +27,10 @@ class Measured:
     processor_seconds: float = 0.0
     """Of the process and all that it started and waited for."""
     peak_megabytes: dict[str, float] = field(default_factory=dict)
-    """Peak resident memory of the driver, of its Python workers together, of the JVM, and of all at one time."""
+    """Peak memory of the driver, of its Python workers together, of the JVM, and of all at one time.
+
+    Resident memory; what processes share counts once, in equal parts (Linux's proportional set size).
+    """
     output: str = ""
 
 
@@ -79,7 +82,7 @@ def _watch(root: int, peaks: dict[str, float]) -> None:
     now = dict.fromkeys(("driver", "workers", "jvm", "together"), 0.0)
     for process in _tree(root):
         try:
-            memory, name = process.memory_info().rss / 1e6, process.name()
+            memory, name = process.memory_full_info().pss / 1e6, process.name()
         except psutil.Error:  # it has just ended
             continue
         part = "jvm" if name == "java" else "driver" if process.pid == root else "workers"

@@ -29,6 +29,7 @@ from nessie_gc_core.engines.local.link import (
     Unfit,
     Wanted,
 )
+from nessie_gc_core.model.allocator import take_the_systems
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.without_pandas import leave_pandas_out
 from nessie_gc_core.model.work import Work
@@ -113,6 +114,7 @@ def main(descriptor: int, level: int, plugins: Sequence[str]) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     load_only(plugins)
+    take_the_systems()
     leave_pandas_out()
     gc.freeze()  # what was loaded so far stays until the process ends
     link = Link(Connection(descriptor))

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from nessie_gc_core.engines.machine import cores
 from nessie_gc_core.engines.spark.jvm import options_of_local_jvm
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model import allocator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,7 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
+    f"spark.executorEnv.{allocator.VARIABLE}": allocator.SYSTEM,
     "spark.cleaner.referenceTracking.cleanCheckpoints": "true",
 }
 """Properties of a session that Nessie GC starts; the user's own override them."""

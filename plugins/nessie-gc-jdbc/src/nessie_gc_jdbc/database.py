@@ -53,10 +53,12 @@ CONNECT_TIMEOUT_SECONDS = 15
 POOL_TIMEOUT_SECONDS = 60
 BATCH_ROWS = 1000
 """Rows of registers and steps that are written in one transaction."""
-BULK_ROWS = 10_000
-"""Rows of a live set that are inserted in one transaction, which takes less than a second."""
+BULK_ROWS = 30_000
+"""Rows of a live set that are inserted in one transaction, which takes about a second."""
 SQLITE_CACHE_KIB = 65_536
 """Keys are digests, so that each row goes to another page of the index; SQLite's own 2 MB hold few of them."""
+SQLITE_CHECKPOINT_PAGES = 100_000
+"""400 MB: for the same reason a page changes in many transactions, and a checkpoint writes it once for all of them."""
 CHANGED_BY = (
     "a user with more rights can create and upgrade the tables once, with: nessie-gc create-sql-schema --jdbc-schema "
     "CREATE_IF_NOT_EXISTS"
@@ -333,6 +335,7 @@ def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
         connection.isolation_level = None  # transactions begin where we say so
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA cache_size = -{SQLITE_CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {SQLITE_CHECKPOINT_PAGES}")
         deadline = time.monotonic() + timeout_seconds
         while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
             try:  # another process may be changing the mode right now, and SQLite does not wait for that

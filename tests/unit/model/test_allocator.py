@@ -1,0 +1,39 @@
+"""Programs of our own take Arrow's memory from the system, unless the environment says otherwise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from nessie_gc_core.engines.spark.session import properties_of
+from nessie_gc_core.model.allocator import VARIABLE
+
+PROGRAM = """
+import pyarrow as pa
+from nessie_gc_core.model.allocator import take_the_systems
+take_the_systems()
+print(pa.default_memory_pool().backend_name)
+"""
+
+
+def allocator_of(**environment: str) -> str:
+    others = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    command = [sys.executable, "-c", PROGRAM]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**others, **environment}
+    ).stdout.strip()
+
+
+def test_it_is_the_systems() -> None:
+    assert "system" == allocator_of()
+
+
+def test_what_the_environment_says_stays() -> None:
+    assert "mimalloc" == allocator_of(**{VARIABLE: "mimalloc"})
+
+
+def test_workers_of_spark_take_it_too_unless_the_user_says_otherwise() -> None:
+    name = f"spark.executorEnv.{VARIABLE}"
+    assert "system" == properties_of("local", {}, available=2)[name]
+    assert "mimalloc" == properties_of("local", {name: "mimalloc"}, available=2)[name]
