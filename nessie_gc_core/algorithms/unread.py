@@ -1,8 +1,11 @@
-"""Unread: contents of types that no installed plugin reads are live as a whole, and so is their location (S23)."""
+"""Unread: contents of types that no installed plugin reads are live as a whole, and so is their location (S23).
+
+What its repository could not read itself is one of them, and unknown (S6).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +15,10 @@ from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_tuples
 from nessie_gc_core.model.locations import home_of_metadata
 from nessie_gc_core.model.relations import PROBLEM
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
+
+_NOT_READ = "holds {}, which its catalog lists and could not read; the log says why"
+_NOWHERE = "cannot tell where the files of {} are, which its catalog lists and could not read; the log says why"
 
 
 class _Version(NamedTuple):
@@ -32,12 +38,21 @@ class UnreadContents:
     """Raw locations with what is there."""
     unlocated: dict[str, str] = field(default_factory=dict)
     """Name of a content whose location is not known to what it is; nothing can be frozen for it."""
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Raw locations of what its repository could not read, with what is there."""
+    nowhere: list[str] = field(default_factory=list)
+    """What its repository could not read and where nobody knows, which may be anywhere."""
     named_by: set[str | None] = field(default_factory=set)
     """Raw metadata locations of these contents; ``None`` stands for one that has none."""
 
     def __bool__(self) -> bool:
         """Whether there is one."""
-        return bool(self.located or self.unlocated)
+        return bool(self.located or self.unlocated or self.is_unknown)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether one could not be read by its repository."""
+        return bool(self.unknown or self.nowhere)
 
     def find(self, versions: Dataset, read_types: Iterable[str]) -> None:
         """Adds those of content versions (:data:`CONTENT_VERSIONS`) whose type is none of the read ones."""
@@ -49,18 +64,39 @@ class UnreadContents:
         """Adds one content version."""
         self._add(version.content_type, version.content_key, version.location, version.metadata_location)
 
-    def freeze(self, plan: SweepPlan) -> None:
-        """Removes every unit that a content touches, and names all in the plan.
+    def freeze(self, plan: SweepPlan, *, strict: bool) -> None:
+        """Removes every unit that a content touches, and names all in the plan; what is unknown comes first.
 
         A location that cannot be compared may be anywhere: then nothing is swept.
+
+        Args:
+            plan: the units.
+            strict: whether one that is unknown removes all of them.
         """
-        for raw, reason in self.located.items():
-            plan.unread[raw] = reason
+        self._freeze(plan, self.unknown, unread=False)
+        for reason in self.nowhere:
+            plan.unknown[reason] = reason
+        if self.nowhere or (strict and self.unknown):
+            plan.freeze_all(self.example())
+        self._freeze(plan, self.located, unread=True)
+        plan.unread.update(self.unlocated)
+
+    def _freeze(self, plan: SweepPlan, located: Mapping[str, str], *, unread: bool) -> None:
+        named = plan.unread if unread else plan.unknown
+        for raw, reason in located.items():
+            named[raw] = reason
             try:
-                plan.freeze([plan.rules.canonical_prefix(raw)], reason, unread=True)
+                plan.freeze([plan.rules.canonical_prefix(raw)], reason, unread=unread)
             except UnknownLocationError as error:
                 plan.freeze_all(f"{raw} {reason}, and its place is unknown: {error}")
-        plan.unread.update(self.unlocated)
+
+    def example(self) -> str:
+        """What is wrong with one of them."""
+        if self.nowhere:
+            return self.nowhere[0]
+        if self.unknown:
+            return " ".join(min(self.unknown.items()))
+        return "no installed plugin reads some of the live contents"
 
     def are_known(self, version_files: Dataset) -> bool:
         """Whether the files of all these contents are known all the same, from versions of a type that is read.
@@ -75,8 +111,17 @@ class UnreadContents:
 
     def _add(self, type_: str, key: str, location: str | None, metadata: str | None) -> None:
         self.named_by.add(metadata or None)
+        if type_ == UNKNOWN_CONTENT:
+            self._add_unknown(key, location)
+            return
         homes = ([location] if location else []) + ([home_of_metadata(metadata)] if metadata else [])
         for raw in homes:
             self.located[raw] = f"holds a content of type {type_}, which no installed plugin reads"
         if not homes:
             self.unlocated[f"content {key}"] = f"is of type {type_}, which no installed plugin reads"
+
+    def _add_unknown(self, key: str, location: str | None) -> None:
+        if location:
+            self.unknown[location] = _NOT_READ.format(key)
+        else:
+            self.nowhere.append(_NOWHERE.format(key))

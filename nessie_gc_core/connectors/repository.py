@@ -108,7 +108,8 @@ class RepositoryConnector(Connector):
         """First-parent history of ``reference.commit_id``, newest first, including that commit.
 
         Later commits on the reference are not included. Empty if the reference has no commit. If the metadata of a
-        table cannot be read, raise an error or return a PUT that names the metadata; never a log without states (S6).
+        table cannot be read, raise an error, or return a PUT that names the metadata, and beside it one of the type
+        :data:`~nessie_gc_core.model.UNKNOWN_CONTENT` if it may be readable later; never a log without states (S6).
 
         Raises:
             ReferenceNotFoundError: the commit does not exist.

@@ -15,6 +15,11 @@ A version of this type that names no snapshot is the metadata file alone.
 """
 ICEBERG_VIEW = "ICEBERG_VIEW"
 """Content type of an Iceberg view, as Nessie names it."""
+UNKNOWN_CONTENT = "UNKNOWN_CONTENT"
+"""Content type of what a repository lists and could not read just now, so that its states are not known.
+
+No plugin may read it. It is unknown (S6): nothing is deleted at its location, or anywhere if it has none.
+"""
 
 
 class ReferenceKind(StrEnum):

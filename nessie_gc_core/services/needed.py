@@ -209,7 +209,7 @@ def _plan(
     plan = plan_units(_raw_locations(homes), rules, allowed, dropped=dropped, shared=_raw_locations(shared))
     if not allowed.prefixes:
         run.report.warn("`allow` is not set: any location that is deep enough is swept")
-    unread.freeze(plan)
+    unread.freeze(plan, strict=run.parameters.strict_unknown)
     _freeze_unusable(plan, run)
     return plan
 

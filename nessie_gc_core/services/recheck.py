@@ -91,14 +91,12 @@ class Recheck:
         newly = expand_moved(
             run.engine, versions, index, run.choice, readers=scope.readers, known=scope.known, on_unread=unread.add
         )
-        unread.freeze(plan)
+        unread.freeze(plan, strict=run.parameters.strict_unknown)
         finder = scope.finder.with_versions(moved)
         problems = finder.find(newly.version_files, newly.expansion)
         finder.freeze(problems, newly.version_files, index, plan, strict=run.parameters.strict_unknown)
         if problems or unread:
-            scope.forgotten.freeze(
-                plan, problems.example() if problems else "no plugin reads a content that became live"
-            )
+            scope.forgotten.freeze(plan, problems.example() if problems else unread.example())
         if problems:
             plan.freeze_shared(problems.example())
         freeze_for_unread(plan, unread, newly.version_files)

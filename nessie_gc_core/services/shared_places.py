@@ -72,7 +72,7 @@ def _seen(
 def freeze_for_unread(plan: SweepPlan, unread: UnreadContents, version_files: Dataset) -> None:
     """Freezes the shared places where some contents are of a type that nobody reads: they may need files there."""
     if plan.shared and unread and not unread.are_known(version_files):
-        plan.freeze_shared("no installed plugin reads some of the live contents", unread=True)
+        plan.freeze_shared(unread.example(), unread=not unread.is_unknown)
 
 
 def refuse_unused(plan: SweepPlan, expansion: Expansion) -> None:

@@ -74,6 +74,8 @@ def _first_try(lake: Lake, fault: Fault, runs: Runs, code: int, said: str) -> li
         problems.append(f"exit code {code}: {said}")
     if fault.deletes_nothing and len(left) < len(lake.dead):
         problems.append("it deleted files")
+    if not code and left:
+        problems.append(f"exit code 0 though {len(left)} files are left: {said}")
     wrong = left.intersection(deleted(runs))
     if wrong:
         problems.append(f"{len(wrong)} files are there that it named as deleted")

@@ -12,7 +12,7 @@ from reading import names, put, reference
 from rest_server import RestServer
 
 from nessie_gc_core.errors import AccessDeniedError, NessieGcError, RepositoryError
-from nessie_gc_core.model import ICEBERG_TABLE
+from nessie_gc_core.model import ICEBERG_TABLE, UNKNOWN_CONTENT
 from nessie_gc_core.model.options import OptionValue
 
 
@@ -130,7 +130,7 @@ def test_s18_a_table_whose_metadata_makes_no_sense_is_frozen_and_stops_no_other(
     server.table = spoil  # type: ignore[method-assign]  # the server's answers are the test's to spoil
 
     assert ["sales.broken", "sales.orders"] == names(connector)
-    [frozen] = put(connector, "sales.broken", UNREADABLE_TABLE)
+    [frozen] = put(connector, "sales.broken", UNKNOWN_CONTENT)
     assert table.location() == frozen.location
 
 
@@ -149,7 +149,7 @@ def test_a_table_of_format_version_3_is_read_like_any_other(
     listed = {each.snapshot_id for each in table.metadata.snapshots}
 
     assert listed == {version.snapshot_id for version in put(connector, "sales.orders", ICEBERG_TABLE)}
-    assert [] == put(connector, "sales.orders", UNREADABLE_TABLE)
+    assert [] == put(connector, "sales.orders", UNKNOWN_CONTENT)
     [found] = connector.tables(reference(connector, "sales.orders"))
     assert listed == {each.snapshot_id for each in found.snapshots}
     again = connector.reload(found)

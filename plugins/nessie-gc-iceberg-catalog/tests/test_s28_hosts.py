@@ -10,14 +10,13 @@ from collections.abc import Iterator
 import pytest
 from conftest import Lake, Open
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
-from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.storage_access import storage_properties
 from reading import names, put
 from rest_server import RestServer
 
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
-from nessie_gc_core.model import Reference, ReferenceKind
+from nessie_gc_core.model import UNKNOWN_CONTENT, Reference, ReferenceKind
 from nessie_gc_core.model.options import OptionValue
 
 OURS = {"s3.access-key-id": "our-key", "s3.secret-access-key": "our-secret", "s3.endpoint": "http://127.0.0.1:1"}
@@ -99,7 +98,7 @@ def test_s28_a_metadata_location_at_such_a_host_is_frozen_and_not_read(
     lake.execute("UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = 'orders'", location)
     connector = connect(properties={"adls.sas-token": "our-secret"})
     assert ["sales.orders", "sales.whole"] == names(connector)
-    assert UNREADABLE_TABLE in {version.content_type for version in put(connector, "sales.orders")}
+    assert UNKNOWN_CONTENT in {version.content_type for version in put(connector, "sales.orders")}
     with pytest.raises(ConfigurationError, match=r"evil\.example") as caught:
         GuardedFileIO({"adls.sas-token": "our-secret"}).new_input(location)
     assert "our-secret" not in str(caught.value)

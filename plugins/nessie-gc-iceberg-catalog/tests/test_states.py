@@ -7,12 +7,20 @@ from pathlib import Path
 import pytest
 from conftest import ROWS, Lake, Open
 from nessie_gc_iceberg_catalog import MetadataLogReader
-from nessie_gc_iceberg_catalog.content_types import GC_DISABLED, METADATA_LOG_FILE, UNREADABLE_TABLE
+from nessie_gc_iceberg_catalog.content_types import GC_DISABLED, METADATA_LOG_FILE
 from pyiceberg.table import Table
 from reading import put, put_by, reference
 
 from nessie_gc_core.errors import ReferenceNotFoundError
-from nessie_gc_core.model import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion, FileKind, ReachableFile, Reference
+from nessie_gc_core.model import (
+    ICEBERG_TABLE,
+    ICEBERG_VIEW,
+    UNKNOWN_CONTENT,
+    ContentVersion,
+    FileKind,
+    ReachableFile,
+    Reference,
+)
 
 
 def snapshot_ids(table: Table) -> list[int]:
@@ -195,7 +203,7 @@ def test_a_table_that_cannot_be_read_is_frozen_and_stops_no_other(lake: Lake, co
     versions = put(connector, "sales.broken")
 
     # The reader says that it is unknown; the frozen location holds even if the reader gets further than we did.
-    assert [ICEBERG_TABLE, UNREADABLE_TABLE] == [version.content_type for version in versions]
+    assert [ICEBERG_TABLE, UNKNOWN_CONTENT] == [version.content_type for version in versions]
     assert broken.metadata_location == versions[0].metadata_location
     assert broken.location() == versions[1].location
     assert 1 == len(put(connector, "sales.orders", ICEBERG_TABLE))

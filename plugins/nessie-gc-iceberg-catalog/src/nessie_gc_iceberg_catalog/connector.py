@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,12 +33,12 @@ from nessie_gc_core.model import (
 )
 from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
-from nessie_gc_iceberg_catalog.errors import retrying
 from nessie_gc_iceberg_catalog.hive import list_hive_contents
 from nessie_gc_iceberg_catalog.listing import Listed, list_contents
 from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
+from nessie_gc_iceberg_catalog.retries import Retries
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 from nessie_gc_iceberg_catalog.tags import change_tags
@@ -82,6 +81,7 @@ class IcebergCatalogConnector(RepositoryConnector):
     def __init__(self, options: IcebergCatalogOptions) -> None:
         super().__init__(options)
         self._address = CatalogAddress(options)
+        self._retries = Retries(self._address.redact, options.retries)
         self._lock = threading.Lock()
         self._opened: Catalog | None = None
         self._remembered: OrderedDict[str, ContentStates] = OrderedDict()
@@ -250,7 +250,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         return catalog
 
     def _call(self, call: Callable[[], _T], what: str) -> _T:
-        return retrying(call, what, self._address.redact, retries=self.options.retries, wait=time.sleep)
+        return self._retries(call, what)
 
     @cached_property
     def _loader(self) -> Loader:
@@ -291,6 +291,8 @@ class IcebergCatalogConnector(RepositoryConnector):
             finally:
                 for _, future in ahead:
                     future.cancel()
+                if ahead:
+                    self._retries.stop_waiting()
 
     # ---- states ---------------------------------------------------------------------------------------
     def _states(self, reference: Reference, commit: str) -> tuple[ContentStates, int]:

@@ -10,7 +10,7 @@ GC_DISABLED = "ICEBERG_TABLE_GC_DISABLED"
 LEFT_OUT = "ICEBERG_CONTENT_LEFT_OUT"
 """A table or view that the options ``include`` and ``exclude`` leave out."""
 UNREADABLE_TABLE = "ICEBERG_TABLE_UNREADABLE"
-"""A table whose metadata cannot be read."""
+"""A table that the option ``unreadable_tables`` names, because it cannot be read."""
 WHOLE_VIEW = "ICEBERG_VIEW_AS_A_WHOLE"
 """A view whose catalog does not tell its metadata location."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
+import errno
 import re
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from nessie_gc_core.errors import (
     AccessDeniedError,
@@ -14,9 +13,6 @@ from nessie_gc_core.errors import (
     RepositoryError,
     ServiceUnavailableError,
 )
-
-log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 # By name, since most of these libraries need not be installed.
 _DENIED = frozenset(
@@ -56,9 +52,23 @@ _UNAVAILABLE = frozenset(
 _NOT_INSTALLED = frozenset({"ImportError", "NotInstalledError", "NoSuchModuleError"})
 _MISCONFIGURED = frozenset({"ArgumentError", "MissingSchema", "InvalidSchema", "InvalidURL", "NoSuchPropertyException"})
 _DENIED_TEXT = re.compile(
-    r"password authentication failed|access denied|permission denied|not authorized", re.IGNORECASE
+    r"password authentication failed|access[ _]denied|permission denied|not authorized", re.IGNORECASE
 )
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
+_BUSY = frozenset({"TooManyRequestsError", "ThrottlingException", "ProvisionedThroughputExceededException"})
+_OF_STORES = frozenset({"OSError", "ClientError", "HttpError", "HttpResponseError"})
+"""What the clients of stores raise, whatever the store says."""
+_BUSY_TEXT = re.compile(
+    r"slow_?down|too many requests|throttl|reduce your request rate|rate ?limit|service ?unavailable|server ?busy"
+    r"|resource_exhausted|status(?: code)?[ :(]*(?:429|503)\b",
+    re.IGNORECASE,
+)
+"""What a store says, in the words of its client, whose requests are too many; HEAD has an answer without words."""
+_NO_ANSWER_TEXT = re.compile(
+    r"network_connection|internal_failure|request_timeout|connection (?:reset|refused)|timed out"
+    r"|status(?: code)?[ :(]*5\d\d\b",
+    re.IGNORECASE,
+)
 _LONGEST = 300
 
 
@@ -83,13 +93,24 @@ def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
     reason = redact(_without_values(error)) or type(error).__name__
     if names & _DENIED or _DENIED_TEXT.search(reason):
         return AccessDeniedError(f"{what}: access denied ({reason}); correct the catalog's credentials")
-    if names & _UNAVAILABLE:
+    if is_busy(error):
+        return ServiceUnavailableError(f"{what}: too many requests ({reason}); try again later")
+    if names & _UNAVAILABLE or (names & _OF_STORES and _NO_ANSWER_TEXT.search(reason)):
         return ServiceUnavailableError(f"{what}: the catalog does not answer ({reason}); check its uri, or try again")
     if names & _NOT_INSTALLED:
         return ConfigurationError(f"{what}: a library is missing ({reason}); install PyIceberg's extra for the catalog")
     if names & _MISCONFIGURED:
         return ConfigurationError(f"{what}: the catalog's properties are wrong ({reason})")
     return RepositoryError(f"{what}: {type(error).__name__}: {reason}")
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether a catalog or a store says that it gets too many requests."""
+    names = {class_.__name__ for class_ in type(error).__mro__}
+    if names & _BUSY or getattr(error, "errno", None) == errno.EBUSY:
+        return True
+    is_of_store = bool(names & _OF_STORES) and not isinstance(error, FileNotFoundError | PermissionError)
+    return is_of_store and _BUSY_TEXT.search(str(error)) is not None
 
 
 def _without_values(error: Exception) -> str:
@@ -99,23 +120,3 @@ def _without_values(error: Exception) -> str:
         return str(error)
     found = problems(include_input=False, include_url=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['type']}" for each in found)
-
-
-def retrying(call: Callable[[], _T], what: str, redact: Redactor, *, retries: int, wait: Callable[[float], None]) -> _T:
-    """Calls, and calls again while the catalog does not answer.
-
-    Raises:
-        NessieGcError: what the last call raised, translated.
-    """
-    for attempt in range(retries + 1):
-        try:
-            return call()
-        except NessieGcError:
-            raise
-        except Exception as error:
-            ours = translated(error, what, redact)
-            if attempt == retries or not isinstance(ours, ServiceUnavailableError):
-                raise ours from error
-            log.warning("%s; trying again (attempt %d of %d)", ours, attempt + 2, retries + 1)
-            wait(0.3 * 2**attempt)
-    raise AssertionError("the last attempt returns or raises")

@@ -15,7 +15,8 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import IcebergBaseModel
 
 from nessie_gc_core.errors import NessieGcError, ReferenceNotFoundError, RepositoryError
-from nessie_gc_core.model import ICEBERG_VIEW
+from nessie_gc_core.model import ICEBERG_VIEW, UNKNOWN_CONTENT
+from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
@@ -24,6 +25,7 @@ from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import (
     ContentStates,
     parse_states,
+    unknown_states,
     unreadable_states,
     view_states,
     whole_view_states,
@@ -34,6 +36,7 @@ log = logging.getLogger(__name__)
 _GZIP = b"\x1f\x8b"
 _WITHOUT_METADATA: Mapping[str, Callable[[str, str], ContentStates]] = {
     WHOLE_VIEW: whole_view_states,
+    UNKNOWN_CONTENT: unknown_states,
     UNREADABLE_TABLE: unreadable_states,
 }
 """Contents whose metadata is not read here: how a source begins, and what it means."""
@@ -110,7 +113,7 @@ class Loader:
             return parse_states(name, table.metadata_location, metadata_text(table), self._selection)
         except Exception as error:  # noqa: BLE001 - whatever is odd in it: this table is unreadable, no other is
             log.warning("table %s is frozen: its metadata is invalid (%s)", name, type(error).__name__)
-            return unreadable_states(name, table.metadata.location, table.metadata_location)
+            return self._frozen(name, table.metadata.location, table.metadata_location)
 
     def _table_or_none(self, identifier: tuple[str, ...]) -> Table | None:
         try:
@@ -135,13 +138,17 @@ class Loader:
         if is_view:
             return self._view_at(name, metadata_location)
         try:
-            text = _read(self._file_io(metadata_location), metadata_location)
+            text = self._read(name, metadata_location)
             return parse_states(name, metadata_location, text, self._selection)
         except Exception as error:  # noqa: BLE001 - whatever a FileIO raises: this table is unreadable, no other is
-            log.warning("table %s is frozen: its metadata cannot be read (%s)", name, type(error).__name__)
-            if name in self._unreadable:
-                return unreadable_states(name, self._unreadable[name])
-            return unreadable_states(name, _table_location(metadata_location), metadata_location)
+            log.warning("table %s is frozen: its metadata cannot be read (%s)", name, one_line(error))
+            return self._frozen(name, _table_location(metadata_location), metadata_location)
+
+    def _frozen(self, name: str, location: str, metadata_location: str) -> ContentStates:
+        """A table that could not be read: that is said as unknown, unless the configuration knows it."""
+        if name in self._unreadable:
+            return unreadable_states(name, self._unreadable[name])
+        return unknown_states(name, location, metadata_location)
 
     def _view_at(self, name: str, metadata_location: str) -> ContentStates:
         """A view; where it is left out, what its metadata says of its place is asked, beside where that file is."""
@@ -149,10 +156,14 @@ class Loader:
             return view_states(name, metadata_location)
         homes = [_table_location(metadata_location)]
         try:
-            homes.append(str(json.loads(_read(self._file_io(metadata_location), metadata_location))["location"]))
+            homes.append(str(json.loads(self._read(name, metadata_location))["location"]))
         except Exception as error:  # noqa: BLE001 - its reader says why: a view that cannot be read is unknown
             log.warning("view %s cannot be read (%s)", name, type(error).__name__)
         return view_states(name, metadata_location, left_out=list(dict.fromkeys(homes)))
+
+    def _read(self, name: str, location: str) -> bytes:
+        """A metadata file, however busy its store is."""
+        return self._call(lambda: _read(self._file_io(location), location), f"reading {location} of {name}")
 
     def _file_io(self, location: str) -> FileIO:
         return self._catalog._load_file_io(location=location)

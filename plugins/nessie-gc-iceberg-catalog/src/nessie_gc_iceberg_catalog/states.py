@@ -13,6 +13,7 @@ from nessie_gc_core.errors import RepositoryError, UnreadableFileError
 from nessie_gc_core.model import (
     ICEBERG_TABLE,
     ICEBERG_VIEW,
+    UNKNOWN_CONTENT,
     ContentVersion,
     LogEntry,
     Operation,
@@ -224,20 +225,18 @@ def whole_view_states(name: str, location: str) -> ContentStates:
     )
 
 
-def unreadable_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
-    """A table that could not be read at all.
+def unreadable_states(name: str, location: str) -> ContentStates:
+    """A table that cannot be read, as the configuration says; its location is frozen."""
+    return _unread(UNREADABLE_TABLE, name, location)
 
-    Its location is frozen, even if a reader understands its metadata later: the snapshots that could not be listed
-    would be missing.
+
+def unknown_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
+    """A table that could not be read just now.
+
+    It is unknown, even if a reader understands its metadata later: the snapshots that could not be listed would be
+    missing.
     """
-    frozen = ContentStates(
-        name=name,
-        source=f"{UNREADABLE_TABLE}:{location}",
-        snapshots=_ONE_STATE,
-        content_id=f"unreadable:{name}",
-        content_type=UNREADABLE_TABLE,
-        location=location,
-    )
+    frozen = _unread(UNKNOWN_CONTENT, name, location)
     if metadata_location is None:
         return frozen
     return replace(
@@ -245,6 +244,18 @@ def unreadable_states(name: str, location: str, metadata_location: str | None = 
         content_type=ICEBERG_TABLE,
         metadata_location=metadata_location,
         beside=(replace(frozen.version(_ONE_STATE[0]), commit_time=None),),
+    )
+
+
+def _unread(content_type: str, name: str, location: str) -> ContentStates:
+    """A table of which only a location is known."""
+    return ContentStates(
+        name=name,
+        source=f"{content_type}:{location}",
+        snapshots=_ONE_STATE,
+        content_id=f"unreadable:{name}",
+        content_type=content_type,
+        location=location,
     )
 
 

@@ -1,0 +1,170 @@
+"""A call is made again while it gets no answer, and for longer while its store says that requests are too many."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Lake, Open
+from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE
+from nessie_gc_iceberg_catalog.errors import Redactor, is_busy
+from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
+from nessie_gc_iceberg_catalog.retries import Retries
+from pyiceberg.io import InputFile
+from reading import put
+
+from nessie_gc_core.errors import AccessDeniedError, RepositoryError, ServiceUnavailableError
+from nessie_gc_core.model import ICEBERG_TABLE, UNKNOWN_CONTENT
+
+BUSY = OSError("AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.")
+
+
+class Waited(list[float]):
+    """How long was waited each time, in no time."""
+
+    def __call__(self, seconds: float) -> bool:
+        self.append(seconds)
+        return False
+
+
+def failing(times: int, error: Exception) -> Callable[[], str]:
+    """A call that fails so many times."""
+    errors = [error] * times
+
+    def call() -> str:
+        if errors:
+            raise errors.pop()
+        return "the answer"
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BUSY,
+        OSError("AWS Error SLOW_DOWN during GetObject operation: Please reduce your request rate."),
+        OSError(errno.EBUSY, "Service Unavailable"),
+        OSError("google::cloud::Status(RESOURCE_EXHAUSTED: Rate limit exceeded)"),
+        type("HttpError", (Exception,), {})("Too Many Requests, 429"),
+        type("ThrottlingException", (Exception,), {})("Rate exceeded"),
+    ],
+)
+def test_a_busy_store_is_waited_for_longer_than_the_retries_of_one_that_does_not_answer(error: Exception) -> None:
+    waited = Waited()
+    assert "the answer" == Retries(Redactor(()), 2, wait=waited)(failing(10, error), "reading")
+    assert (10, True) == (len(waited), waited[0] < waited[-1])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError("s3://lake/throttled/503.json"),
+        PermissionError("s3://lake/too many requests"),
+        OSError("AWS Error UNKNOWN (HTTP status 400) during HeadObject operation of 'status-503/slow.json'"),
+        ValueError("throttled"),
+    ],
+)
+def test_other_errors_are_not_taken_for_a_busy_store(error: Exception) -> None:
+    assert not is_busy(error)
+
+
+def test_a_busy_store_is_given_up_after_a_minute() -> None:
+    waited = Waited()
+    with pytest.raises(ServiceUnavailableError, match="reading: too many requests"):
+        Retries(Redactor(()), 2, wait=waited)(failing(1000, BUSY), "reading")
+    assert 50 < sum(waited) <= 60
+
+
+def test_after_a_minute_in_vain_no_call_waits_for_another_one_until_one_succeeds() -> None:
+    waited = Waited()
+    retries = Retries(Redactor(()), 2, wait=waited)
+    with pytest.raises(ServiceUnavailableError):
+        retries(failing(1000, BUSY), "reading")
+    waited.clear()
+    with pytest.raises(ServiceUnavailableError):
+        retries(failing(1000, BUSY), "reading")
+    assert 2 == len(waited)
+    retries(failing(0, BUSY), "reading")
+    assert "the answer" == retries(failing(10, BUSY), "reading")
+
+
+def test_a_call_without_an_answer_is_made_again_so_many_times() -> None:
+    waited = Waited()
+    with pytest.raises(ServiceUnavailableError):
+        Retries(Redactor(()), 3, wait=waited)(failing(1000, ConnectionError("refused")), "reading")
+    assert 3 == len(waited)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError("AWS Error ACCESS_DENIED during GetObject operation"), AccessDeniedError),
+        (FileNotFoundError("gone"), RepositoryError),
+    ],
+)
+def test_what_waiting_cannot_mend_is_not_tried_again(error: Exception, expected: type[Exception]) -> None:
+    waited = Waited()
+    with pytest.raises(expected):
+        Retries(Redactor(()), 2, wait=waited)(failing(1, error), "reading")
+    assert [] == waited
+
+
+def test_without_retries_nothing_is_tried_again() -> None:
+    waited = Waited()
+    with pytest.raises(ServiceUnavailableError):
+        Retries(Redactor(()), 0, wait=waited)(failing(1, BUSY), "reading")
+    assert [] == waited
+
+
+def test_whoever_stops_waiting_gets_the_error_at_once() -> None:
+    retries = Retries(Redactor(()), 2)
+
+    def call() -> str:
+        threading.Timer(0.05, retries.stop_waiting).start()
+        raise BUSY
+
+    with pytest.raises(ServiceUnavailableError):
+        retries(call, "reading")
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """The errors with which the next reads of metadata files fail."""
+    errors: list[Exception] = []
+    read = GuardedFileIO.new_input
+
+    def busy_read(self: GuardedFileIO, location: str) -> InputFile:
+        if errors:
+            raise errors.pop()
+        return read(self, location)
+
+    monkeypatch.setattr(GuardedFileIO, "new_input", busy_read)
+    return errors
+
+
+def test_s18_a_table_is_read_when_its_store_is_less_busy(lake: Lake, connect: Open, busy: list[Exception]) -> None:
+    lake.table("sales.orders", appends=1)
+    busy[:] = [BUSY]
+    assert [] == put(connect(), "sales.orders", UNKNOWN_CONTENT)
+    assert [] == busy
+
+
+def test_s06_a_table_of_a_store_that_stays_busy_is_unknown_and_stops_no_other(
+    lake: Lake, connect: Open, busy: list[Exception]
+) -> None:
+    orders = lake.table("sales.orders", appends=1)
+    busy[:] = [BUSY]
+    versions = put(connect(retries=0), "sales.orders")
+    assert [ICEBERG_TABLE, UNKNOWN_CONTENT] == [version.content_type for version in versions]
+    assert orders.location() == versions[1].location
+
+
+def test_s06_a_table_that_the_configuration_names_as_unreadable_is_not_unknown(lake: Lake, connect: Open) -> None:
+    orders = lake.table("sales.orders", appends=1)
+    Path(orders.metadata_location.removeprefix("file://")).unlink()
+    [frozen] = put(connect(unreadable_tables={"sales.orders": orders.location()}), "sales.orders")
+    assert (UNREADABLE_TABLE, orders.location()) == (frozen.content_type, frozen.location)
