@@ -111,6 +111,10 @@ class SupportsHiding(Protocol):
 
     The rules are in ``nessie_gc_core.model.versions``, as functions: which version and which marker are meant. Every
     version and every marker is deleted by its id, never the newest one at a path.
+
+    A store may have no delete markers, and no way to make a version current again. Then the deleter makes up an id for
+    each deletion, and the rules get it as a marker; a later copy of a version with the same bytes counts as that
+    version. Only a purge still deletes the version itself, if it is there, and never the copy.
     """
 
     def hide_refusal(self, location: str) -> str | None:
@@ -132,9 +136,10 @@ class SupportsHiding(Protocol):
     def hide_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
         """Hides the files, and yields exactly one outcome for each, in any order.
 
-        A file is hidden only if what is current is what was listed; if it is written again at the same moment, it is
-        made visible again, and FAILED. A file that is hidden already is MISSING, whoever did that; where one marker
-        hides the version that was listed, the outcome has both ids, so that a killed call can be repeated.
+        A file is hidden only if what is current is what was listed. If it is written again at the same moment, what was
+        written stays visible; unless the store itself checks what it hides, the marker is removed, and it is FAILED. A
+        file that is hidden already is MISSING, whoever did that; where one marker hides the version that was listed,
+        the outcome has both ids, so that a killed call can be repeated.
         """
 
     def show_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:

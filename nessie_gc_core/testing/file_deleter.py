@@ -48,8 +48,10 @@ class FileDeleterContract(MoveTests, VersionDeletionTests):
 
     Required of deleters that hide files (``SupportsHiding``) or delete versions, together with ``read_file``:
         ``key_versions``: ``key_versions(location, path)`` returns all versions and delete markers of a path as
-        ``KeyVersion``, the versions newest first, without the connector.
-        ``delete_version``: ``delete_version(location, path, version)`` deletes one of them.
+        ``KeyVersion``, the versions newest first, without the connector. Of a store without delete markers, a path at
+        which nothing is visible has one that is made up.
+        ``delete_version``: ``delete_version(location, path, version)`` deletes one of them; for a marker that is made
+        up, it makes the newest version visible in whatever way the store has.
 
     Optional:
         ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out

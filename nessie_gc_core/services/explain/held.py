@@ -29,7 +29,7 @@ def _said(file: HeldFile) -> str:
     if bucket_of_versions(file.place) is not None:
         version = HiddenPath.parse(file.held_path).version
         named = f"as version {version} of its bucket" if version else "in its bucket"
-        where = f"it is in quarantine, hidden by a delete marker {named}"
+        where = f"it is in quarantine, hidden {named}"
     if file.state is HeldState.PURGING:
         return f"{where}, and is being purged"
     return f"{where}; `restore` brings it back until {file.until:%Y-%m-%d %H:%M:%S} UTC"

@@ -19,7 +19,7 @@ from nessie_gc_core.services.run import Run
 
 _MISSING = "it is not in quarantine; is this the right store? `forget_missing` removes its record"
 
-_VISIBLE = "somebody removed its delete marker, so it is not purged"
+_VISIBLE = "somebody made it visible again, so it is not purged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class IcebergFileDeleter(FileDeleter):
         yield from store.move(place.key, target.key, [move for move in moves if move not in odd])
 
     def hide_refusal(self, location: str) -> str | None:
-        """Only in an S3 bucket that keeps versions now, and lets them go."""
+        """Only in a bucket on S3 or GCS that keeps versions now, and lets them go."""
         try:
             place, versions = self._versions(location)
         except NessieGcError as error:
@@ -126,7 +126,7 @@ class IcebergFileDeleter(FileDeleter):
         return self._by_version(location, files, lambda versions: versions.purge)
 
     def version_refusal(self, location: str) -> str | None:
-        """Only in an S3 bucket that keeps versions now, and lets them go."""
+        """Only in a bucket on S3 or GCS that keeps versions now, and lets them go."""
         place, versions = self._versions(location)
         return f"{place.scheme}:// has no versions here" if versions is None else versions.version_refusal()
 

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 from nessie_gc_core.model.files import DeleteOutcome
 from nessie_gc_iceberg_files.copied_moves import CopiedMoves
+from nessie_gc_iceberg_files.gcs_requests import Call, rewritten
 from nessie_gc_iceberg_files.stores import one_line
-
-Call = Callable[..., Awaitable[Any]]
-"""Asks the JSON API, as gcsfs does."""
 
 
 class GcsObject(NamedTuple):
@@ -48,23 +46,7 @@ class GcsMoves(CopiedMoves[GcsObject]):
 
     async def copy(self, key: str, new_key: str, source: GcsObject) -> None:
         """In as many requests as the server wants."""
-        more: dict[str, str] = {}
-        while True:
-            answer: Mapping[str, Any] = await self._call(
-                "POST",
-                "b/{}/o/{}/rewriteTo/b/{}/o/{}",
-                self._bucket,
-                key,
-                self._bucket,
-                new_key,
-                ifGenerationMatch="0",
-                ifSourceGenerationMatch=source.generation,
-                json_out=True,
-                **more,
-            )
-            if answer.get("done", True):
-                return
-            more = {"rewriteToken": answer["rewriteToken"]}
+        await rewritten(self._call, self._bucket, key, new_key, ifSourceGenerationMatch=source.generation)
 
     async def delete(self, prefix: str, path: str) -> DeleteOutcome:
         """As every deletion."""

@@ -31,6 +31,8 @@ from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.gcs_moves import GcsMoves
 from nessie_gc_iceberg_files.gcs_reads import gcs_reads, is_answer_of_gcs
+from nessie_gc_iceberg_files.gcs_requests import safe
+from nessie_gc_iceberg_files.gcs_versions import GcsVersions
 from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line, unmoved
 from nessie_gc_iceberg_files.traffic import asking
@@ -59,7 +61,7 @@ class GcsStore(Store):
     def _read(self, key: str) -> bytes:
         """One GET; GCS answers 404 for a missing bucket too, which is not a missing file."""
         try:
-            return bytes(self._fs.call("GET", "b/{}/o/{}", self._bucket, _safe(key), alt="media")[1])
+            return bytes(self._fs.call("GET", "b/{}/o/{}", self._bucket, safe(key), alt="media")[1])
         except FileNotFoundError as error:
             self._first_page(key)
             raise FileNotFoundError(key) from error
@@ -70,7 +72,7 @@ class GcsStore(Store):
         """One upload, which GCS refuses where there is such a name."""
         try:
             with asking():
-                sync(self._fs.loop, simple_upload, self._fs, self._bucket, _safe(key), data, mode="create")
+                sync(self._fs.loop, simple_upload, self._fs, self._bucket, safe(key), data, mode="create")
         except Exception as error:
             if isinstance(error, HttpError) and str(error.code) == "412":
                 raise FileExistsError(key) from error
@@ -106,6 +108,10 @@ class GcsStore(Store):
         with asking(4 * len(moves)):
             found = sync(self._fs.loop, requests.move_all, prefix, to, [move for move in moves if move not in odd])
         yield from found
+
+    def versions(self) -> GcsVersions:
+        """Through the same client."""
+        return GcsVersions(self._bucket, self._fs)
 
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key."""
@@ -157,7 +163,7 @@ class GcsStore(Store):
 
     async def _delete_one(self, prefix: str, path: str) -> DeleteOutcome:
         try:
-            await self._fs._call("DELETE", "b/{}/o/{}", self._bucket, _safe(prefix + path))
+            await self._fs._call("DELETE", "b/{}/o/{}", self._bucket, safe(prefix + path))
         except FileNotFoundError:
             return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
@@ -173,13 +179,6 @@ def _with_project(properties: Mapping[str, str]) -> dict[str, str]:
             raise ConfigurationError(f"{_REQUESTER_PAYS} needs a project to bill: set {_PROJECT}")
         made[_PROJECT] = os.environ.get("GOOGLE_CLOUD_PROJECT", "none")
     return made
-
-
-def _safe(key: str) -> str:
-    """URL clients resolve these two names, even escaped: the request would go to the bucket itself."""
-    if key in (".", ".."):
-        raise ValueError(f"no request can carry the key {key!r}")
-    return key
 
 
 def _stored(item: Mapping[str, Any]) -> StoredFile:
