@@ -36,6 +36,11 @@ GROUPS = {
         "Files that are [hidden in a bucket that keeps versions](../how-to/quarantine.md#choose-a-place). The module "
         "has functions, too: the rules for [deleters that hide](contracts.md#supportshiding).",
     ),
+    "Object tags": (
+        "object_tags",
+        "Files that are [in quarantine with a tag](../how-to/quarantine.md#choose-a-place). The module has functions, "
+        "too: the rules for [deleters that tag](contracts.md#supportsobjecttags).",
+    ),
     "Cut-off policies": ("policies", "How far back commits stay live."),
     "Limits": ("limits", "Limits on the deletion of unreferenced files."),
     "Table metadata": ("table_metadata", "For [snapshot expiry](contracts.md#supportssnapshotexpiry) and `health`."),
@@ -79,7 +84,8 @@ def rows_of(class_: type) -> list[tuple[str, str, str, str]]:
 def _entry(name: str) -> str:
     value = getattr(model, name)
     if not isinstance(value, type):
-        module = importlib.import_module("nessie_gc_core.model.repository")
+        defines = next(module for module, _ in GROUPS.values() if name in names_of(module))
+        module = importlib.import_module(f"nessie_gc_core.model.{defines}")
         return f"### {name}\n\n`{value!r}`. {attribute_docs(module)[name]}\n"
     rows = rows_of(value)
     if issubclass(value, Enum):

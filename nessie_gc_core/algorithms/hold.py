@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.delete import delete_batch, said_once
 from nessie_gc_core.algorithms.guard import vetoed
-from nessie_gc_core.algorithms.hide import HiddenPath, hide, is_hidden, purged, shown
+from nessie_gc_core.algorithms.hide import HiddenPath, hide, purged, shown, stays_in_bucket, stays_readable
 from nessie_gc_core.algorithms.look_again import looked_up
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter, SupportsMoves
@@ -22,9 +22,9 @@ from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, Value, file_reference, to_batches, to_micros
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of, with_slash
-from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveStatus, bucket_of_versions
+from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveStatus, bucket_of
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.model.versions import VersionStatus
+from nessie_gc_core.model.versions import VersionOutcome, VersionStatus
 
 HELD_FILES = pa.schema(
     [
@@ -41,7 +41,7 @@ HELD_FILES = pa.schema(
 STILL_THERE = "STILL_THERE"
 """What became of a file that was never moved: it is at its own path, and perhaps there is a copy of it."""
 VISIBLE = "VISIBLE"
-"""What became of a hidden file that somebody else made visible."""
+"""What became of a hidden file that somebody else made visible, or of a tagged one that is not as it was recorded."""
 LONGEST_KEY = 1000
 """Bytes of the longest key that is made; object stores take 1,024."""
 RELEASED = pa.schema([*HELD_FILES, pa.field("status", pa.string(), nullable=False), pa.field("reason", pa.string())])
@@ -57,6 +57,7 @@ _RESTORED = {
     VersionStatus.DONE: MoveStatus.MOVED.value,
     VersionStatus.MISSING: MoveStatus.MISSING.value,
     VersionStatus.EXISTS: MoveStatus.EXISTS.value,
+    VersionStatus.RELEASED: MoveStatus.MOVED.value,
 }
 _PURGED = {
     VersionStatus.DONE: Outcome.DELETED.value,
@@ -74,7 +75,7 @@ def canonical_places(raw: Collection[str], rules: LocationRules) -> dict[str, st
     """
     found: dict[str, str] = {}
     for each in raw:
-        bucket = bucket_of_versions(each)
+        bucket = bucket_of(each)
         try:
             place = rules.place_prefix(each if bucket is None else bucket)
         except UnknownLocationError as error:
@@ -104,9 +105,9 @@ class Hold:
         """The quarantine for the files of a raw location; ``None``: its store has none."""
         return self.places.get(store_of(location))
 
-    def hides(self, location: str) -> bool:
-        """Whether the files of a raw location are hidden where they are, and not moved."""
-        return bucket_of_versions(self.place(location) or "") is not None
+    def stays(self, location: str) -> bool:
+        """Whether the files of a raw location stay in their bucket, hidden or tagged, and are not moved."""
+        return bucket_of(self.place(location) or "") is not None
 
     def held_path(self, location: str, path: str, modified: int) -> str:
         """Where a file is in the quarantine: different for each file, and for each state of it.
@@ -120,7 +121,7 @@ class Hold:
         inside = location.removeprefix("file:") if is_local else location.partition("://")[2]
         inside = "/".join(filter(None, inside.split("/"))) + "/" if is_local else inside.lstrip("/")
         begin, rest = f"{self.live_set_id}/{modified}/", inside + path
-        if self.hides(location):  # it is no key
+        if self.stays(location):  # it is no key
             return str(HiddenPath(str(self.live_set_id), str(modified), "", "", rest))
         if len((str(self.place(location)) + begin + rest).encode()) > LONGEST_KEY:
             rest = hashlib.sha256(rest.encode()).hexdigest()  # the record has the whole name
@@ -129,10 +130,10 @@ class Hold:
     def move(
         self, deleter: FileDeleter, location: str, files: Sequence[FileReference]
     ) -> Iterator[tuple[str, Outcome, str]]:
-        """Moves or hides files, and gives exactly one outcome for each path, as :func:`delete_batch` does."""
+        """Moves, hides or tags files; gives exactly one outcome for each path, as :func:`delete_batch` does."""
         place = self.place(location)
-        if self.hides(location):
-            yield from hide(deleter, location, files, partial(self._held_path_of, location))
+        if place is not None and self.stays(location):
+            yield from hide(deleter, place, location, files, partial(self._held_path_of, location))
             return
         if place is None or not isinstance(deleter, SupportsMoves):
             yield from ((file.path, Outcome.FAILED, "its store has no quarantine") for file in files)
@@ -163,9 +164,10 @@ def still_there(rows: Sequence[_Held], choice: ConnectorChoice, connectors: Open
     """By their numbers the rows whose move was not done (``None``), or of which that cannot be told, and why.
 
     Whoever moves such a file may only have been paused, and delete the original later. So no copy of it is taken away
-    as long as it may be needed.
+    as long as it may be needed. A tagged file is at its path in any case; its tag says whether that was done.
     """
-    moving = {n: (str(row["location"]), str(row["path"])) for n, row in enumerate(rows) if row["moving"]}
+    maybe = ((number, row) for number, row in enumerate(rows) if row["moving"] and not stays_readable(row))
+    moving = {number: (str(row["location"]), str(row["path"])) for number, row in maybe}
     found, problems = looked_up(moving.values(), choice, connectors)
     return {number: problems.get(name) for number, name in moving.items() if name in found or name in problems}
 
@@ -192,12 +194,13 @@ class Restore:
             if number in unmoved:
                 problem = unmoved[number]
                 yield _released(row, STILL_THERE if problem is None else MoveStatus.FAILED, problem or "")
-            elif is_hidden(row):
+            elif stays_in_bucket(row):
                 hidden.append(row)
             else:
                 by_place.setdefault((str(row["place"]), str(row["location"])), {})[str(row["held_path"])] = row
         for row, said_of in shown(connectors, hidden):
-            yield _released(row, _RESTORED.get(said_of.status, MoveStatus.FAILED.value), said_of.reason)
+            status = _RESTORED.get(said_of.status, MoveStatus.FAILED.value)
+            yield _released(row, STILL_THERE if _was_never_tagged(row, said_of) else status, said_of.reason)
         for (place, location), held in by_place.items():
             deleter = connectors.deleter(place)
             said: Iterator[tuple[str, MoveStatus, str]]
@@ -239,23 +242,43 @@ class Purge:
                 yield _released(row, Outcome.SPARED.value, kept[number])
             elif (problem := unmoved.get(number)) is not None:
                 yield _released(row, Outcome.FAILED.value, problem)
-            elif is_hidden(row):
+            elif stays_in_bucket(row):
                 if number in unmoved:
                     yield _released(row, STILL_THERE, "")
                 else:
                     hidden.append(row)
             else:
                 by_place.setdefault(str(row["place"]), {})[str(row["held_path"])] = (row, number in unmoved)
-        for row, said in purged(connectors, hidden):
-            is_again = said.status is VersionStatus.MISSING and task_attempt.get() > 0  # an earlier attempt did it
-            status = Outcome.DELETED.value if is_again else _PURGED.get(said.status, Outcome.FAILED.value)
-            yield _released(row, status, said.reason)
+        yield from _purged_in_bucket(connectors, hidden)
         for place, held in by_place.items():
             files = [FileReference(location=place, path=path) for path in held]
             for path, outcome, reason in delete_batch(connectors.deleter(place), place, files):
                 row, is_there = held[path]
                 status = STILL_THERE if is_there and outcome is not Outcome.FAILED else outcome.value
                 yield _released(row, status, reason)
+
+
+def _purged_in_bucket(connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
+    """Files that stay in their bucket; of one whose tagging was interrupted only the tag is taken off."""
+    done = [row for row in rows if not _may_be_untagged(row)]
+    for row, said in purged(connectors, done):
+        is_again = said.status is VersionStatus.MISSING and task_attempt.get() > 0  # an earlier attempt did it
+        yield _released(row, Outcome.DELETED.value if is_again else _purge_status(said), said.reason)
+    for row, said in shown(connectors, [row for row in rows if _may_be_untagged(row)]):
+        is_there = said.status in (VersionStatus.DONE, VersionStatus.RELEASED)
+        yield _released(row, STILL_THERE if is_there else _purge_status(said), said.reason)
+
+
+def _purge_status(said: VersionOutcome) -> str:
+    return _PURGED.get(said.status, Outcome.FAILED.value)
+
+
+def _may_be_untagged(row: _Held) -> bool:
+    return bool(row["moving"]) and stays_readable(row)
+
+
+def _was_never_tagged(row: _Held, said: VersionOutcome) -> bool:
+    return _may_be_untagged(row) and said.status is VersionStatus.RELEASED
 
 
 def _released(row: _Held, status: str, reason: str) -> Row:

@@ -14,6 +14,7 @@ from nessie_gc_core.connectors.file_deleter import (
     SupportsEmptyDirectories,
     SupportsHiding,
     SupportsMoves,
+    SupportsObjectTags,
     SupportsVersionDeletion,
 )
 from nessie_gc_core.connectors.file_lister import (
@@ -85,6 +86,7 @@ __all__ = [
     "SupportsManifests",
     "SupportsMetadataCommits",
     "SupportsMoves",
+    "SupportsObjectTags",
     "SupportsQuarantine",
     "SupportsSharedClock",
     "SupportsSnapshotExpiry",

@@ -158,6 +158,44 @@ class SupportsHiding(Protocol):
 
 
 @runtime_checkable
+class SupportsObjectTags(Protocol):
+    """A deleter whose store keeps tags of objects: it tags files that stay where they are, and takes the tags off.
+
+    The rules are in ``nessie_gc_core.model.object_tags``, as functions: which file is meant, and which tags it has
+    then. The key of the tag is ``QUARANTINE_TAG``; its value is the :attr:`FileVersion.marker` of the file. All other
+    tags of a file stay.
+    """
+
+    def tag_refusal(self, location: str) -> str | None:
+        """Why files of a location cannot be tagged and untagged, in one line; ``None``: they can.
+
+        Asks the store: where it is not certain that it keeps tags, and lets them be read and written, there is a reason
+        that names the rights. Changes nothing.
+        """
+
+    def tag_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Tags the files, and yields exactly one outcome for each, in any order.
+
+        A file is tagged only if it is what was listed; if it is written again at the same moment, the tag is taken off,
+        and it is FAILED. One that has this tag already is DONE, so that a killed call can be repeated; one that has as
+        many tags as the store takes is FAILED. The outcome has the entity tag of the file and the value of its tag.
+        """
+
+    def untag_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Takes the tag off the files, and yields exactly one outcome for each, in any order.
+
+        One without it is RELEASED; one whose tag has another value is FAILED. Nothing changes then.
+        """
+
+    def purge_tagged(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Deletes the files, and yields exactly one outcome for each, in any order.
+
+        A file whose tag is gone or has another value, or which is not what was recorded, is RELEASED and stays; where
+        the store can, its entity tag is a condition of the deletion. One that is not there is MISSING.
+        """
+
+
+@runtime_checkable
 class SupportsVersionDeletion(Protocol):
     """A deleter whose store keeps versions: it deletes files together with their older versions."""
 

@@ -23,6 +23,7 @@ from nessie_gc_core.model.live_sets import (
     SweepStepState,
 )
 from nessie_gc_core.model.manifests import FileEntry, Manifest, ManifestContent, PartitionRange
+from nessie_gc_core.model.object_tags import QUARANTINE_TAG, TaggedObject
 from nessie_gc_core.model.policies import CutoffPolicy, Reach, ReferencePolicies
 from nessie_gc_core.model.quarantine import FileMove, HeldFile, HeldState, MoveOutcome, MoveStatus, Quarantine
 from nessie_gc_core.model.repository import (
@@ -48,6 +49,7 @@ __all__ = [
     "ICEBERG_SNAPSHOT",
     "ICEBERG_TABLE",
     "ICEBERG_VIEW",
+    "QUARANTINE_TAG",
     "UNKNOWN_CONTENT",
     "AgeLimit",
     "AllowedLocations",
@@ -107,6 +109,7 @@ __all__ = [
     "TableMetadata",
     "TableState",
     "TagRecord",
+    "TaggedObject",
     "Traffic",
     "Verdict",
     "VersionOutcome",

@@ -1,4 +1,4 @@
-"""Quarantined files: unreferenced files that were moved or hidden in their store instead of being deleted."""
+"""Quarantined files: unreferenced files that were moved, hidden or tagged in their store instead of being deleted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,24 @@ BY_VERSION = "versions:"
 """What the place of a quarantine begins with that hides files behind delete markers; then the bucket follows."""
 
 
+BY_TAG = "tags:"
+"""What the place of a quarantine begins with that tags files; then the bucket follows."""
+
+
 def bucket_of_versions(place: str) -> str | None:
-    """The bucket of a quarantine that hides files, as a location; ``None``: it is a folder that files are moved to."""
+    """The bucket of a quarantine that hides files, as a location; ``None``: it is another kind."""
     return place.removeprefix(BY_VERSION) if place.startswith(BY_VERSION) else None
+
+
+def bucket_of_tags(place: str) -> str | None:
+    """The bucket of a quarantine that tags files, as a location; ``None``: it is another kind."""
+    return place.removeprefix(BY_TAG) if place.startswith(BY_TAG) else None
+
+
+def bucket_of(place: str) -> str | None:
+    """The bucket of a quarantine that leaves files at their paths, hidden or tagged; ``None``: it is a folder."""
+    versions = bucket_of_versions(place)
+    return bucket_of_tags(place) if versions is None else versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +88,9 @@ class HeldFile:
     live_set_id: UUID
     """The live set that was swept."""
     place: str
-    """Raw location of the quarantine; ends in a slash. ``versions:`` before a bucket: files are hidden, not moved."""
+    """Raw location of the quarantine; ends in a slash. With ``versions:`` or ``tags:`` before a bucket, files stay."""
     held_path: str
-    """Raw path below the place; different for all files of one place. That of a hidden file has its ids."""
+    """Raw path below the place; different for all files of one place. That of a file that stays has its ids."""
     location: str
     """Raw location that it was moved from; ends in a slash."""
     path: str
@@ -89,7 +104,7 @@ class HeldFile:
     sidecar: bool = False
     """Whether it is a checksum sidecar, which is counted separately."""
     held: datetime
-    """When the move was recorded, UTC."""
+    """When the move was recorded, UTC. Of a tagged file: as of when a sweep last found that nothing needs it."""
     until: datetime
     """Until when it can be restored, UTC; then it may be purged."""
     state: HeldState = HeldState.MOVING

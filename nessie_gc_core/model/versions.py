@@ -24,22 +24,22 @@ class FileVersion:
     modified: datetime | None = None
     """Last modification as it was listed, UTC."""
     version: str = ""
-    """The store's id of the version; empty: the newest one with this size and time."""
+    """The store's id of the version; empty: the newest one with this size and time. Of a tagged file its entity tag."""
     marker: str = ""
-    """The store's id of the delete marker that hides it; empty: unknown."""
+    """The store's id of the delete marker that hides it; empty: unknown. Of a tagged file: the value of its tag."""
 
 
 class VersionStatus(StrEnum):
-    """What a deleter says about one file that it was to hide, to show or to purge."""
+    """What a deleter says about one file that it was to hide or tag, to show or untag, or to purge."""
 
     DONE = "DONE"
-    """It is hidden, or visible, or purged, as was asked."""
+    """It is hidden or tagged, or visible or untagged, or purged, as was asked."""
     MISSING = "MISSING"
     """There is no such version; of a file to hide: nothing is visible at its path."""
     EXISTS = "EXISTS"
     """A newer file is at its path; both stay as they are."""
     RELEASED = "RELEASED"
-    """Somebody else removed its delete marker: it is, or was, visible again. It is not purged."""
+    """Somebody else removed its delete marker or its tag, or wrote a tagged file again. It is not purged."""
     FAILED = "FAILED"
     """It could not be done; the outcome has the reason."""
 
@@ -53,9 +53,9 @@ class VersionOutcome:
     status: VersionStatus
     """What became of it."""
     version: str = ""
-    """Of a hidden file: its version."""
+    """Of a hidden file: its version. Of a tagged one: its entity tag."""
     marker: str = ""
-    """Of a hidden file: the delete marker that hides it."""
+    """Of a hidden file: the delete marker that hides it. Of a tagged one: the value of its tag."""
     reason: str = ""
     """Why it failed: one line, without secrets; empty otherwise."""
     older: int = 0

@@ -22,7 +22,7 @@ from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, store_of
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.relations import EXPANDED_FILES, STORED_FILES
+from nessie_gc_core.model.relations import STORED_FILES
 from nessie_gc_core.model.verdicts import GONE
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
@@ -38,7 +38,7 @@ from nessie_gc_core.services.quarantine.holding import named
 from nessie_gc_core.services.quarantine.places import check_outside
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
-from nessie_gc_core.services.scope import Scope, readers_of, unknown_finder
+from nessie_gc_core.services.scope import Scope, scope_over
 from nessie_gc_core.services.steps import Step
 from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.tally import TableTally, Tally
@@ -102,7 +102,6 @@ class _DeferredDeletion:
         """Reads what was recorded, and takes it to its outcome."""
         run = self._run
         versions, types = stored_versions(run, run.numbers)
-        readers = readers_of(types, run)
         plan = self._plan()
         check_outside(run.parameters.quarantine, plan)
         index = UnitIndex.of(plan)  # of all units, so that those that are taken out from here on spare their files
@@ -110,13 +109,7 @@ class _DeferredDeletion:
         if not run.parameters.tables.takes_all:
             names = names_of(run, names_in(versions))
             leave_out(plan, run, names, seen_homes(run, names))
-        scope = Scope(
-            plan=plan,
-            index=index,
-            readers=readers,
-            finder=unknown_finder(run, plan, readers),
-            known=run.engine.empty(EXPANDED_FILES),
-        )
+        scope = replace(scope_over(plan, types, run), index=index)
         spared = {**plan.left_out, **plan.unknown, **self._freeze_unusable(plan)}
         warn_of_versions(plan.units, run, run.parameters)
         verdicts = self._verdicts(scope)

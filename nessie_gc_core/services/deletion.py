@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, Remove, dealt_out
 from nessie_gc_core.algorithms.guard import spare
@@ -22,6 +23,7 @@ from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.quarantine.holding import Holding, Tables
 from nessie_gc_core.services.quarantine.places import hold_places
+from nessie_gc_core.services.quarantine.tagged import leave_tagged
 from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
@@ -33,6 +35,9 @@ DEAD = Verdict.UNREFERENCED.value
 
 class OutcomeRecords(ABC):
     """How the live-set store remembers what is about to be deleted, and its outcome."""
+
+    counts_earlier: ClassVar[bool] = False
+    """Whether :meth:`begin` counts what an earlier attempt took, so that it must not be counted as spared."""
 
     @abstractmethod
     def begin(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
@@ -102,6 +107,7 @@ class Deletion:
             The outcomes (:data:`OUTCOMES`) of the last step; a dry run has only one.
         """
         run = self._run
+        verdicts = leave_tagged(verdicts, self._scope.index, run, counted=records.counts_earlier)
         found = judged(verdicts)
         if run.parameters.quarantine:
             self._prepare_quarantine()

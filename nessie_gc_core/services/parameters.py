@@ -15,7 +15,7 @@ from nessie_gc_core.model.limits import AgeLimit, DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.model.quarantine import bucket_of_versions
+from nessie_gc_core.model.quarantine import bucket_of
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.finding_parameters import (
@@ -77,8 +77,8 @@ class DeletionParameters(PlaceParameters):
         section=SWEEP,
         metavar="PLACE",
         help="Move files below this location of their bucket instead of deleting them, so that 'restore' can bring "
-        "them back, or hide them in a bucket that keeps versions (versions:s3://BUCKET/); may be repeated, once for "
-        "each bucket.",
+        "them back, or hide them in a bucket that keeps versions (versions:s3://BUCKET/), or leave them where they are "
+        "with a tag (tags:s3://BUCKET/); may be repeated, once for each bucket.",
     )
     quarantine_for: timedelta = option(
         timedelta(days=30),
@@ -238,7 +238,7 @@ class CollectionParameters(DeletionParameters):
             raise ConfigurationError(
                 "`dropped_under` and `file_list` are mutually exclusive: only a listing shows dropped tables"
             )
-        for raw in (each for each in self.quarantine if bucket_of_versions(each) is None):
+        for raw in (each for each in self.quarantine if bucket_of(each) is None):
             place = rules.place_prefix(raw)
             if any(place.startswith(rules.place_prefix(each)) for each in self.dropped_under):
                 raise ConfigurationError(f"`quarantine` {raw} is inside `dropped_under`; name a folder outside it")

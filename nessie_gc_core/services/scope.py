@@ -14,6 +14,7 @@ from nessie_gc_core.algorithms.unknown import UnknownFinder
 from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.relations import EXPANDED_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import Member, SweepRun, qualified_id
@@ -76,6 +77,13 @@ def readers_of(types: Iterable[str], run: SweepRun) -> list[type[ContentToFiles]
     readers = run.registry.readers_of(map(original_type, types))
     check_executors(run.engine, *readers)
     return readers
+
+
+def scope_over(plan: SweepPlan, types: Iterable[str], run: SweepRun) -> Scope:
+    """The units of a plan before anything in them is listed or expanded, and the readers of some content types."""
+    readers = readers_of(types, run)
+    finder, known = unknown_finder(run, plan, readers), run.engine.empty(EXPANDED_FILES)
+    return Scope(plan=plan, index=UnitIndex.of(plan), readers=readers, finder=finder, known=known)
 
 
 def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[ContentVersion]:

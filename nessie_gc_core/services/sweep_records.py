@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Dataset
@@ -24,6 +25,8 @@ _SPARED = Verdict.SPARED.value
 
 class SweepRecords(OutcomeRecords):
     """Announces each step before its first deletion, and closes it after its last."""
+
+    counts_earlier: ClassVar[bool] = True
 
     def __init__(self, run: SweepRun, scope: Scope) -> None:
         self._run = run

@@ -15,6 +15,7 @@ from nessie_gc_core.model.files import DeleteStatus, FileReference
 from nessie_gc_core.model.locations import scheme_of
 from nessie_gc_core.testing.demands import demands, not_defined, possible, shown, skip_unless_shareable, skip_without
 from nessie_gc_core.testing.file_deleter_moves import MoveTests
+from nessie_gc_core.testing.file_deleter_tags import TaggingTests
 from nessie_gc_core.testing.file_deleter_with_versions import VersionDeletionTests
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.paths import HasDirectory, PutDirectory, PutFile, PutLink
@@ -23,7 +24,7 @@ from nessie_gc_core.testing.traffic import COUNTED_ONCE, check_traffic
 _GONE = frozenset({DeleteStatus.DELETED, DeleteStatus.ALREADY_GONE})
 
 
-class FileDeleterContract(MoveTests, VersionDeletionTests):
+class FileDeleterContract(MoveTests, VersionDeletionTests, TaggingTests):
     """Inherit it and give it these fixtures.
 
     Required:
@@ -52,6 +53,11 @@ class FileDeleterContract(MoveTests, VersionDeletionTests):
         which nothing is visible has one that is made up.
         ``delete_version``: ``delete_version(location, path, version)`` deletes one of them; for a marker that is made
         up, it makes the newest version visible in whatever way the store has.
+
+    Required of deleters that tag files (``SupportsObjectTags``):
+        ``show_object``: ``show_object(location, path)`` returns a file with its tags as ``TaggedObject``, without the
+        connector.
+        ``put_tags``: ``put_tags(location, path, tags)`` replaces all tags of a file.
 
     Optional:
         ``odd_paths``: keys that the store can hold; ``ODD_PATHS`` of ``testing.paths`` unless overridden. Leave out

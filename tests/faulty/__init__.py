@@ -15,6 +15,7 @@ MODULES = (
     "deleters",
     "moves",
     "versions",
+    "tags",
     "repositories",
     "readers",
     "manifests",

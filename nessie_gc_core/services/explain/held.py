@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from nessie_gc_core.algorithms.hide import HiddenPath
 from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_versions
+from nessie_gc_core.model.object_tags import QUARANTINE_TAG
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags, bucket_of_versions
 from nessie_gc_core.services.quarantine.places import with_places
 
 
@@ -30,6 +31,8 @@ def _said(file: HeldFile) -> str:
         version = HiddenPath.parse(file.held_path).version
         named = f"as version {version} of its bucket" if version else "in its bucket"
         where = f"it is in quarantine, hidden {named}"
+    if bucket_of_tags(file.place) is not None:
+        where = f"it is in quarantine at its path, with the tag {QUARANTINE_TAG}={file.live_set_id}"
     if file.state is HeldState.PURGING:
         return f"{where}, and is being purged"
     return f"{where}; `restore` brings it back until {file.until:%Y-%m-%d %H:%M:%S} UTC"

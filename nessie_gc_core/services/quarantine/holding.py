@@ -13,9 +13,10 @@ from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import from_micros
-from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_versions
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of, bucket_of_tags, bucket_of_versions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.quarantine.places import held_in
+from nessie_gc_core.services.quarantine.tagged import seen_at
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.tally import TableTally
 
@@ -70,8 +71,8 @@ class Holding:
         """
         for batch in outcomes.where("outcome", [Outcome.QUARANTINED.value]).batches():
             held_in(self.run.store).put_held_files(self._held(batch, HeldState.HELD))
-            # A hidden file gets a record with its ids; only when that is there, the one without goes.
-            without_ids = (file for file in self._held(batch, HeldState.MOVING) if bucket_of_versions(file.place))
+            # A file that stays gets a record with its ids; only when that is there, the one without goes.
+            without_ids = (file for file in self._held(batch, HeldState.MOVING) if bucket_of(file.place))
             held_in(self.run.store).forget_held_files(without_ids)
         gone = outcomes.where("outcome", [Outcome.ALREADY_GONE.value])
         for batch in gone.batches():
@@ -92,14 +93,14 @@ class Holding:
                 repository=run.live_set.repository,
                 live_set_id=run.live_set.id,
                 place=place,
-                held_path=(ids if bucket_of_versions(place) else None) or self.hold.held_path(location, path, modified),
+                held_path=(ids if bucket_of(place) else None) or self.hold.held_path(location, path, modified),
                 location=location,
                 path=path,
                 size=size,
                 modified=from_micros(modified),
                 table=self._names.get(unit, ""),
                 sidecar=sidecar,
-                held=now,
+                held=now if bucket_of_tags(place) is None else seen_at(run.live_set),
                 until=until,
                 state=state,
             )

@@ -7,10 +7,16 @@ from collections.abc import Collection, Iterable, Iterator
 from nessie_gc_core.algorithms.hold import canonical_places
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import OpenConnectors
-from nessie_gc_core.connectors import LiveSetStore, SupportsHiding, SupportsMoves, SupportsQuarantine
+from nessie_gc_core.connectors import (
+    LiveSetStore,
+    SupportsHiding,
+    SupportsMoves,
+    SupportsObjectTags,
+    SupportsQuarantine,
+)
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules, store_of
-from nessie_gc_core.model.quarantine import HeldFile, bucket_of_versions
+from nessie_gc_core.model.quarantine import HeldFile, bucket_of, bucket_of_tags, bucket_of_versions
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.run import SweepRun
 
@@ -49,6 +55,9 @@ def _refusal(connectors: OpenConnectors, location: str, place: str | None) -> st
     except ConfigurationError as error:
         return one_line(error)
     try:
+        if bucket_of_tags(place) is not None:
+            cannot = f"its deleter {deleter.name!r} cannot tag files"
+            return deleter.tag_refusal(location) if isinstance(deleter, SupportsObjectTags) else cannot
         if bucket_of_versions(place) is None:
             cannot = f"its deleter {deleter.name!r} cannot move files"
             return deleter.move_refusal(location, place) if isinstance(deleter, SupportsMoves) else cannot
@@ -72,8 +81,14 @@ def check_release(connectors: OpenConnectors, places: Iterable[str]) -> None:
     """Refuses to begin where nothing could be restored or purged.
 
     Raises:
-        ConfigurationError: a store does not let versions go.
+        ConfigurationError: a store does not let versions go, or tags be changed.
     """
+    for bucket in filter(None, map(bucket_of_tags, sorted(places))):
+        deleter = connectors.deleter(bucket)
+        cannot = f"the deleter {deleter.name!r} cannot untag or purge tagged files of {bucket}"
+        refusal = deleter.tag_refusal(bucket) if isinstance(deleter, SupportsObjectTags) else cannot
+        if refusal is not None:
+            raise ConfigurationError(refusal)
     for bucket in filter(None, map(bucket_of_versions, sorted(places))):
         deleter = connectors.deleter(bucket)
         if not isinstance(deleter, SupportsHiding):
@@ -91,7 +106,7 @@ def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
     """
     refused = (plan.rules.place_prefix_or_none(location) or location for location in plan.refused)
     roots = {*plan.roots, *plan.unknown, *plan.unread, *refused}
-    folders = [each for each in raw if bucket_of_versions(each) is None]
+    folders = [each for each in raw if bucket_of(each) is None]
     for place, each in ((plan.rules.place_prefix(each), each) for each in folders):
         for root in roots:
             if place.startswith(root) or root.startswith(place):
@@ -104,12 +119,12 @@ def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
 def leave_quarantines_alone(plan: SweepPlan, run: SweepRun) -> None:
     """Takes every unit out of a plan that is in a quarantine, or has one in it: what is there is not garbage.
 
-    No listing shows hidden files, so their buckets are swept as before.
+    No listing shows hidden files, and of tagged ones there are records, so their buckets are swept as before.
     """
     if not isinstance(run.store, SupportsQuarantine):
         return
     places = {each.place for each in run.store.quarantines()}  # whoever moved files there
-    for raw in (each for each in places if bucket_of_versions(each) is None):
+    for raw in (each for each in places if bucket_of(each) is None):
         place = plan.rules.place_prefix_or_none(raw) or raw
         plan.freeze([place], f"the quarantine {raw} overlaps with it")
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.hold import STILL_THERE, VISIBLE, Purge
+from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.quarantine.parameters import PurgeParameters
 from nessie_gc_core.services.quarantine.release import Release
 from nessie_gc_core.services.quarantine.report import ReleaseReport
+from nessie_gc_core.services.quarantine.unneeded import Unneeded
 from nessie_gc_core.services.run import Run
 
 _MISSING = "it is not in quarantine; is this the right store? `forget_missing` removes its record"
 
 _VISIBLE = "somebody made it visible again, so it is not purged"
+_RELEASED = "somebody removed its tag or wrote it again, so it is not purged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class PurgeService(Release):
     """Delete files in quarantine whose time is over.
 
     Without options it takes all of them. Plugins can veto, as for every deletion. Files at their original paths are
-    never touched.
+    never touched, except those in quarantine with a tag: if a recent sweep found that nothing needs them, and no
+    reference that has moved since needs them.
     """
 
     name: ClassVar[str] = "purge"
@@ -44,6 +48,15 @@ class PurgeService(Release):
         """Whether its time is over; a purge that has begun goes on."""
         return file.state is HeldState.PURGING or now > file.until
 
+    def chosen_again(
+        self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run, report: ReleaseReport
+    ) -> Sequence[HeldFile]:
+        """Tagged files only if nothing needs them; what is needed can be restored, though its purge had begun."""
+        free, needed = Unneeded(run).among(files, report)
+        if not self.parameters.dry_run:
+            store.put_held_files(replace(file, state=HeldState.HELD) for file in needed)
+        return free
+
     def function(self, run: Run) -> BatchFunction:
         """Deletes them."""
         return Purge(run.choice)
@@ -52,6 +65,9 @@ class PurgeService(Release):
         """What is gone has no record any more; one that was gone before may be looked for in the wrong place."""
         if status == STILL_THERE:
             report.count(report.unmoved, file)
+            return True
+        if status == VISIBLE and bucket_of_tags(file.place) is not None:
+            report.count(report.released, file, _RELEASED)
             return True
         if status == VISIBLE:
             report.count(report.visible, file, _VISIBLE)

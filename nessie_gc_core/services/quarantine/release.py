@@ -17,7 +17,7 @@ from nessie_gc_core.connectors import Service, SupportsQuarantine, SupportsShare
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine, bucket_of_versions
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine, bucket_of
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
@@ -69,17 +69,19 @@ class Release(Service[Run]):
         repositories = sorted({each.repository for each in mine})
         meant = self._meant(store, chosen, repositories, now, report)
         if self.parameters.dry_run:
-            for file in meant:
-                report.count(report.done, file)
-                if len(report.files) < MAX_NAMES and not file.sidecar:
-                    report.files.append(NamedFile(file.location + file.path, None))
+            for step in in_pieces(meant, self.parameters.files_per_step):
+                for file in self.chosen_again(step, store, run, report):
+                    report.count(report.done, file)
+                    if len(report.files) < MAX_NAMES and not file.sidecar:
+                        report.files.append(NamedFile(file.location + file.path, None))
         else:
             again, duration = "run the command again", self.parameters.lease
             with hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease:
                 _check_workers({each.place for each in mine}, run)
                 for step in in_pieces(meant, self.parameters.files_per_step):
+                    free = self.chosen_again(step, store, run, report)
                     lease.check()
-                    self._step(step, store, run, report)
+                    self._step(free, store, run, report)
         if self.parameters.chooses and not report.found_any:
             report.warnings.append("nothing in quarantine matches")
         return report
@@ -90,6 +92,12 @@ class Release(Service[Run]):
     def is_due(self, file: HeldFile, now: datetime) -> bool:
         """Whether a file may be released."""
         return True
+
+    def chosen_again(
+        self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run, report: ReleaseReport
+    ) -> Sequence[HeldFile]:
+        """Those of some files that are released; the others are counted."""
+        return files
 
     def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> Undo:
         """Does what must be done before files are touched; what it returns undoes that for files that stay."""
@@ -191,7 +199,7 @@ def _check_workers(places: Collection[str], run: Run) -> None:
     run.engine.check()
     with OpenConnectors(run.choice) as connectors:
         check_release(connectors, places)
-        deleters = {type(connectors.deleter(bucket_of_versions(place) or place)) for place in places}
+        deleters = {type(connectors.deleter(bucket_of(place) or place)) for place in places}
     check_executors(run.engine, *deleters)
 
 

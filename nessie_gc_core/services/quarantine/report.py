@@ -11,7 +11,7 @@ from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.tally import Tally
 
-_TALLIES = ("missing", "failed", "blocked", "unmoved", "visible", "waiting", "kept")
+_TALLIES = ("missing", "failed", "blocked", "unmoved", "visible", "released", "waiting", "kept")
 _SHOWN = 20
 """So many names are printed."""
 
@@ -38,10 +38,12 @@ class ReleaseReport(ShownAsText):
     """Files that are still at their paths, because their move was interrupted or failed."""
     visible: Tally = field(default_factory=Tally)
     """Hidden files that somebody else made visible: they are left alone, and not in quarantine any more."""
+    released: Tally = field(default_factory=Tally)
+    """Tagged files that are not as they were recorded: they are left alone, and not in quarantine any more."""
     waiting: Tally = field(default_factory=Tally)
-    """Files that can still be restored, which a purge does not take."""
+    """Files that can still be restored, which a purge does not take; a warning names other reasons."""
     kept: Tally = field(default_factory=Tally)
-    """Files that a veto keeps in quarantine."""
+    """Files that a veto keeps in quarantine, or that a reference needs."""
     files: list[NamedFile] = field(default_factory=list)
     """Some of the files of a dry run, by where they were."""
     failures: list[NamedFile] = field(default_factory=list)
@@ -91,8 +93,9 @@ class ReleaseReport(ShownAsText):
             "blocked: see below": self.blocked,
             "still at their paths: they were never moved": self.unmoved,
             "visible again: they are not in quarantine any more": self.visible,
+            "without their tag, or changed: they are not in quarantine any more": self.released,
             "waiting: they can still be restored": self.waiting,
-            "kept by a veto": self.kept,
+            "kept by a veto or a reference": self.kept,
         }
         lines += [f"{plural(tally.files, 'file')} {text}" for text, tally in said.items() if tally.files]
         lines += [f"  {file.path}" for file in self.files[:_SHOWN]]

@@ -1,4 +1,4 @@
-"""Records of one hidden version: of several the one that was written last counts (S15)."""
+"""Records of one hidden or tagged version: of several the one that was written last counts (S15)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nessie_gc_core.algorithms.hide import HiddenPath
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.quarantine import HeldFile, bucket_of_versions
+from nessie_gc_core.model.quarantine import HeldFile, bucket_of, bucket_of_tags
 
 
 class _Named(NamedTuple):
@@ -36,24 +36,26 @@ def recorded_again(store: SupportsQuarantine, rules: LocationRules) -> Callable[
     A run that was killed before it knew the ids leaves such a record. If another sweep hides the file later, or the run
     was killed while it wrote the record with the ids, both are of one version; only one may restore or purge it.
     """
-    hides = any(bucket_of_versions(each.place) is not None for each in store.quarantines())
+    hides = any(bucket_of(each.place) is not None for each in store.quarantines())
     without = {name: _record(file) for file in store.held_files() if (name := _name(file, rules))} if hides else {}
     counts = dict[_Named, _Record]()
     for file in store.held_files() if without else ():
-        name = _named(file, rules) if bucket_of_versions(file.place) is not None else None
+        name = _named(file, rules) if bucket_of(file.place) is not None else None
         if name in without:
             counts[name] = max(counts.get(name, _record(file)), _record(file))
 
     def is_again(file: HeldFile) -> bool:
         name = _name(file, rules) if counts else None
-        return name is not None and name in counts and counts[name] != _record(file)
+        if name is None or name not in counts or counts[name] == _record(file):
+            return False
+        return counts[name].has_ids or bucket_of_tags(file.place) is None  # each tag may be the one that the file has
 
     return is_again
 
 
 def _name(file: HeldFile, rules: LocationRules) -> _Named | None:
     """The name of a record without ids; none for others."""
-    if bucket_of_versions(file.place) is None or HiddenPath.parse(file.held_path).version:
+    if bucket_of(file.place) is None or HiddenPath.parse(file.held_path).version:
         return None
     return _named(file, rules)
 

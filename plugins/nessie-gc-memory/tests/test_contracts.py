@@ -95,6 +95,14 @@ class TestMemoryFileDeleter(InMemory, FileDeleterContract):
         return lambda location, path: lake.objects.get(location + path).data
 
     @pytest.fixture
+    def show_object(self, lake):
+        return lambda location, path: lake.objects.tagged(location + path)
+
+    @pytest.fixture
+    def put_tags(self, lake):
+        return lambda location, path, tags: lake.objects.set_tags(location + path, tags)
+
+    @pytest.fixture
     def undeletable(self, lake):
         def make(location):
             lake.faults.deleting[lake.put(location + "stuck")] = "it is locked"

@@ -125,6 +125,7 @@ def test_every_test_of_the_kit_says_in_one_or_two_lines_what_it_demands(contract
 
 
 OURS = {
+    "tagging",
     "connector_class",
     "repository",
     "reader",

@@ -32,6 +32,8 @@ class Faults:
     """Path to the reason why it cannot be deleted."""
     releasing: str | None = None
     """Why no hidden file can be shown or purged."""
+    tagging: str | None = None
+    """Why no file can be tagged."""
     deleting_dies: dict[str, BaseException] = field(default_factory=dict)
     """Paths to what is raised in place of an outcome: to the caller it looks as if the process died there."""
 

@@ -13,6 +13,7 @@ from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 from nessie_gc_memory.hiding import MemoryHiding
 from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.objects import PREFIX, SCHEME
+from nessie_gc_memory.tagging import MemoryTagging
 
 
 @options
@@ -70,7 +71,7 @@ class MemoryFileLister(FileLister):
         return self._lake.time
 
 
-class MemoryFileDeleter(MemoryHiding, FileDeleter):
+class MemoryFileDeleter(MemoryHiding, MemoryTagging, FileDeleter):
     """Deletes from ``memory://`` locations; it can tell what was not there, and shows the lake's faults."""
 
     name = "memory"

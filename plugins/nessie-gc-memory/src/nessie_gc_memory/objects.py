@@ -5,11 +5,13 @@ from __future__ import annotations
 import bisect
 import itertools
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from nessie_gc_core.model.object_tags import TaggedObject
 from nessie_gc_core.model.versions import KeyVersion
 
 SCHEME = "memory"
@@ -24,6 +26,8 @@ class StoredObject:
     modified: datetime
     data: bytes | None = None
     """Its content; ``None`` for a data file, of which only the size matters."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Its tags."""
 
 
 class _Version(NamedTuple):
@@ -62,6 +66,21 @@ class MemoryObjects:
     def get(self, path: str) -> StoredObject | None:
         """The object, or none."""
         return self._objects.get(path)
+
+    def tagged(self, path: str) -> TaggedObject | None:
+        """The object as a store shows it, with its tags; its entity tag is made of its content."""
+        stored = self._objects.get(path)
+        if stored is None:
+            return None
+        etag = f"{stored.size}-{zlib.crc32(stored.data or b'')}"
+        return TaggedObject(size=stored.size, modified=stored.modified, etag=etag, tags=stored.tags)
+
+    def set_tags(self, path: str, tags: Mapping[str, str]) -> None:
+        """Replaces all tags of an object, if it is there; it stays what it is otherwise."""
+        with self._lock:
+            there = self._objects.get(path)
+            if there is not None:
+                self._objects[path] = replace(there, tags=dict(tags))
 
     def delete(self, path: str) -> bool:
         """Deletes an object; whether it was there."""

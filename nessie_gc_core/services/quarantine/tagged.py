@@ -1,0 +1,121 @@
+"""Tagged files, which every listing shows: a sweep leaves those in quarantine alone, and looks for needed ones (S9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.guard import spared_rows
+from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.batches import Row, to_batches
+from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
+from nessie_gc_core.model.relations import FILE_KEYS
+from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.verdicts import Verdict
+from nessie_gc_core.services.quarantine.places import held_in
+from nessie_gc_core.services.quarantine.rows import RECORDS, record_of, record_row
+from nessie_gc_core.services.run import SweepRun
+
+ALREADY = "it is in quarantine already, with a tag"
+_DEAD = Verdict.UNREFERENCED.value
+_KEYS = list(FILE_KEYS.names)
+_STATE = [*_KEYS, "modified"]
+"""A file that was written again at the path of a tagged one is another file."""
+_TAGGED = pa.schema([*FILE_KEYS, *RECORDS])
+_HELD = (HeldState.HELD, HeldState.RESTORING, HeldState.PURGING)
+
+
+def seen_at(live_set: LiveSet) -> datetime:
+    """As of when a live set says what is needed; the record of a tagged file has it, and thereby names the live set."""
+    return live_set.references_listed or live_set.created
+
+
+def has_tagged(store: LiveSetStore) -> bool:
+    """Whether any file is in quarantine with a tag."""
+    if not isinstance(store, SupportsQuarantine):
+        return False
+    return any(bucket_of_tags(each.place) is not None for each in store.quarantines())
+
+
+def leave_tagged(verdicts: Dataset, index: UnitIndex, run: SweepRun, *, counted: bool) -> Dataset:
+    """The verdicts (:data:`VERDICTS`), but files that are in quarantine with a tag stay: they are not taken twice.
+
+    A run that deletes notes in their records that nothing needs them as of its live set. Their time stays as it is.
+
+    Args:
+        verdicts: what was judged.
+        index: the sweep units.
+        run: the run.
+        counted: whether what an earlier attempt of this sweep tagged is counted without its rows.
+    """
+    if not has_tagged(run.store):
+        return verdicts
+    held = _held(index, run)
+    dead = verdicts.where("verdict", [_DEAD])
+    if run.parameters.mode.removes:
+        _confirm(held.semi_join(dead, _STATE), run)
+    again = spared_rows(dead.semi_join(held, _STATE), ALREADY)
+    if counted:
+        again = again.anti_join(held.where("live_set_id", [str(run.live_set.id)]), _STATE)
+    rest = verdicts.where("verdict", [_DEAD], negate=True)
+    return dead.anti_join(held, _STATE).union(again).union(rest).checkpoint()
+
+
+def keep_tagged(reachable: Dataset, index: UnitIndex, run: SweepRun) -> None:
+    """Looks for needed files in quarantine, which are read as before; a run that deletes extends their time.
+
+    Args:
+        reachable: what is needed (:data:`REACHABLE_FILES`).
+        index: the sweep units.
+        run: the run, whose report takes a warning.
+    """
+    if not has_tagged(run.store):
+        return
+    found = _held(index, run).semi_join(reachable, _KEYS).checkpoint()
+    files = found.count()
+    if not files:
+        return
+    run.report.warn(
+        f"{plural(files, 'file')} in quarantine with a tag {'is' if files == 1 else 'are'} needed again: `restore` "
+        "takes the tags off"
+    )
+    if run.parameters.mode.removes:
+        until = run.clock() + run.parameters.quarantine_for
+        for batch in found.batches():
+            records = map(record_of, batch.select(RECORDS.names).to_pylist())
+            held_in(run.store).put_held_files(replace(file, until=max(file.until, until)) for file in records)
+
+
+def _held(index: UnitIndex, run: SweepRun) -> Dataset:
+    """The tagged files at their places in sweep units (:data:`_TAGGED`)."""
+    return run.engine.dataset(to_batches(_rows(index, held_in(run.store)), _TAGGED), _TAGGED).checkpoint()
+
+
+def _rows(index: UnitIndex, store: SupportsQuarantine) -> Iterator[Row]:
+    for file in store.held_files(states=_HELD):
+        found = place_of(file, index) if bucket_of_tags(file.place) is not None else None
+        if found is not None:
+            yield (*found, *record_row(file))
+
+
+def place_of(file: HeldFile, index: UnitIndex) -> tuple[str, str] | None:
+    """The unit and key of a file in quarantine, if it is in a unit."""
+    with suppress(UnknownLocationError):
+        return index.find(file.location + file.path)
+    return None
+
+
+def _confirm(dead: Dataset, run: SweepRun) -> None:
+    """Notes as of when nothing needs some files."""
+    at = seen_at(run.live_set)
+    for batch in dead.batches():
+        records = map(record_of, batch.select(RECORDS.names).to_pylist())
+        held_in(run.store).put_held_files(replace(file, held=max(file.held, at)) for file in records)

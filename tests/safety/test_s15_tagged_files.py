@@ -1,0 +1,466 @@
+"""S15: a file that is in quarantine with a tag is never lost, leaked or taken twice; one that is needed stays (S9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from collecting import LakeServices
+from in_quarantine import held, purge, restore
+from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore, TableState, put
+
+from nessie_gc_core.algorithms.hold import Hold
+from nessie_gc_core.dataset import task_attempt
+from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
+from nessie_gc_core.model import QUARANTINE_TAG
+from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.quarantine import HeldState
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.explain.held import in_quarantine
+from nessie_gc_core.services.parameters import SweepParameters
+
+PLACE = "tags:memory://wh/"
+DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
+FIRST = min(DEAD)
+TAG = SweepParameters(quarantine=[PLACE])
+MONTH = timedelta(days=31)
+
+
+class Killed(BaseException):
+    """Ends a run in the middle."""
+
+
+class Killer:
+    """Ends a run after some of its changes to the lake and to the live-set store."""
+
+    def __init__(self, lake: MemoryLake, services: LakeServices, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.changes = 0
+        self._left: int | None = None
+        assert isinstance(services.store, MemoryLiveSetStore)
+        for where, names in (
+            (lake.objects, ("set_tags", "delete")),
+            (services.store, ("put_held_files", "forget_held_files", "record_steps", "add_tombstones")),
+        ):
+            for name in names:
+                monkeypatch.setattr(where, name, self._counted(getattr(where, name)))
+
+    def _counted(self, change: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(*given: Any, **more: Any) -> Any:
+            if self._left == 0:
+                raise Killed
+            said = change(*given, **more)
+            self.changes += 1
+            self._left = None if self._left is None else self._left - 1
+            return said
+
+        return changed
+
+    def kills(self, run: Callable[[], object], after: int) -> bool:
+        """Whether a run is killed before it has made more changes than these."""
+        self._left = after
+        try:
+            run()
+        except Killed:
+            return True
+        finally:
+            self._left = None
+        return False
+
+
+@pytest.fixture
+def live(lake: MemoryLake) -> TableState:
+    """The table of a lake: a live file, and three that nobody needs; all are old."""
+    empty = lake.table("db.t", location="memory://wh/db/t", content_id="t")
+    live = empty.append("live.parquet")
+    lake.commit("main", put(empty.version))
+    lake.commit("main", put(live.version))
+    for path in DEAD:
+        lake.put(path, path.encode())
+    lake.advance(timedelta(days=40))
+    return live
+
+
+@pytest.fixture
+def killer(lake: MemoryLake, live: TableState, services: LakeServices, monkeypatch: pytest.MonkeyPatch) -> Killer:
+    return Killer(lake, services, monkeypatch)
+
+
+def there(lake: MemoryLake) -> Mapping[str, bytes | None]:
+    return {path: stored.data for path in DEAD if (stored := lake.objects.get(path)) is not None}
+
+
+def marks(lake: MemoryLake) -> Mapping[str, str | None]:
+    """The tag of the quarantine on each file that is there."""
+    return {path: found.mark for path in DEAD if (found := lake.objects.tagged(path)) is not None}
+
+
+def tagged(services: LakeServices) -> UUID:
+    """A sweep that tags."""
+    live_set = services.mark()
+    services.sweep(live_set, TAG)
+    return live_set
+
+
+UNTOUCHED = dict.fromkeys(DEAD)
+
+
+# ---- there and back -----------------------------------------------------------------------------------
+def test_s15_a_tagged_file_stays_where_it_is_and_is_restored(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    lake.objects.set_tags(FIRST, {"team": "a"})
+    before, live_set = there(lake), services.mark()
+    report = services.sweep(live_set, TAG)
+    assert (3, 0) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.DELETED].files)
+    assert (before, dict.fromkeys(DEAD, str(live_set))) == (there(lake), marks(lake))
+    assert {(PLACE, HeldState.HELD)} == {(file.place, file.state) for file in held(services)}
+    restored = restore(services)
+    assert (3, 0) == (restored.done.files, restored.exit_code)
+    assert (before, UNTOUCHED, []) == (there(lake), marks(lake), held(services))
+    found = lake.objects.tagged(FIRST)
+    assert found is not None
+    assert {"team": "a"} == found.tags
+
+
+def test_s15_a_purge_deletes_what_a_sweep_has_just_found_unneeded(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    assert (0, 3) == ((report := purge(services)).done.files, report.waiting.files)
+    lake.advance(MONTH)
+    services.sweep(services.mark(), TAG)
+    others = lake.paths() - DEAD
+    report = purge(services)
+    assert (3, 0, []) == (report.done.files, report.exit_code, report.warnings)
+    assert (others, []) == (lake.paths(), held(services))
+    assert live.needed <= lake.paths()
+
+
+@pytest.mark.parametrize("later", [TAG, SweepParameters(), SweepParameters(dry_run=True)])
+def test_s15_a_later_sweep_neither_takes_a_file_twice_nor_moves_its_clock(
+    lake: MemoryLake, live: TableState, services: LakeServices, later: SweepParameters
+) -> None:
+    tagged(services)
+    clocks, before = {file.path: file.until for file in held(services)}, marks(lake)
+    lake.put("memory://wh/db/t/data/new-dead.parquet", b"x")
+    lake.advance(timedelta(days=3))
+    report = services.sweep(services.mark(), later)
+    done = [report.outcomes[name].files for name in (Outcome.QUARANTINED, Outcome.DELETED, Outcome.WOULD_DELETE)]
+    assert (1, 3) == (sum(done), report.outcomes[Outcome.SPARED].files)
+    assert {"it is in quarantine already, with a tag"} == {file.reason for file in report.spared_files}
+    assert (clocks, before) == (
+        {file.path: file.until for file in held(services) if file.path in clocks},
+        marks(lake),
+    )
+
+
+def test_s15_deferred_deletions_leave_tagged_files_alone(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    live_set = services.mark()
+    services.sweep(live_set, SweepParameters(defer_deletes=True))
+    before = tagged(services)
+    report = services.delete_deferred(live_set)
+    assert (0, 3) == (report.outcomes[Outcome.DELETED].files, report.outcomes[Outcome.SPARED].files)
+    assert dict.fromkeys(DEAD, str(before)) == marks(lake)
+
+
+def test_s15_explain_says_that_a_file_has_a_tag(lake: MemoryLake, live: TableState, services: LakeServices) -> None:
+    live_set = tagged(services)
+    said = in_quarantine(services.store, [FIRST], services.choice.rules())[FIRST]
+    assert f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}; `restore`" in said
+
+
+# ---- what is needed again (S9) ------------------------------------------------------------------------
+def test_s09_a_purge_asks_for_a_sweep_that_has_looked_lately(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    lake.advance(MONTH)
+    report = purge(services)
+    assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
+    assert any("run `gc` first" in text or "mark again" in text for text in report.warnings)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_s09_a_reference_that_moved_after_the_sweep_keeps_its_file_from_a_purge(
+    lake: MemoryLake, live: TableState, services: LakeServices, dry_run: bool
+) -> None:
+    tagged(services)
+    lake.advance(MONTH)
+    services.sweep(services.mark())
+    lake.commit("dev", put(live.append("dead-1.parquet").version))
+    report = purge(services, dry_run=dry_run)
+    assert (2, 1) == (report.done.files, report.kept.files)
+    assert "memory://wh/db/t/data/dead-1.parquet" in there(lake)
+    assert {"a new or moved reference needs it"} == {file.reason for file in report.failures}
+
+
+def test_s09_a_sweep_that_finds_a_file_needed_extends_its_time(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    lake.commit("dev", put(live.append("dead-1.parquet").version))
+    lake.advance(MONTH)
+    report = services.sweep(services.mark())
+    assert "1 file in quarantine with a tag is needed again: `restore` takes the tags off" in report.warnings, (
+        report.warnings
+    )
+    assert 0 == report.lost.files
+    purged = purge(services)
+    assert (2, 1) == (purged.done.files, purged.waiting.files)
+    assert 1 == restore(services).done.files
+    assert {"memory://wh/db/t/data/dead-1.parquet": None} == marks(lake)
+
+
+def test_s09_a_purge_that_had_begun_lets_a_needed_file_be_restored(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    lake.advance(MONTH)
+    services.sweep(services.mark())
+    lake.faults.deleting_dies[FIRST] = Killed()
+    with pytest.raises(Killed):
+        purge(services)
+    lake.faults.deleting_dies.clear()
+    lake.commit("dev", put(live.append("dead-1.parquet").version))
+    assert 1 == purge(services).kept.files
+    assert 1 == restore(services).done.files
+    assert {"memory://wh/db/t/data/dead-1.parquet"} == there(lake).keys()
+
+
+def test_s09_where_the_references_cannot_be_read_nothing_is_purged(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    lake.advance(MONTH)
+    services.sweep(services.mark())
+    lake.faults.references = ServiceUnavailableError("the server is away")
+    report = purge(services)
+    assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
+    assert any("the server is away" in text for text in report.warnings)
+
+
+# ---- killed at any point ------------------------------------------------------------------------------
+POINTS = range(10)
+"""After so many changes a run is killed; the last is never reached."""
+
+
+@pytest.mark.parametrize("after", POINTS)
+def test_s15_a_killed_sweep_is_resumed_and_each_file_reported_once(
+    lake: MemoryLake, killer: Killer, services: LakeServices, after: int
+) -> None:
+    before, live_set = there(lake), services.mark()
+    if killer.kills(lambda: services.sweep(live_set, TAG), after):
+        report = services.sweep(live_set, replace(TAG, resume=True))
+        assert (3, 0) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.SPARED].files)
+    else:
+        assert POINTS[-1] == after
+    assert (before, dict.fromkeys(DEAD, str(live_set))) == (there(lake), marks(lake))
+    restored = restore(services)
+    assert (3, 0) == (restored.done.files, restored.exit_code)
+    assert (UNTOUCHED, []) == (marks(lake), held(services))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("after", POINTS)
+def test_s15_after_a_killed_sweep_the_next_one_and_a_purge_leave_nothing(
+    lake: MemoryLake, killer: Killer, services: LakeServices, after: int
+) -> None:
+    live_set = services.mark()
+    killer.kills(lambda: services.sweep(live_set, TAG), after)
+    lake.advance(timedelta(days=1))
+    services.sweep(services.mark(), TAG)
+    assert DEAD == there(lake).keys()
+    lake.advance(MONTH)
+    services.sweep(services.mark(), TAG)
+    report = purge(services)
+    assert (3, 0) == (report.done.files, report.exit_code)
+    assert ({}, []) == (there(lake), held(services))
+
+
+@pytest.mark.parametrize("after", POINTS)
+def test_s15_after_a_killed_sweep_a_restore_takes_every_tag_off(
+    lake: MemoryLake, killer: Killer, services: LakeServices, after: int
+) -> None:
+    before, live_set = there(lake), services.mark()
+    killer.kills(lambda: services.sweep(live_set, TAG), after)
+    report = restore(services)
+    assert (0, before, UNTOUCHED) == (report.exit_code, there(lake), marks(lake))
+    lake.advance(MONTH)
+    assert 0 == purge(services).exit_code
+    assert (before, []) == (there(lake), held(services))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("after", POINTS)
+def test_s15_two_killed_sweeps_leave_no_tag_that_a_restore_does_not_know(
+    lake: MemoryLake, killer: Killer, services: LakeServices, after: int
+) -> None:
+    first = services.mark()
+    killer.kills(lambda: services.sweep(first, TAG), 5)
+    second = services.mark()
+    killer.kills(lambda: services.sweep(second, TAG), after)
+    restore(services)
+    assert UNTOUCHED == marks(lake)
+
+
+@pytest.mark.parametrize("after", POINTS)
+def test_s15_a_killed_purge_goes_on(lake: MemoryLake, killer: Killer, services: LakeServices, after: int) -> None:
+    tagged(services)
+    lake.advance(MONTH)
+    services.sweep(services.mark())
+    if killer.kills(lambda: purge(services), after):
+        report = purge(services)
+        assert 0 == report.exit_code
+    assert ({}, []) == (there(lake), held(services))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("after", POINTS)
+def test_s15_a_killed_restore_goes_on_and_is_never_purged(
+    lake: MemoryLake, killer: Killer, services: LakeServices, after: int
+) -> None:
+    before = there(lake)
+    tagged(services)
+    killer.kills(lambda: restore(services), after)
+    restored = {path for path, mark in marks(lake).items() if mark is None}
+    lake.advance(MONTH)
+    services.sweep(services.mark(), TAG)
+    purge(services)
+    assert restored <= there(lake).keys()
+    restore(services)
+    assert [] == held(services)
+    assert set(marks(lake).values()) <= {None}
+    assert before.items() >= there(lake).items()
+
+
+def test_s15_a_task_that_is_tried_again_finds_its_own_tag(lake: MemoryLake, live: TableState) -> None:
+    stored = lake.objects.get(FIRST)
+    assert stored is not None
+    file = FileReference(location="memory://wh/", path=FIRST[12:], size=stored.size, modified=stored.modified)
+    hold = Hold(live_set_id=UUID(int=1), places={"memory://wh": PLACE})
+    with MemoryFileDeleter.from_options({"lake": lake.name}) as deleter:
+        first = list(hold.move(deleter, "memory://wh/", [file]))
+        attempt = task_attempt.set(1)
+        again = list(hold.move(deleter, "memory://wh/", [file]))
+        task_attempt.reset(attempt)
+    assert [Outcome.QUARANTINED] == [outcome for _, outcome, _ in first]
+    assert first == again
+
+
+# ---- others who write, tag and delete -----------------------------------------------------------------
+def at_the_deletion(act: Callable[[], object]) -> Callable[[str, int, int | None], None]:
+    def told(phase: str, done: int, total: int | None) -> None:
+        if phase == "delete" and done == 0:
+            act()
+
+    return told
+
+
+def test_s15_a_file_that_was_written_again_since_the_listing_is_not_tagged(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    write = at_the_deletion(lambda: lake.put(FIRST, b"written again"))
+    report = services.sweep(services.mark(), TAG, progress=write)
+    assert (2, 1) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.FAILED].files)
+    assert (b"written again", None) == (there(lake)[FIRST], marks(lake)[FIRST])
+    assert {"it was written again since it was listed"} == {file.reason for file in report.failed_files}
+
+
+def test_s15_a_file_that_others_deleted_is_not_in_our_quarantine(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    delete = at_the_deletion(lambda: lake.objects.delete(FIRST))
+    report = services.sweep(services.mark(), TAG, progress=delete)
+    assert (2, 1) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.ALREADY_GONE].files)
+    assert 2 == len(held(services))
+
+
+def test_s15_a_file_with_as_many_tags_as_there_can_be_fails_and_stays(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    full = {f"k{number}": "v" for number in range(10)}
+    lake.objects.set_tags(FIRST, full)
+    report = services.sweep(services.mark(), TAG)
+    assert (2, 1) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.FAILED].files)
+    assert {"it has 10 tags already, and an object can have no more"} == {file.reason for file in report.failed_files}
+    found = lake.objects.tagged(FIRST)
+    assert found is not None
+    assert full == found.tags
+
+
+@pytest.mark.parametrize("how", ["untagged", "written again", "tagged by others"])
+def test_s15_what_is_not_as_it_was_recorded_is_not_purged(
+    lake: MemoryLake, live: TableState, services: LakeServices, how: str
+) -> None:
+    live_set = tagged(services)
+    lake.advance(MONTH)
+    services.sweep(services.mark())
+    if how == "written again":
+        lake.put(FIRST, b"another one")
+    value = {"untagged": {}, "tagged by others": {QUARANTINE_TAG: "x"}}.get(how, {QUARANTINE_TAG: str(live_set)})
+    lake.objects.set_tags(FIRST, value)
+    report = purge(services)
+    assert (2, 1, []) == (report.done.files, report.released.files, held(services))
+    assert {FIRST} == there(lake).keys()
+    assert "1 file without their tag, or changed: they are not in quarantine any more" in str(report)
+
+
+def test_s15_a_file_that_was_written_again_is_tagged_anew(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    lake.put(FIRST, b"written again")
+    lake.advance(timedelta(days=3))
+    live_set = services.mark()
+    report = services.sweep(live_set, TAG)
+    assert (1, 2) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.SPARED].files)
+    assert str(live_set) == marks(lake)[FIRST]
+    lake.advance(MONTH)
+    services.sweep(services.mark())
+    assert 1 == restore(services, matching=".*dead-0.parquet").done.files
+    assert marks(lake)[FIRST] is None
+
+
+# ---- what is refused ----------------------------------------------------------------------------------
+def test_s15_where_no_tags_are_kept_nothing_is_deleted(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    lake.faults.tagging = "memory://wh/ keeps no tags"
+    before = lake.paths()
+    report = services.sweep(services.mark(), TAG)
+    assert (3, before) == (report.outcomes[Outcome.SPARED].files, lake.paths())
+    assert any("memory://wh/ keeps no tags" in text for text in report.warnings)
+
+
+def test_s15_a_store_whose_tags_cannot_be_changed_is_refused_before_a_restore(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    before = held(services)
+    lake.faults.tagging = "s3:PutObjectTagging is not allowed"
+    with pytest.raises(ConfigurationError, match="s3:PutObjectTagging is not allowed"):
+        restore(services)
+    assert before == held(services)
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (["tags:memory://wh/held/"], "is a folder; name its whole bucket"),
+        (["tags:"], "`quarantine`: "),
+        ([PLACE, "versions:memory://wh/"], "in one store; name one of them"),
+    ],
+)
+def test_s15_places_that_mean_nothing_are_refused(
+    lake: MemoryLake, live: TableState, services: LakeServices, places: list[str], said: str
+) -> None:
+    before = lake.paths()
+    with pytest.raises(ConfigurationError, match=said):
+        services.sweep(services.mark(), SweepParameters(quarantine=places))
+    assert before == lake.paths()
