@@ -36,16 +36,24 @@ if TYPE_CHECKING:
 KINDS = ("content-to-files", "file-lister", "file-deleter")
 shares = st.sampled_from([0.0, 0.0, 0.02, 0.2])
 lakes = st.builds(
-    MockLakeSpec,
+    lambda tables, at_once, **options: MockLakeSpec(
+        table_count=tables, tables_per_commit=min(at_once, tables), **options
+    ),
     lake=st.builds("computed-{}".format, st.builds(next, st.just(itertools.count()))),
     seed=st.integers(0, 2**32),
     references=st.integers(1, 9),
     commits=st.integers(1, 60),
     branch_commits=st.integers(0, 6),
-    table_count=st.integers(1, 8),
+    tags_every=st.integers(0, 3),
+    tables=st.integers(1, 8),
+    at_once=st.integers(1, 3),
     files_per_commit=st.integers(1, 4),
     overwrite_every=st.integers(0, 4),
+    partitions=st.integers(0, 3),
+    columns=st.integers(0, 2),
+    compressed=st.booleans(),
     listed_snapshots=st.integers(1, 5),
+    logged_metadata=st.integers(0, 2),
     format_versions=st.lists(st.sampled_from(["1", "2", "3"]), min_size=1, max_size=3).map(tuple),
     deletes_every=st.integers(0, 3),
     deletes_per_commit=st.integers(1, 3),

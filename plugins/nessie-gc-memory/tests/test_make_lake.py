@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 import urllib.request
 from dataclasses import fields
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from nessie_gc_memory import MakeLakeService
-from nessie_gc_memory.mock import MockLakeSpec, MockOracle
+from nessie_gc_memory.mock import MockLakeSpec, MockOracle, commit_records
 from nessie_gc_memory.mock.make_lake import MakeLakeParameters
 
 from nessie_gc_core.errors import ConfigurationError
@@ -73,6 +74,33 @@ def test_a_served_lake_answers_while_it_is_served(tmp_path):
         settings["repository"][n] for n in ("root", "content_type")
     )
     assert "connectors" not in settings
+
+
+def test_a_lake_is_written_to_a_folder_with_its_commits_and_settings(tmp_path):
+    folder, commits, file = tmp_path / "lake", tmp_path / "commits.jsonl", tmp_path / "nessie-gc.toml"
+    parameters = MakeLakeParameters(
+        lake_option=THREE_TABLES, lake_folder=str(folder), lake_commits=str(commits), lake_config=str(file)
+    )
+    report = MakeLakeService(parameters).run(Telling())
+    settings = tomllib.loads(file.read_text())
+    spec = MockLakeSpec.from_mapping({name: settings["repository"][name] for name in ("root", *THREE_TABLES)})
+    assert (f"file://{folder}", "ICEBERG_TABLE") == (spec.root, settings["repository"]["content_type"])
+    assert "connectors" not in settings
+    assert report.counts.stored == sum(path.is_file() for path in folder.rglob("*"))
+    assert f"\n{report.counts.stored:,} files written\n" in str(report)
+    assert report.counts.stored == report.to_dict()["written"]
+    assert list(commit_records(spec)) == [json.loads(line) for line in commits.read_text().splitlines()]
+
+
+def test_a_lake_that_is_written_for_a_store_keeps_its_root(tmp_path):
+    parameters = MakeLakeParameters(lake_option={"root": "s3://lake/warehouse"}, lake_folder=str(tmp_path / "lake"))
+    assert "s3://lake/warehouse" == parameters.lake_spec().root
+
+
+def test_a_file_of_commits_that_exists_is_not_overwritten(tmp_path):
+    (tmp_path / "commits.jsonl").write_text("ours")
+    with pytest.raises(ConfigurationError, match="already exists; name another file"):
+        MakeLakeService(MakeLakeParameters(lake_commits=str(tmp_path / "commits.jsonl"))).run(Telling())
 
 
 def test_a_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path):

@@ -15,7 +15,15 @@ from uuid import uuid4
 
 import fastavro
 import pytest
-from nessie_gc_memory.mock import MockChanges, MockFileDeleter, MockFileLister, MockLake, MockLakeSpec, MockOracle
+from nessie_gc_memory.mock import (
+    MockChanges,
+    MockFileDeleter,
+    MockFileLister,
+    MockLake,
+    MockLakeSpec,
+    MockOracle,
+    MockRepository,
+)
 from nessie_gc_memory.mock.layout import Role
 from nessie_gc_memory.mock.pace import Pace
 
@@ -40,19 +48,47 @@ ALL = MockLakeSpec(
 )
 
 
-@pytest.fixture
-def lake():
-    return MockLake(ALL, MockChanges())
+DETAILED = replace(
+    ALL,
+    lake="detailed",
+    seed=2,
+    tags_every=3,
+    tables_per_commit=2,
+    files_per_commit=5,
+    partitions=4,
+    columns=2,
+    compressed=True,
+    logged_metadata=2,
+    garbage_files=7,
+)
+"""Partitions of which one has two files of a snapshot, and commits that change two of three tables."""
+
+
+@pytest.fixture(params=[ALL, DETAILED], ids=lambda spec: spec.lake)
+def lake(request):
+    return MockLake(request.param, MockChanges())
 
 
 def listed(lake, location=ROOT, **part):
     return {location + path: each.size for each in lake.listing(location, **part) for path in each.paths}
 
 
+def records(lake, path) -> list[Any]:
+    """The records of a manifest or a manifest list, as another library reads them."""
+    read: Iterator[Any] = iter(fastavro.reader(io.BytesIO(content(lake, path))))
+    return list(read)
+
+
+def content(lake, path) -> bytes:
+    """The content of an object that exists."""
+    found: bytes | None = lake.content(path)
+    assert found is not None
+    return found
+
+
 def data_files(lake, manifest) -> list[Any]:
-    """What a manifest says of each file, as another library reads it."""
-    read: Iterator[Any] = iter(fastavro.reader(io.BytesIO(lake.content(lake.layout.path(manifest)))))
-    return [entry["data_file"] for entry in read]
+    """What a manifest says of each file."""
+    return [entry["data_file"] for entry in records(lake, lake.layout.path(manifest))]
 
 
 def test_a_listing_is_in_the_order_of_its_bytes(lake):
@@ -97,28 +133,29 @@ def test_another_process_computes_the_same_lake(lake):
         "lake = MockLake(MockLakeSpec.from_mapping(json.loads(sys.argv[1])), MockChanges())\n"
         "print(json.dumps([[path, each.size] for each in lake.listing(sys.argv[2]) for path in each.paths]))"
     )
-    command = [sys.executable, "-c", script, json.dumps(ALL.as_options()), ROOT]
+    command = [sys.executable, "-c", script, json.dumps(lake.spec.as_options()), ROOT]
     found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
     assert listed(lake) == {ROOT + path: size for path, size in found}
 
 
 def test_a_seed_changes_every_name_and_no_number(lake):
-    other = MockLake(replace(ALL, seed=1, missing_share=0, broken_share=0), MockChanges())
-    same = MockLake(replace(ALL, missing_share=0, broken_share=0), MockChanges())
+    other = MockLake(replace(lake.spec, seed=1, missing_share=0, broken_share=0), MockChanges())
+    same = MockLake(replace(lake.spec, missing_share=0, broken_share=0), MockChanges())
     assert len(listed(same)) == len(listed(other))
     orphans = {path for path in listed(same) if "/orphan-" in path}
     assert orphans == listed(same).keys() & listed(other).keys()
 
 
 def test_manifests_name_the_files_of_their_snapshot(lake):
-    whole = MockLake(replace(ALL, broken_share=0), MockChanges())
+    whole = MockLake(replace(lake.spec, broken_share=0), MockChanges())
     for table in whole.tables:
         for block in whole.layout.blocks(table):
             if block.role in (Role.MANIFEST, Role.DELETE_MANIFEST):
                 entries = data_files(whole, block)
-                files = whole.metadata.named(block)
                 assert {entry["file_path"] for entry in entries} == {
-                    whole.layout.path(files, index) for index in range(files.count)
+                    whole.layout.path(files, index)
+                    for files in whole.metadata.named(block)
+                    for index in range(files.count)
                 }
                 assert whole.metadata.entry_count(block) == len(entries)
 
@@ -140,15 +177,66 @@ def test_metadata_lists_a_few_snapshots_with_their_manifest_lists(lake, table):
     assert all(lake.content(snapshot["manifest-list"]) for snapshot in metadata["snapshots"])
 
 
+def test_data_files_take_turns_in_the_partitions():
+    lake = MockLake(replace(DETAILED, broken_share=0, missing_share=0), MockChanges())
+    (snapshot, *_) = lake.history.snapshots(1)
+    entries = data_files(lake, lake.layout.block(snapshot, Role.MANIFEST))
+    assert ["000", "000", "001", "002", "003"] == [entry["partition"]["p"] for entry in entries]
+    assert all(f"/data/p={entry['partition']['p']}/" in entry["file_path"] for entry in entries)
+    (manifest, *_) = records(lake, lake.layout.path(lake.layout.block(snapshot, Role.MANIFEST_LIST)))
+    (bounds,) = manifest["partitions"]
+    assert (b"000", b"003") == (bounds["lower_bound"], bounds["upper_bound"])
+
+
+def test_garbage_takes_turns_in_the_partitions():
+    orphans = [path for path in listed(MockLake(DETAILED, MockChanges()), f"{ROOT}t000001/") if "/orphan-" in path]
+    assert [2, 2, 2, 1] == [sum(f"/p={number:03}/" in path for path in orphans) for number in range(4)]
+
+
+def test_manifests_have_the_statistics_of_as_many_columns_as_asked_for():
+    lake = MockLake(replace(DETAILED, broken_share=0), MockChanges())
+    (snapshot, *_) = lake.history.snapshots(1)
+    (first, *_) = data_files(lake, lake.layout.block(snapshot, Role.MANIFEST))
+    assert [1, 2] == [each["key"] for each in first["value_counts"]]
+    assert [0, 99] == [int.from_bytes(first[f"{side}_bounds"][0]["value"], "little") for side in ("lower", "upper")]
+
+
+def test_metadata_names_a_few_earlier_metadata_files():
+    lake = MockLake(DETAILED, MockChanges())
+    of_main = (snapshot for snapshot in lake.history.snapshots(1) if snapshot.line == 0)
+    *_, first, second, last = (lake.layout.path(lake.layout.block(each, Role.METADATA)) for each in of_main)
+    log = json.loads(content(lake, last))["metadata-log"]
+    assert [first, second] == [each["metadata-file"] for each in log]
+
+
+def test_a_commit_changes_as_many_tables_as_asked_for():
+    repository = MockRepository(DETAILED)
+    main = next(repository.references())
+    keys = [[each.content_key for each in entry.operations or ()] for entry in repository.commit_log(main)]
+    assert DETAILED.commits == len(keys)
+    assert [["mock.t000000", "mock.t000001"], ["mock.t000001", "mock.t000002"]] == keys[:2]
+
+
+def test_every_nth_reference_is_a_tag():
+    def kinds(every):
+        references = MockRepository(replace(ALL, references=7, tags_every=every)).references()
+        return [each.name.partition("-")[0] for each in references]
+
+    assert ["main", "branch", "branch", "tag", "branch", "branch", "tag"] == kinds(3)
+    assert ["main", *["branch"] * 6] == kinds(0)
+    assert ["main", *["tag"] * 6] == kinds(1)
+
+
 @pytest.mark.parametrize("cutoff", ["NONE", "1", "5", "2025-01-01T00:00:00Z", "2024-12-31T20:00:00Z"])
 def test_the_counts_of_the_oracle_are_those_of_its_paths(lake, cutoff):
-    oracle, stored = MockOracle(ALL, cutoff), set(listed(lake))
+    oracle, sizes = MockOracle(lake.spec, cutoff), listed(lake)
+    stored = set(sizes)
     live, garbage, counts = set(oracle.live_files()), set(oracle.garbage()), oracle.counts()
     assert (len(stored), len(live & stored), len(garbage)) == (counts.stored, counts.live, counts.garbage)
     assert counts.stored == counts.live + counts.garbage + counts.frozen
     assert len(set(oracle.lost())) == counts.lost
     assert set() == live & garbage
-    assert sum(listed(lake)[path] for path in garbage) == counts.garbage_bytes
+    assert sum(sizes[path] for path in garbage) == counts.garbage_bytes
 
 
 def test_the_oracle_keeps_files_that_are_too_young():
@@ -201,7 +289,14 @@ def test_each_request_takes_the_latency_and_a_refused_one_four_times_as_long():
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("root", "lake"), ("root", "mock://"), ("root", "mock://lake/"), ("format_versions", "4"), ("lake", " ")],
+    [
+        ("root", "lake"),
+        ("root", "mock://"),
+        ("root", "mock://lake/"),
+        ("format_versions", "4"),
+        ("lake", " "),
+        ("tables_per_commit", "11"),
+    ],
 )
 def test_what_describes_no_lake_is_refused(option, value):
     with pytest.raises(ConfigurationError, match=f"option '{option}'"):

@@ -99,7 +99,8 @@ class MockLake:
         seed, snapshot = self.spec.seed, block.snapshot
         if block.role is not Role.DATA or snapshot is None:
             return True
-        return not falls_in(self.spec.missing_share, seed, 3, snapshot.line, snapshot.position, index)
+        number = self.layout.number(block, index)
+        return not falls_in(self.spec.missing_share, seed, 3, snapshot.line, snapshot.position, number)
 
     def is_broken(self, manifest: Block) -> bool:
         """Whether a manifest is missing or truncated."""
@@ -130,7 +131,8 @@ class MockLake:
         """When an object was written: with its commit, garbage at any time of the lake's history."""
         if block.snapshot is not None:
             return self.history.time_of(block.snapshot.position)
-        return self.history.time_of(index * self.spec.commits // self.spec.garbage_files)
+        commit = self.layout.number(block, index) * self.spec.commits // self.spec.garbage_files
+        return self.history.time_of(commit * self.spec.tables_per_commit)
 
     # ---- listings -------------------------------------------------------------------------------------
     def listing(self, location: str, *, part: int = 0, parts: int = 1) -> Iterator[Listed]:

@@ -11,7 +11,10 @@ from nessie_gc_memory.mock.history import MockHistory, Snapshot
 from nessie_gc_memory.mock.numbers import mixed
 from nessie_gc_memory.mock.spec import MockLakeSpec
 
+NAMESPACE = "mock"
+"""The namespace of all tables."""
 _TABLE = re.compile(r"t(\d{6})/")
+_PARTITION = re.compile(r"^data/p=(\d{3})/")
 _STEM = re.compile(r"(\d{5})-(\d{7})-[0-9a-f]{12}")
 _INDEX = re.compile(r"-d?(\d+)(?:-deletes)?\.(?:parquet|puffin)$")
 
@@ -40,6 +43,8 @@ class Block:
     prefix: str
     """What their names begin with, below the table's location."""
     suffix: str
+    partition: int = 0
+    """Of data, deletes and garbage; 0 without partitions."""
     count: int = 1
     digits: int = 0
     """Of the number in a name; 0 for the name of a single file."""
@@ -60,6 +65,10 @@ class MockLayout:
         """The base location of a table."""
         return f"{self._spec.root}/t{table:06}"
 
+    def key(self, table: int) -> tuple[str, str]:
+        """The content key of a table."""
+        return NAMESPACE, f"t{table:06}"
+
     def path(self, block: Block, index: int = 0) -> str:
         """The whole path of a file."""
         return f"{self.location(block.table)}/{block.name(index)}"
@@ -71,12 +80,14 @@ class MockLayout:
 
     def blocks(self, table: int) -> Iterator[Block]:
         """All blocks of a table, in the order of a listing."""
-        for snapshot in self._history.snapshots(table):
-            yield self.block(snapshot, Role.DATA)
-            if self._history.has_deletes(snapshot):
-                yield self.block(snapshot, Role.DELETES)
-        if self._spec.garbage_files:
-            yield self.garbage(table)
+        for partition in self._partitions:
+            for snapshot in self._history.snapshots(table):
+                if self._share(self._spec.files_per_commit, partition):
+                    yield self.block(snapshot, Role.DATA, partition)
+                if partition == 0 and self._history.has_deletes(snapshot):
+                    yield self.block(snapshot, Role.DELETES)
+            if self._share(self._spec.garbage_files, partition):
+                yield self.garbage(table, partition)
         for snapshot in self._history.snapshots(table):
             yield self.block(snapshot, Role.MANIFEST)
             if self._history.has_deletes(snapshot):
@@ -87,28 +98,50 @@ class MockLayout:
         for snapshot in self._history.snapshots(table):
             yield self.block(snapshot, Role.MANIFEST_LIST)
 
-    def garbage(self, table: int) -> Block:
-        """The files of a table that no metadata names."""
+    @property
+    def _partitions(self) -> range:
+        return range(max(self._spec.partitions, 1))
+
+    def _share(self, files: int, partition: int) -> int:
+        """How many of some files are in a partition; they take turns."""
+        return len(range(partition, files, len(self._partitions)))
+
+    def number(self, block: Block, index: int) -> int:
+        """The number of a file among those of all partitions."""
+        return index * len(self._partitions) + block.partition
+
+    def _folder(self, partition: int) -> str:
+        return f"data/p={partition:03}/" if self._spec.partitions else "data/"
+
+    def garbage(self, table: int, partition: int = 0) -> Block:
+        """The files of a table, or of a partition, that no metadata names."""
         return Block(
-            role=Role.GARBAGE, table=table, snapshot=None, prefix="data/orphan-", suffix=".parquet",
-            count=self._spec.garbage_files, digits=8,
+            role=Role.GARBAGE, table=table, snapshot=None, prefix=f"{self._folder(partition)}orphan-",
+            suffix=".parquet", partition=partition, count=self._share(self._spec.garbage_files, partition), digits=8,
         )  # fmt: skip
 
-    def block(self, snapshot: Snapshot, role: Role) -> Block:
-        """The files of a snapshot that have one role."""
-        table, stem = self._history.table_of(snapshot), self.stem(snapshot)
+    def data(self, snapshot: Snapshot) -> Iterator[Block]:
+        """The data files of a snapshot, one partition after the other."""
+        for partition in self._partitions[: self._spec.files_per_commit]:
+            yield self.block(snapshot, Role.DATA, partition)
+
+    def block(self, snapshot: Snapshot, role: Role, partition: int = 0) -> Block:
+        """The files of a snapshot that have one role; deletes are in the first partition."""
+        table, stem, folder = self._history.table_of(snapshot), self.stem(snapshot), self._folder(partition)
         if role is Role.DATA:
-            prefix, suffix, count, digits = f"data/{stem}-", ".parquet", self._spec.files_per_commit, 6
+            prefix, suffix, digits = f"{folder}{stem}-", ".parquet", 6
+            count = self._share(self._spec.files_per_commit, partition)
         elif role is Role.DELETES:
             vectors = self._history.format_version(table) > 2
             suffix = "-deletes.puffin" if vectors else "-deletes.parquet"
-            prefix, count, digits = f"data/{stem}-d", 1 if vectors else self._spec.deletes_per_commit, 6
+            prefix, count, digits = f"{folder}{stem}-d", 1 if vectors else self._spec.deletes_per_commit, 6
         else:
             prefix, suffix = _SINGLE[role]
             prefix, count, digits = f"metadata/{prefix}{stem}", 1, 0
         return Block(
-            role=role, table=table, snapshot=snapshot, prefix=prefix, suffix=suffix, count=count, digits=digits
-        )
+            role=role, table=table, snapshot=snapshot, prefix=prefix, suffix=suffix, partition=partition, count=count,
+            digits=digits,
+        )  # fmt: skip
 
     def find(self, path: str) -> tuple[Block, int] | None:
         """The block and the number of a file that belongs to the lake, whether it is stored or not."""
@@ -117,16 +150,18 @@ class MockLayout:
         if below == path or found is None or int(found[1]) >= self._spec.table_count:
             return None
         name, table = below[found.end() :], int(found[1])
-        stem, number = _STEM.search(name), _INDEX.search(name)
+        stem, number, folder = _STEM.search(name), _INDEX.search(name), _PARTITION.match(name)
         index = int(number[1]) if number else 0
-        for block in self._candidates(table, stem):
+        for block in self._candidates(table, stem, int(folder[1]) if folder else 0):
             if index < block.count and block.name(index) == name:
                 return block, index
         return None
 
-    def _candidates(self, table: int, stem: re.Match[str] | None) -> Iterator[Block]:
+    def _candidates(self, table: int, stem: re.Match[str] | None, partition: int) -> Iterator[Block]:
+        if partition not in self._partitions:
+            return
         if stem is None:
-            yield self.garbage(table)
+            yield self.garbage(table, partition)
             return
         snapshot = Snapshot(int(stem[1]), int(stem[2]) * self._spec.table_count + table)
         if self._history.exists(snapshot):
@@ -135,7 +170,9 @@ class MockLayout:
                 roles -= {Role.DELETES, Role.DELETE_MANIFEST}
             if not self._history.has_statistics(snapshot):
                 roles.discard(Role.STATISTICS)
-            yield from (self.block(snapshot, role) for role in roles)
+            if partition:
+                roles.discard(Role.DELETES)
+            yield from (self.block(snapshot, role, partition) for role in roles)
 
 
 _SINGLE = {

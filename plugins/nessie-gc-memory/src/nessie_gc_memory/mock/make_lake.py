@@ -1,11 +1,11 @@
-"""The service ``make-lake``: describes a computed lake, writes the settings with which it is collected, serves it."""
+"""The service ``make-lake``: describes a computed lake, writes it or its settings, serves it."""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,9 @@ from nessie_gc_core.connectors import Service
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.text import shown
+from nessie_gc_memory.mock.commits import commit_records
+from nessie_gc_memory.mock.folders import write_lake
+from nessie_gc_memory.mock.lake import MockLake
 from nessie_gc_memory.mock.oracle import MockCounts, MockOracle
 from nessie_gc_memory.mock.spec import MOCK_TABLE, SCHEME, MockLakeSpec
 
@@ -58,23 +61,41 @@ class MakeLakeParameters(ConnectorOptions):
         metavar="FILE",
         help="Write the settings with which the lake is collected to this new file.",
     )
+    lake_folder: str | None = option(
+        None,
+        metavar="FOLDER",
+        help="Write the files of the lake to this new folder, as Iceberg tables there.",
+    )
+    lake_commits: str | None = option(
+        None,
+        metavar="FILE",
+        help="Write the commits of the lake to this new file, as JSON lines.",
+    )
     serve_lake: timedelta | None = option(
         None, metavar="DURATION", help="Serve it as an S3 store on loopback for this long, such as PT8H."
     )
     serve_lake_port: int = option(0, help="Port of that store; 0: a free one.", minimum=0, maximum=65_535)
 
     def lake_spec(self) -> MockLakeSpec:
-        """The lake; one that is served has a bucket, and is read as Iceberg tables unless the options say otherwise.
+        """The lake; one that is served has a bucket, and one that is written has its folder as its root.
+
+        Both are read as Iceberg tables unless the options say otherwise.
 
         Raises:
             ConfigurationError: an option of the lake is unknown, or has a wrong value.
         """
         spec = MockLakeSpec.from_mapping(self.lake_option)
-        if self.serve_lake is None:
+        if self.serve_lake is None and self.lake_folder is None:
             return spec
         if spec.root.startswith(f"{SCHEME}://"):
-            spec = replace(spec, root=f"s3://{spec.root.partition('://')[2]}")
+            spec = replace(spec, root=self._root(spec.root.partition("://")[2]))
         return replace(spec, content_type=ICEBERG_TABLE) if spec.content_type == MOCK_TABLE else spec
+
+    def _root(self, place: str) -> str:
+        """Where tools find the files."""
+        if self.serve_lake is None and self.lake_folder is not None:
+            return f"file://{Path(self.lake_folder).absolute()}"
+        return f"s3://{place}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +110,15 @@ class MakeLakeReport:
     """The cut-off policy to which the counts belong."""
     endpoint: str | None = None
     """The URL at which it was served."""
+    written: int | None = None
+    """Files that were written to a folder."""
     exit_code: ClassVar[int] = 0
 
     def to_dict(self) -> Mapping[str, object]:
         """As JSON shows it."""
-        served = {} if self.endpoint is None else {"endpoint": self.endpoint}
-        return {"policy": self.policy, **asdict(self.counts), **served, "settings": self.settings}
+        done = {"endpoint": self.endpoint, "written": self.written}
+        given = {name: value for name, value in done.items() if value is not None}
+        return {"policy": self.policy, **asdict(self.counts), **given, "settings": self.settings}
 
     def __str__(self) -> str:
         counts = self.counts
@@ -104,6 +128,7 @@ class MakeLakeReport:
             f"{counts.lost:,} files lost",
             f"{counts.frozen:,} files kept because a manifest of their table cannot be read",
         ]
+        lines += [] if self.written is None else [f"{self.written:,} files written"]
         lines += [] if self.endpoint is None else [f"served at {self.endpoint}"]
         return "\n".join([*lines, "", self.settings])
 
@@ -118,8 +143,8 @@ class MakeLakeService(Service[Told]):
     """Make a computed lake for tests and measurements: print its options, and what a collector must find.
 
     A computed lake takes no space: commits, metadata and files follow from the options, in every process. The printed
-    settings make the connectors 'mock' read it. With --serve-lake it is an S3 store on loopback, which needs no such
-    connectors but the repository, until the time is over.
+    settings make the connectors 'mock' read it. With --lake-folder its files are written to a disk, and with
+    --serve-lake it is an S3 store on loopback until the time is over; both need no such connectors but the repository.
     """
 
     name: ClassVar[str] = "make-lake"
@@ -138,7 +163,13 @@ class MakeLakeService(Service[Told]):
             ConfigurationError: a parameter is invalid, or the file cannot be written.
         """
         spec, policy = self.parameters.lake_spec(), self.parameters.lake_policy
-        report = MakeLakeReport(settings=spec.as_toml(), counts=MockOracle(spec, policy).counts(), policy=policy)
+        counts, folder = MockOracle(spec, policy).counts(), self.parameters.lake_folder
+        report = MakeLakeReport(settings=spec.as_toml(served=folder is not None), counts=counts, policy=policy)
+        if self.parameters.lake_commits is not None:
+            lines = (json.dumps(record) + "\n" for record in commit_records(spec))
+            _write("lake_commits", self.parameters.lake_commits, lines)
+        if folder is not None:
+            report = replace(report, written=write_lake(MockLake(spec), Path(folder)))
         if self.parameters.serve_lake is not None:
             return self._served(spec, report, self.parameters.serve_lake, run)
         self._write(report)
@@ -162,11 +193,14 @@ class MakeLakeService(Service[Told]):
         path = self.parameters.lake_config
         if path is None:
             return
-        text = _SETTINGS.format(policy=json.dumps(report.policy)) + report.settings
-        try:
-            with Path(path).open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError as error:
-            raise ConfigurationError(f"`lake_config` {path!r} already exists; name another file") from error
-        except OSError as error:
-            raise ConfigurationError(f"`lake_config` {path!r} cannot be written: {error.strerror}") from error
+        _write("lake_config", path, [_SETTINGS.format(policy=json.dumps(report.policy)), report.settings])
+
+
+def _write(name: str, path: str, texts: Iterable[str]) -> None:
+    try:
+        with Path(path).open("x", encoding="utf-8") as file:
+            file.writelines(texts)
+    except FileExistsError as error:
+        raise ConfigurationError(f"`{name}` {path!r} already exists; name another file") from error
+    except OSError as error:
+        raise ConfigurationError(f"`{name}` {path!r} cannot be written: {error.strerror}") from error

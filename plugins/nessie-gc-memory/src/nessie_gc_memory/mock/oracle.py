@@ -100,27 +100,29 @@ class MockOracle:
     def live_states(self) -> frozenset[Snapshot]:
         """Every state that a live commit puts, or that is visible at the last live commit of a reference."""
         states: set[Snapshot] = set()
-        for head in self._lake.history.heads():
-            last = self._last_live(head)
-            states.update(self._lake.history.owner(head.line, position) for position in range(last, head.position + 1))
-            states.update(self._lake.history.visible(Snapshot(head.line, last)))
+        history = self._lake.history
+        for head in history.heads():
+            first = self._oldest_live(head)
+            states.update(history.owner(head.line, position) for position in range(first, head.position + 1))
+            states.update(history.visible(Snapshot(head.line, history.end_of(first))))
         return frozenset(states)
 
-    def _last_live(self, head: Head) -> int:
-        """The position of the oldest live commit of a reference."""
-        last = head.position
-        while last > 0 and self._lives(head, last - 1):
-            last -= 1
-        return last
+    def _oldest_live(self, head: Head) -> int:
+        """The first position of the oldest live commit of a reference."""
+        each = self._lake.spec.tables_per_commit
+        first = head.position - each + 1
+        while first > 0 and self._lives(head, first - 1):
+            first -= each
+        return first
 
     def _lives(self, head: Head, position: int) -> bool:
-        """Whether the policy keeps a commit, if it keeps all younger ones."""
+        """Whether the policy keeps the commit of a state, if it keeps all younger ones."""
         reach: Reach = self._reach
         if reach.everything:
             return True
         if reach.since is not None:
             return self._lake.history.time_of(position) >= reach.since
-        return head.position - position < reach.commits
+        return self._lake.history.commits_between(position, head.position) < reach.commits
 
     @cached_property
     def live_manifests(self) -> frozenset[Snapshot]:

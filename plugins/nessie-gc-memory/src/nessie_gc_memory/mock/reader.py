@@ -72,11 +72,11 @@ class MockContentToFiles(ContentToFiles):
             yield _named([lake.layout.path(manifest) for manifest in manifests], FileKind.MANIFEST)
         elif file.kind == FileKind.MANIFEST:
             lake, block = self._read(file.path, Role.MANIFEST, Role.DELETE_MANIFEST)
-            files = lake.metadata.named(block)
-            kind = FileKind.DATA
-            if block.role is Role.DELETE_MANIFEST:
-                kind = FileKind.DELETION_VECTOR if files.suffix.endswith(".puffin") else FileKind.POSITION_DELETES
-            yield _named([lake.layout.path(files, index) for index in range(files.count)], kind)
+            for files in lake.metadata.named(block):
+                kind = FileKind.DATA
+                if block.role is Role.DELETE_MANIFEST:
+                    kind = FileKind.DELETION_VECTOR if files.suffix.endswith(".puffin") else FileKind.POSITION_DELETES
+                yield _named([lake.layout.path(files, index) for index in range(files.count)], kind)
 
     def named_places(self, version: ContentVersion) -> Iterable[str] | None:
         """The base location, the metadata file itself, and the manifest lists."""

@@ -46,12 +46,15 @@ class MockRepository(RepositoryConnector):
         commit = self._found(history, reference)
         while commit is not None:
             parent = history.parent(commit)
-            version = self._version(history, commit, commit)
+            versions = [self._version(history, snapshot, commit) for snapshot in history.put_by(commit)]
             yield LogEntry(
                 commit_id=history.commit_id(commit),
                 parent_id=None if parent is None else history.commit_id(parent),
                 commit_time=history.time_of(commit.position),
-                operations=(Operation(kind=OperationKind.PUT, content_key=version.content_key, content=version),),
+                operations=tuple(
+                    Operation(kind=OperationKind.PUT, content_key=version.content_key, content=version)
+                    for version in versions
+                ),
             )
             commit = parent
 
@@ -82,7 +85,7 @@ class MockRepository(RepositoryConnector):
             content_type=self._spec.content_type,
             metadata_location=layout.path(layout.block(snapshot, Role.METADATA)),
             snapshot_id=history.snapshot_id(snapshot),
-            content_key=f"mock.t{table:06}",
+            content_key=".".join(layout.key(table)),
             commit_id=history.commit_id(commit),
-            commit_time=history.time_of(commit.position) if snapshot == commit else None,
+            commit_time=history.time_of(commit.position) if snapshot in history.put_by(commit) else None,
         )

@@ -21,7 +21,7 @@ _KINDS = ("content-to-files", "file-lister", "file-deleter")
 class MockLakeSpec(ConnectorOptions):
     """A computed lake: equal options describe the same lake in every process, and nothing of it is stored.
 
-    Commit ``n`` of ``main`` puts a new state of the table ``n`` modulo ``table_count``: a snapshot with
+    Each commit puts new states of ``tables_per_commit`` tables, which take turns: a state is a snapshot with
     ``files_per_commit`` more data files in a new manifest. The other references are at evenly spaced commits of
     ``main``: tags, and branches with ``branch_commits`` commits of their own.
     """
@@ -33,10 +33,16 @@ class MockLakeSpec(ConnectorOptions):
     references: int = option(3, help="number of branches and tags, including main", minimum=1, maximum=99_999)
     commits: int = option(100, help="number of commits on main", minimum=1, maximum=1_000_000_000)
     branch_commits: int = option(2, help="number of commits on each other branch", minimum=0, maximum=1_000_000)
+    tags_every: int = option(2, help="every n-th of the other references is a tag; 0: none is", minimum=0)
+    tables_per_commit: int = option(1, help="number of tables that a commit changes", minimum=1, maximum=999_999)
     table_count: int = option(10, help="number of tables", minimum=1, maximum=999_999)
-    files_per_commit: int = option(10, help="number of data files in each snapshot", minimum=1, maximum=999_999)
+    files_per_commit: int = option(10, help="number of new data files in each snapshot", minimum=1, maximum=999_999)
+    partitions: int = option(0, help="number of partitions of each table; 0: unpartitioned", minimum=0, maximum=999)
+    columns: int = option(0, help="number of columns with statistics in manifests", minimum=0, maximum=999)
+    compressed: bool = option(False, help="whether manifests and manifest lists are compressed, as Iceberg does it")
     overwrite_every: int = option(5, help="a table's n-th snapshots replace all its data files; 0: none do", minimum=0)
     listed_snapshots: int = option(5, help="maximum number of snapshots in a metadata file", minimum=1)
+    logged_metadata: int = option(0, help="maximum number of earlier files in the log of a metadata file", minimum=0)
     format_versions: Sequence[str] = option(("2",), help="format versions of the tables in turn: 1, 2, 3")
     deletes_every: int = option(
         0, help="a table's n-th snapshots delete rows (not in version 1); 0: none do", minimum=0
@@ -63,7 +69,7 @@ class MockLakeSpec(ConnectorOptions):
         """The tables of a configuration file with which any process collects the lake by the connectors ``mock``.
 
         Args:
-            served: whether the files are read from an S3 store, so that only the repository is computed.
+            served: whether the files are real ones, on a disk or in a store, so that only the repository is computed.
         """
         given = "".join(f"{name} = {_toml(value)}\n" for name, value in self._given())
         tables = ['[repository]\nname = "mock"\n']
@@ -90,7 +96,11 @@ class MockLakeSpec(ConnectorOptions):
             raise ConfigurationError(f"option 'format_versions' has {unknown}: expected at least one of 1, 2, 3")
         if not self.lake.strip():
             raise ConfigurationError("option 'lake' is empty: give the lake a name")
-        if self.commits // self.table_count > 9_999_999:
+        if self.tables_per_commit > self.table_count:
+            raise ConfigurationError(
+                f"option 'tables_per_commit' is too large: the lake has {self.table_count} tables (table_count)"
+            )
+        if self.commits * self.tables_per_commit // self.table_count > 9_999_999:
             raise ConfigurationError("option 'commits' is too large: a table has at most 9,999,999 snapshots")
 
 
