@@ -36,6 +36,16 @@ class NoncurrentVersions(StrEnum):
     DELETE = "delete"
 
 
+def outcomes_option() -> str | None:
+    """Declares the outcome file."""
+    return option(
+        None,
+        section=SWEEP,
+        metavar="FILE",
+        help="Write every file with its outcome and reason to this file (.jsonl or .parquet).",
+    )
+
+
 def lease_option() -> timedelta:
     """Declares how long the lease of a repository lasts."""
     return option(

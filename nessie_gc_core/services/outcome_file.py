@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,17 +14,15 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.planned import PLANNED_FILES, PLANNED_KEYS, NameOutcome
 from nessie_gc_core.dataset import Dataset, Engine
-from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros
 from nessie_gc_core.model.times import Clock
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.outcome_formats import (
     NAMES,
     RECORDED,
-    JsonLines,
-    OutcomeFormat,
-    ParquetParts,
+    open_format,
     sync_folder,
+    telling_errors,
 )
 
 PLANNED = "planned"
@@ -68,13 +65,7 @@ class OutcomeFile:
         self._clock = clock
         self._deletes = deletes
         self._done = done
-        self._format: OutcomeFormat | None = None
-        if self._path is None:
-            return
-        try:
-            self._format = ParquetParts(self._path) if self._path.suffix == ".parquet" else JsonLines(self._path)
-        except OSError as error:
-            raise ConfigurationError(f"cannot write `outcomes_to` {path}: {error.strerror or error}") from error
+        self._format = None if self._path is None else open_format(self._path)
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +74,7 @@ class OutcomeFile:
         self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._format is not None:
-            with self._telling_errors():
+            with telling_errors(self._path):
                 self._format.close()
 
     def plan(self, planned: Dataset) -> None:
@@ -92,7 +83,7 @@ class OutcomeFile:
             return
         plan = self._plan_path
         unfinished = plan.with_name(f"{plan.name}.unfinished")
-        with self._telling_errors():
+        with telling_errors(self._path):
             since = self._format.position()
             with unfinished.open("wb") as file:
                 file.write(json.dumps({"since": since, "outcome": self._done.value}).encode() + b"\n")
@@ -107,7 +98,7 @@ class OutcomeFile:
         """Adds all rows of a dataset of :data:`OUTCOMES`, streamed; then the plan of their step has served."""
         if self._format is None:
             return
-        with self._telling_errors():
+        with telling_errors(self._path):
             for batch in outcomes.batches():
                 self._format.write(self._recorded(batch))
             if self._deletes:
@@ -152,10 +143,3 @@ class OutcomeFile:
         ids = pa.array([self._live_set_id] * batch.num_rows, pa.string())
         times = pa.array([to_micros(self._clock())] * batch.num_rows, pa.int64())
         return pa.RecordBatch.from_arrays([*batch.columns, ids, times], schema=RECORDED)
-
-    @contextmanager
-    def _telling_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise NessieGcError(f"cannot write `outcomes_to` {self._path}: {error.strerror or error}") from error

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from nessie_gc_core.model.batches import from_micros, to_batches
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.batches import Row, from_micros, to_batches
 from nessie_gc_core.model.relations import OUTCOMES
 
 RECORDED = pa.schema(
@@ -42,12 +44,33 @@ class OutcomeFormat(ABC):
         """Makes sure that nothing takes away any more what was written."""
 
     @abstractmethod
-    def names_since(self, position: int) -> Iterator[pa.RecordBatch]:
-        """Location and path (:data:`NAMES`) of what was written from a position on, streamed."""
+    def names_since(self, position: int, schema: pa.Schema = NAMES) -> Iterator[pa.RecordBatch]:
+        """Some text columns (:data:`NAMES`) of what was written from a position on, streamed."""
 
     @abstractmethod
     def close(self) -> None:
         """Syncs, and closes what is open."""
+
+
+def open_format(path: Path) -> OutcomeFormat:
+    """What writes to a file, by its name; what is in it stays, whoever wrote it.
+
+    Raises:
+        ConfigurationError: it cannot be written.
+    """
+    try:
+        return ParquetParts(path) if path.suffix == ".parquet" else JsonLines(path)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write `outcomes_to` {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def telling_errors(path: Path | None) -> Iterator[None]:
+    """Says of which outcome file an error is."""
+    try:
+        yield
+    except OSError as error:
+        raise NessieGcError(f"cannot write `outcomes_to` {path}: {error.strerror or error}") from error
 
 
 class JsonLines(OutcomeFormat):
@@ -76,17 +99,17 @@ class JsonLines(OutcomeFormat):
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def names_since(self, position: int) -> Iterator[pa.RecordBatch]:
+    def names_since(self, position: int, schema: pa.Schema = NAMES) -> Iterator[pa.RecordBatch]:
         """Reads lines; one that broke off names nothing."""
-        yield from to_batches(self._names(position), NAMES)
+        yield from to_batches(self._texts(position, schema.names), schema)
 
-    def _names(self, position: int) -> Iterator[tuple[str, str]]:
+    def _texts(self, position: int, names: Sequence[str]) -> Iterator[Row]:
         with self._path.open("rb") as lines:
             lines.seek(position)
             for line in lines:
                 try:
                     row = json.loads(line)
-                    yield str(row["location"]), str(row["path"])
+                    yield tuple(str(row[name]) for name in names)
                 except (ValueError, KeyError, TypeError):
                     continue
 
@@ -130,11 +153,11 @@ class ParquetParts(OutcomeFormat):
         self._unfinished.rename(self._part(self.position()))
         sync_folder(self._path)
 
-    def names_since(self, position: int) -> Iterator[pa.RecordBatch]:
+    def names_since(self, position: int, schema: pa.Schema = NAMES) -> Iterator[pa.RecordBatch]:
         """Reads the files from a number on."""
         for number in range(position, self.position()):
             with parquet.ParquetFile(self._part(number)) as file:
-                yield from (batch.cast(NAMES) for batch in file.iter_batches(columns=NAMES.names))
+                yield from (batch.cast(schema) for batch in file.iter_batches(columns=schema.names))
 
     def close(self) -> None:
         """Finishes the file; the first is there even where it has no row."""

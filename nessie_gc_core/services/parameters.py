@@ -42,6 +42,7 @@ from nessie_gc_core.services.finding_parameters import (
     membership_option,
     min_age_option,
     no_age_floor_option,
+    outcomes_option,
 )
 from nessie_gc_core.services.listed_tables import check_file_lists
 from nessie_gc_core.services.mark_parameters import (
@@ -66,12 +67,7 @@ class DeletionParameters(PlaceParameters):
     exclude: Sequence[str] = exclude_option()
     dry_run: bool = option(False, section=SWEEP, help="Do everything except the deletion itself.")
     by_table: bool = by_table_option()
-    outcomes_to: str | None = option(
-        None,
-        section=SWEEP,
-        metavar="FILE",
-        help="Write every file with its outcome and reason to this file (.jsonl or .parquet).",
-    )
+    outcomes_to: str | None = outcomes_option()
     quarantine: Sequence[str] = option(
         (),
         section=SWEEP,

@@ -37,8 +37,8 @@ def killed_in_quarantine(lake: Lake, kill: Kill) -> Result:
         one = ["-L", str(runs.live_set), "--engine", "local", *SMALL_STEPS, *LEASE]
         hold = ["--quarantine", place, *(["--quarantine-for", "PT0S"] if kill.command == "purge" else [])]
         sweep = ["sweep", *one, *hold, "--outcomes-to", str(runs.outcomes), *AGES]
-        restore = ["restore", "--everything", "--engine", "local", *SMALL_STEPS, *LEASE]
-        purge = ["purge", "--engine", "local", *SMALL_STEPS, *LEASE]
+        more = ["--engine", "local", "--outcomes-to", str(runs.outcomes), *SMALL_STEPS, *LEASE]
+        restore, purge = ["restore", "--everything", *more], ["purge", *more]
         mark = ["mark", "--write-live-set-id-to", str(runs.live_set)]
         must(runs.run(lake.server.properties, *mark).exit_code, "mark")
         if kill.command != "quarantine":
@@ -46,11 +46,12 @@ def killed_in_quarantine(lake: Lake, kill: Kill) -> Result:
         problems = _killed_and_run_again(
             lake, runs, kill, {"restore": restore, "purge": purge}.get(kill.command, sweep)
         )
-        told = [key for (key, outcome), times in runs.named().items() if outcome == "quarantined" for _ in range(times)]
-        problems += told_once(lake, told)
         if kill.command == "quarantine":
             back = runs.run(lake.server.properties, *restore)
             problems += [f"the restore ended with {back.exit_code}: {back.said}"] if back.exit_code else []
+        for expected in ("quarantined", "purged" if kill.command == "purge" else "restored"):
+            named = runs.named().items()
+            problems += told_once(lake, [key for (key, outcome), n in named if outcome == expected for _ in range(n)])
     return _of_versions(lake, kill, problems) if kill.hides else _compared(lake, kill, problems)
 
 

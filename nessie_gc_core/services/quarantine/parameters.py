@@ -10,7 +10,14 @@ from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.table_patterns import TablePatterns
-from nessie_gc_core.services.finding_parameters import SWEEP, exclude_option, include_option, lease_option
+from nessie_gc_core.services.finding_parameters import (
+    SWEEP,
+    exclude_option,
+    include_option,
+    lease_option,
+    outcomes_option,
+)
+from nessie_gc_core.services.output_files import check_output
 from nessie_gc_core.services.parameters import live_set_id_option
 
 _FILES = "Files to choose"
@@ -37,7 +44,17 @@ class ReleaseParameters(ConnectorOptions):
     )
     dry_run: bool = option(False, section=SWEEP, help="Show which files are meant, and change nothing.")
     files_per_step: int = option(25_000, section=SWEEP, minimum=1, help="Process about this many files in one step.")
+    outcomes_to: str | None = outcomes_option()
     lease: timedelta = lease_option()
+
+    def check(self) -> None:
+        """Refuses parameters.
+
+        Raises:
+            ConfigurationError: the message names the parameter.
+        """
+        if self.outcomes_to is not None:
+            check_output("outcomes_to", self.outcomes_to)
 
     @property
     def chooses(self) -> bool:
@@ -86,8 +103,9 @@ class RestoreParameters(ReleaseParameters):
         """Refuses to restore everything by mistake.
 
         Raises:
-            ConfigurationError: nothing says which files are meant.
+            ConfigurationError: nothing says which files are meant, or the outcome file cannot be written.
         """
+        ReleaseParameters.check(self)
         if not self.everything and not self.chooses:
             raise ConfigurationError(
                 "say which files to restore: with `live_set_id`, `include`, `under` or `matching`, or `everything`"

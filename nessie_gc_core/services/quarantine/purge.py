@@ -37,6 +37,7 @@ class PurgeService(Release):
     name: ClassVar[str] = "purge"
     Parameters: ClassVar[type[ConnectorOptions]] = PurgeParameters
     verb: ClassVar[str] = "purged"
+    would: ClassVar[str] = "would_purge"
     taken: ClassVar[Collection[HeldState]] = (HeldState.HELD, HeldState.MOVING, HeldState.PURGING)
     doing: ClassVar[HeldState] = HeldState.PURGING
     blocked: ClassVar[HeldState] = HeldState.RESTORING

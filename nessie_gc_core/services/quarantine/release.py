@@ -22,6 +22,7 @@ from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
 from nessie_gc_core.services.preconditions import check_executors
+from nessie_gc_core.services.quarantine.outcomes import ReleasedFiles
 from nessie_gc_core.services.quarantine.parameters import ReleaseParameters
 from nessie_gc_core.services.quarantine.places import check_release, held_in
 from nessie_gc_core.services.quarantine.report import ReleaseReport
@@ -41,7 +42,9 @@ class Release(Service[Run]):
     """Takes files out of quarantine, one way or the other."""
 
     verb: ClassVar[str]
-    """What a report calls it."""
+    """What a report calls it, and the outcome of a file."""
+    would: ClassVar[str]
+    """The outcome of a file in a dry run."""
     taken: ClassVar[Collection[HeldState]]
     """The states that it begins with, or goes on from."""
     doing: ClassVar[HeldState]
@@ -61,33 +64,31 @@ class Release(Service[Run]):
         """
         report = ReleaseReport(verb=self.verb, dry_run=self.parameters.dry_run)
         run.choice.check_plugins(deletes=not self.parameters.dry_run)
-        self.check()
+        self.parameters.check()
         store, now = held_in(run.store), _certain_now(run)
         quarantines = list(store.quarantines())
         chosen = Chosen.by(self.parameters, quarantines, run)
         mine = [each for each in quarantines if chosen.live_set_id in (None, each.live_set_id)]
         repositories = sorted({each.repository for each in mine})
-        meant = self._meant(store, chosen, repositories, now, report)
-        if self.parameters.dry_run:
-            for step in in_pieces(meant, self.parameters.files_per_step):
-                for file in self.chosen_again(step, store, run, report):
-                    report.count(report.done, file)
-                    if len(report.files) < MAX_NAMES and not file.sidecar:
-                        report.files.append(NamedFile(file.location + file.path, None))
-        else:
-            again, duration = "run the command again", self.parameters.lease
-            with hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease:
-                _check_workers({each.place for each in mine}, run)
-                for step in in_pieces(meant, self.parameters.files_per_step):
-                    free = self.chosen_again(step, store, run, report)
-                    lease.check()
-                    self._step(free, store, run, report)
+        with ReleasedFiles(self.parameters.outcomes_to, rules=chosen.rules, clock=run.clock) as outcomes:
+            done = self.would if self.parameters.dry_run else self.verb
+            report.named = lambda file, name, reason: outcomes.add(file, done if name == "done" else name, reason)
+            steps = in_pieces(self._meant(store, chosen, repositories, now, report), self.parameters.files_per_step)
+            if self.parameters.dry_run:
+                for step in steps:
+                    _show(self.chosen_again(step, store, run, report), report)
+            else:
+                again, duration = "run the command again", self.parameters.lease
+                with hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease:
+                    _check_workers({each.place for each in mine}, run)
+                    for step in steps:
+                        outcomes.begin(step, self.doing)
+                        free = self.chosen_again(step, store, run, report)
+                        lease.check()
+                        self._step(free, store, run, report, outcomes)
         if self.parameters.chooses and not report.found_any:
             report.warnings.append("nothing in quarantine matches")
         return report
-
-    def check(self) -> None:
-        """Refuses parameters."""
 
     def is_due(self, file: HeldFile, now: datetime) -> bool:
         """Whether a file may be released."""
@@ -134,7 +135,14 @@ class Release(Service[Run]):
             else:
                 report.count(report.waiting, file)
 
-    def _step(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run, report: ReleaseReport) -> None:
+    def _step(
+        self,
+        files: Sequence[HeldFile],
+        store: SupportsQuarantine,
+        run: Run,
+        report: ReleaseReport,
+        outcomes: ReleasedFiles,
+    ) -> None:
         store.put_held_files(replace(file, state=self.doing) for file in files)
         undo = self.before(files, store, run)
         rows = run.engine.dataset(to_batches(map(held_row, files), HELD_FILES), HELD_FILES)
@@ -150,6 +158,7 @@ class Release(Service[Run]):
                 else:
                     moving = file.state is HeldState.MOVING  # it is not known whether the move was done
                     staying.append(file if moving else replace(file, state=HeldState.HELD))
+            outcomes.sync()
             undo(staying)
             store.forget_held_files(gone)
             store.put_held_files(staying)
@@ -192,6 +201,14 @@ class Chosen:
         if self.pattern is not None and not self.pattern.fullmatch(path):
             return False
         return not self.prefixes or self.rules.place(path).startswith(self.prefixes)
+
+
+def _show(files: Iterable[HeldFile], report: ReleaseReport) -> None:
+    """Counts the files of a dry run, and names some."""
+    for file in files:
+        report.count(report.done, file)
+        if len(report.files) < MAX_NAMES and not file.sidecar:
+            report.files.append(NamedFile(file.location + file.path, None))
 
 
 def _check_workers(places: Collection[str], run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,10 @@ from nessie_gc_core.services.tally import Tally
 _TALLIES = ("missing", "failed", "blocked", "unmoved", "visible", "released", "waiting", "kept")
 _SHOWN = 20
 """So many names are printed."""
+
+
+def _unnamed(file: HeldFile, outcome: str, reason: str | None) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,8 +56,12 @@ class ReleaseReport(ShownAsText):
     warnings: list[str] = field(default_factory=list)
     """What else should be known."""
 
+    named: Callable[[HeldFile, str, str | None], None] = field(default=_unnamed, repr=False, compare=False)
+    """Takes every file with its outcome and the reason."""
+
     def count(self, tally: Tally, file: HeldFile, reason: str | None = None) -> None:
         """Adds a file, by name where there is a reason; a sidecar counts apart where all went well."""
+        self.named(file, next(name for name in ("done", *_TALLIES) if getattr(self, name) is tally), reason)
         if file.sidecar and reason is None:
             self.sidecars += tally is self.done
             return

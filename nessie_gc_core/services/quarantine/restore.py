@@ -33,16 +33,13 @@ class RestoreService(Release):
     name: ClassVar[str] = "restore"
     Parameters: ClassVar[type[ConnectorOptions]] = RestoreParameters
     verb: ClassVar[str] = "restored"
+    would: ClassVar[str] = "would_restore"
     taken: ClassVar[Collection[HeldState]] = (HeldState.HELD, HeldState.MOVING, HeldState.RESTORING)
     doing: ClassVar[HeldState] = HeldState.RESTORING
     blocked: ClassVar[HeldState] = HeldState.PURGING
     why_blocked: ClassVar[str] = "its purge has begun, so it cannot be restored"
 
     parameters: RestoreParameters
-
-    def check(self) -> None:
-        """Refuses to restore everything by mistake."""
-        self.parameters.check()
 
     def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> Undo:
         """Takes down the tombstones: if a file is lost again, that is not because it was deleted (S7)."""

@@ -1,0 +1,160 @@
+"""S15: restore and purge name every file once, moved or hidden, however often they are killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from collecting import LakeServices
+from in_quarantine import held, purge, restore
+from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, put
+from pyarrow import parquet
+
+from nessie_gc_core import hookimpl
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.quarantine.report import ReleaseReport
+
+PLACES = {"moved": "memory://wh/.quarantine/", "hidden": "versions:memory://wh/"}
+NAMES = [f"data/dead-{number}.parquet" for number in range(3)]
+VERBS: Mapping[str, Callable[..., ReleaseReport]] = {"restored": restore, "purged": purge}
+Options = Mapping[str, Any]
+EVERYTHING: Mapping[str, Options] = {"restored": {"everything": True}, "purged": {}}
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture(params=PLACES)
+def live_set(request: pytest.FixtureRequest, lake: MemoryLake, services: LakeServices) -> str:
+    """A live set whose sweep has put three files in quarantine; their time is over."""
+    lake.objects.keeps_versions = request.param == "hidden"
+    empty = lake.table("db.t", location="memory://wh/db/t")
+    for table in (empty, empty.append("live.parquet")):
+        lake.commit("main", put(table.version))
+    for name in NAMES:
+        lake.put(f"memory://wh/db/t/{name}", b"dead")
+    lake.advance(timedelta(days=40))
+    id_ = services.mark()
+    services.sweep(id_, SweepParameters(quarantine=[PLACES[request.param]]))
+    lake.advance(timedelta(days=40))
+    return str(id_)
+
+
+@pytest.fixture
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """JSON lines, unless a test asks for another format."""
+    return tmp_path / f"outcomes.{getattr(request, 'param', 'jsonl')}"
+
+
+EVERY_FORMAT = pytest.mark.parametrize("file", ["jsonl", "parquet"], indirect=True)
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    if file.suffix == ".jsonl":
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row for part in sorted(file.parent.glob("*.parquet")) for row in parquet.read_table(part).to_pylist()]
+
+
+def named(file: Path) -> list[tuple[str, str]]:
+    return sorted((row["path"], row["outcome"]) for row in rows(file))
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("verb", VERBS)
+def test_s15_every_file_is_named_with_what_became_of_it(
+    services: LakeServices, live_set: str, file: Path, verb: str
+) -> None:
+    VERBS[verb](services, outcomes_to=str(file), **EVERYTHING[verb])
+    assert [(name, verb) for name in NAMES] == named(file)
+    [row, *_] = rows(file)
+    assert ("memory://wh/db/t/", 4, False, live_set) == tuple(
+        row[name] for name in ("location", "size", "sidecar", "live_set_id")
+    )
+
+
+@pytest.mark.parametrize(("verb", "outcome"), [("restored", "would_restore"), ("purged", "would_purge")])
+def test_s15_a_dry_run_names_what_would_become_of_it(
+    services: LakeServices, live_set: str, file: Path, verb: str, outcome: str
+) -> None:
+    VERBS[verb](services, outcomes_to=str(file), dry_run=True, **EVERYTHING[verb])
+    assert [(name, outcome) for name in NAMES] == named(file)
+
+
+def test_s15_files_that_wait_or_stay_are_named_with_the_reason(
+    lake: MemoryLake, services: LakeServices, plugins: PluginRegistry, live_set: str, file: Path
+) -> None:
+    class LegalHold:
+        @hookimpl
+        def nessie_gc_veto_deletion(self, location: str, files: Any) -> Mapping[str, str]:
+            return {each.path: "legal hold" for each in files if each.path.endswith("dead-1.parquet")}
+
+    plugins.register(LegalHold(), name="legal-hold")
+    purge(services.choosing(plugins=plugins), outcomes_to=str(file), matching=".*dead-[01].*")
+    assert [(NAMES[0], "purged"), (NAMES[1], "kept")] == named(file)
+    assert "legal hold" in next(row["reason"] for row in rows(file) if row["outcome"] == "kept")
+
+
+def test_s15_a_file_whose_path_is_taken_is_named_as_failed(
+    lake: MemoryLake, services: LakeServices, live_set: str, file: Path
+) -> None:
+    lake.put(f"memory://wh/db/t/{NAMES[0]}", b"another")
+    restore(services, everything=True, outcomes_to=str(file))
+    assert [(NAMES[0], "failed"), (NAMES[1], "restored"), (NAMES[2], "restored")] == named(file)
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("verb", VERBS)
+def test_s15_a_run_that_is_killed_while_it_works_names_every_file_once_in_the_end(
+    lake: MemoryLake, services: LakeServices, live_set: str, file: Path, verb: str
+) -> None:
+    victim = held(services)[1]
+    moved = victim.place.startswith("memory:")
+    dies = victim.place + victim.held_path if moved else victim.location + victim.path
+    lake.faults.deleting_dies[dies] = Killed()
+    with pytest.raises(Killed):
+        VERBS[verb](services, outcomes_to=str(file), **EVERYTHING[verb])
+    lake.faults.deleting_dies.clear()
+    VERBS[verb](services, outcomes_to=str(file), **EVERYTHING[verb])
+    assert [(name, verb) for name in NAMES] == named(file)
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("steps", [1, 25_000])
+def test_s15_a_run_that_is_killed_before_it_changes_the_records_names_no_file_twice(
+    services: LakeServices, live_set: str, file: Path, verb: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(self: MemoryLiveSetStore, files: Any) -> None:
+        raise Killed
+
+    given = {"outcomes_to": str(file), "files_per_step": steps, **EVERYTHING[verb]}
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(MemoryLiveSetStore, "forget_held_files", die)
+        VERBS[verb](services, **given)
+    assert 3 == len(held(services))
+    VERBS[verb](services, **given)
+    assert [(name, verb) for name in NAMES] == named(file)
+    assert [] == held(services)
+
+
+def test_s15_lines_of_earlier_runs_stay(services: LakeServices, live_set: str, tmp_path: Path) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    file.write_text('{"path": "mine"}\n', encoding="utf-8")
+    restore(services, everything=True, outcomes_to=str(file))
+    assert (4, {"path": "mine"}) == (len(rows(file)), rows(file)[0])
+
+
+@pytest.mark.parametrize("name", ["outcomes.csv", "nowhere/outcomes.jsonl"])
+def test_s15_a_file_that_cannot_be_written_is_refused_before_anything_happens(
+    services: LakeServices, live_set: str, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(ConfigurationError, match="outcomes_to"):
+        restore(services, everything=True, outcomes_to=str(tmp_path / name))
+    assert 3 == len(held(services))
