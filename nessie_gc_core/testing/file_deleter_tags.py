@@ -64,7 +64,7 @@ class TaggingTests(FileStoreFixtures):
     def test_s15_a_file_is_tagged_and_untagged(self, tagging: TaggingStore) -> None:
         for path in ("data/a", "data/a2", "data/deep/b"):
             tagging.put(path, path.encode())
-        tagging.put_tags("data/a", {"team": "one & two"})
+        tagging.put_tags("data/a", {"team": "one + two/a=b"})
         before = {path: tagging.show(path) for path in ("data/a", "data/a2", "data/deep/b")}
         held = tagging.tag(tagging.listed("data/a"), tagging.listed("data/deep/b"))
         marks = {path: tagging.show(path).mark for path in before}

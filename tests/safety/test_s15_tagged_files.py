@@ -438,15 +438,15 @@ def test_s15_where_no_tags_are_kept_nothing_is_deleted(
     assert any("memory://wh/ keeps no tags" in text for text in report.warnings)
 
 
-def test_s15_a_store_whose_tags_cannot_be_changed_is_refused_before_a_restore(
+def test_s15_a_file_whose_tag_cannot_be_removed_stays_in_quarantine(
     lake: MemoryLake, live: TableState, services: LakeServices
 ) -> None:
     tagged(services)
-    before = held(services)
-    lake.faults.tagging = "s3:PutObjectTagging is not allowed"
-    with pytest.raises(ConfigurationError, match="s3:PutObjectTagging is not allowed"):
-        restore(services)
-    assert before == held(services)
+    lake.faults.deleting[FIRST] = "s3:PutObjectTagging is not allowed"
+    report = restore(services)
+    assert (2, 1, 1) == (report.done.files, report.failed.files, report.exit_code)
+    assert {"s3:PutObjectTagging is not allowed"} == {file.reason for file in report.failures}
+    assert {HeldState.HELD} == {file.state for file in held(services)}
 
 
 @pytest.mark.parametrize(

@@ -81,14 +81,12 @@ def check_release(connectors: OpenConnectors, places: Iterable[str]) -> None:
     """Refuses to begin where nothing could be restored or purged.
 
     Raises:
-        ConfigurationError: a store does not let versions go, or tags be changed.
+        ConfigurationError: a store does not let versions go, or its deleter cannot release files.
     """
     for bucket in filter(None, map(bucket_of_tags, sorted(places))):
         deleter = connectors.deleter(bucket)
-        cannot = f"the deleter {deleter.name!r} cannot untag or purge tagged files of {bucket}"
-        refusal = deleter.tag_refusal(bucket) if isinstance(deleter, SupportsObjectTags) else cannot
-        if refusal is not None:
-            raise ConfigurationError(refusal)
+        if not isinstance(deleter, SupportsObjectTags):
+            raise ConfigurationError(f"the deleter {deleter.name!r} cannot untag or purge tagged files of {bucket}")
     for bucket in filter(None, map(bucket_of_versions, sorted(places))):
         deleter = connectors.deleter(bucket)
         if not isinstance(deleter, SupportsHiding):

@@ -19,6 +19,7 @@ from iceberg_lake import DELETED, Entry, Snapshot, Table, manifest_bytes, manife
 from moto.server import ThreadedMotoServer
 from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, IcebergFileLister
 from scripted_gcs import scripted_gcs
+from tagged_objects import shown_object, tag_object
 
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_VIEW
@@ -59,6 +60,16 @@ class OnAStore:
     def read_file(self, store):
         get = getattr(store, "get", None)  # of a store whose files can be moved
         return None if get is None else lambda location, path: get((location + path)[len(store.root) :])
+
+    @pytest.fixture
+    def show_object(self, store):
+        client = getattr(store, "client", None)  # of a store that keeps tags
+        return None if client is None else lambda location, path: shown_object(client, location + path)
+
+    @pytest.fixture
+    def put_tags(self, store):
+        client = getattr(store, "client", None)
+        return None if client is None else lambda location, path, tags: tag_object(client, location + path, tags)
 
     @pytest.fixture
     def stored_paths(self, store):

@@ -19,10 +19,11 @@ from nessie_gc_iceberg_files.options import StorageOptions
 from nessie_gc_iceberg_files.places import S3_SCHEMES, SCHEMES, Place
 from nessie_gc_iceberg_files.s3_deletions import BATCH
 from nessie_gc_iceberg_files.stores import Versions, failed, one_line, unmoved
+from nessie_gc_iceberg_files.tagging import TagsOfObjects
 from nessie_gc_iceberg_files.traffic import taken
 
 
-class IcebergFileDeleter(FileDeleter):
+class IcebergFileDeleter(TagsOfObjects, FileDeleter):
     """Deletes in bulk where the store can, and reads the answer for each key.
 
     On S3 a file that was not there counts as deleted, because S3 does not say. Directories, and objects whose

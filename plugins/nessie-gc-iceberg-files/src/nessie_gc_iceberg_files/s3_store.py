@@ -23,6 +23,7 @@ from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_c
 from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, Named, answered, deleted, is_throttled
 from nessie_gc_iceberg_files.s3_moves import S3Moves, move_all
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_of
+from nessie_gc_iceberg_files.s3_tags import S3Tags
 from nessie_gc_iceberg_files.s3_versions import S3Versions
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
@@ -129,6 +130,10 @@ class S3Store(Store, OrderedStore):
     def versions(self) -> S3Versions:
         """Through the same client."""
         return S3Versions(self._client, self._bucket, self._limits.slot, self._delete_versions, self.is_ordered)
+
+    def tags(self) -> S3Tags:
+        """Through the same client."""
+        return S3Tags(self._client, self._bucket, self._limits.slot, self._delete_versions)
 
     def now(self, prefix: str) -> datetime:
         """The Date header of a listing of one key; a refusal has one too."""

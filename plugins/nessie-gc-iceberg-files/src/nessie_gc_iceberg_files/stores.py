@@ -71,6 +71,22 @@ class Versions(Protocol):
         """Deletes files with all their versions."""
 
 
+class ObjectTags(Protocol):
+    """The tags of files in one bucket; keys are ``prefix + path``, and each file has one outcome."""
+
+    def tag_refusal(self, prefix: str) -> str | None:
+        """Why files cannot be tagged."""
+
+    def tag(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Tags files."""
+
+    def untag(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Takes the tags off."""
+
+    def purge(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
+        """Deletes what has its tag."""
+
+
 class Store(ABC):
     """One bucket, one container, or the local disk. Used from several threads at once."""
 
@@ -122,6 +138,10 @@ class Store(ABC):
 
     def versions(self) -> Versions | None:
         """Hides, shows and purges; ``None``: not in this kind of store."""
+        return None
+
+    def tags(self) -> ObjectTags | None:
+        """Tags, untags and purges; ``None``: not in this kind of store."""
         return None
 
     def look_up(self, prefix: str, paths: Sequence[str]) -> Iterator[StoredFile]:
