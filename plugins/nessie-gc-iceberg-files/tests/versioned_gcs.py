@@ -60,6 +60,8 @@ class VersionedGcs:
     lock: threading.RLock = field(default_factory=threading.RLock)
     time: datetime | None = None
     """None: that of this machine."""
+    _uploads: list[str] = field(default_factory=list)
+    """The names of those that were begun."""
 
     @property
     def properties(self) -> dict[str, str]:
@@ -103,10 +105,10 @@ class VersionedGcs:
         return found
 
     def _now(self) -> datetime:
-        if self.time is None:
-            return datetime.now(UTC)
-        self.time += timedelta(milliseconds=1)
-        return self.time
+        if self.time is not None:
+            self.time += timedelta(milliseconds=1)
+        now = datetime.now(UTC) if self.time is None else self.time
+        return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
     def _end(self, key: str, live: Generation, now: datetime) -> None:
         if (self.settings.get("versioning") or {}).get("enabled"):
@@ -116,7 +118,7 @@ class VersionedGcs:
 
     # ---- requests -----------------------------------------------------------------------------------------
     def answer(self, method: str, path: str, query: Mapping[str, str], body: bytes) -> Any:
-        """What a request gets: something for JSON, or bytes."""
+        """What a request gets: something for JSON, bytes, or where to go on with an upload."""
         with self.lock:
             act = next((each for each in self.before if each[0] == method), None)
             if act is not None:
@@ -163,7 +165,12 @@ class VersionedGcs:
         return {"done": True, "resource": _item(to, self.put(to, source.data))}
 
     def _uploaded(self, query: Mapping[str, str], body: bytes) -> Any:
-        if query["uploadType"] == "media":
+        if query["uploadType"] == "resumable" and "upload_id" not in query:
+            self._uploads.append(query["name"])
+            return f"{self.endpoint}/upload/storage/v1/b/{BUCKET}/o?uploadType=resumable&upload_id={len(self._uploads)}"
+        if query["uploadType"] == "resumable":  # all of it in one chunk
+            name, data = self._uploads[int(query["upload_id"]) - 1], body
+        elif query["uploadType"] == "media":
             name, data = query["name"], body
         else:
             boundary = body.partition(b"\n")[0].strip()
@@ -200,8 +207,8 @@ def _number(query: Mapping[str, str], name: str) -> int | None:
 
 def _item(key: str, generation: Generation) -> dict[str, Any]:
     digest = hashlib.md5(generation.data, usedforsecurity=False).digest()
-    created = generation.created.isoformat()
-    ended = {} if generation.deleted is None else {"timeDeleted": generation.deleted.isoformat()}
+    created = _text(generation.created)
+    ended = {} if generation.deleted is None else {"timeDeleted": _text(generation.deleted)}
     return {
         "name": key,
         "generation": str(generation.number),
@@ -212,6 +219,10 @@ def _item(key: str, generation: Generation) -> dict[str, Any]:
         "md5Hash": base64.b64encode(digest).decode(),
         **ended,
     }
+
+
+def _text(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @contextmanager
@@ -231,11 +242,14 @@ def versioned_gcs() -> Iterator[VersionedGcs]:
                 said = gcs.answer(self.command, asked.path, query, body)
             except RefusedError as refused:
                 status, said = refused.status, {"error": {"code": refused.status, "message": "the store says no"}}
+            headers = {"Location": said} if isinstance(said, str) else {}
             if isinstance(said, bytes):
                 data, kind = said, "application/octet-stream"
             else:
                 data = json.dumps(said).encode()
             self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
