@@ -49,10 +49,9 @@ class TagsOfObjects:
         if tags is None:
             yield from (_failed(file, reason) for file in files)
             return
-        named = [file for file in files if file.path and not file.path.endswith("/")]
-        odd = "it is not a file: its path is empty or ends in a slash"
-        yield from (_failed(file, odd) for file in files if file not in named)
-        yield from verb(tags)(place.key, named)
+        odd = [file for file in files if not file.path or file.path.endswith("/")]
+        yield from (_failed(file, "it is not a file: its path is empty or ends in a slash") for file in odd)
+        yield from verb(tags)(place.key, [file for file in files if file not in odd])
 
 
 def _untagged(scheme: str) -> str:
