@@ -22,13 +22,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lakes import LakeFacts, LakeSpec, build_lake
-from lakes.build import spec_from, spec_options
+from lakes import CommittedLake, commit_lake
 
 from benchmark import autotag, computed, deletions, identify, internal, live_sets, manifests, mark
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
+from benchmark.shape import LakeShape, shape_from, shape_options
 from benchmark.showing import show, write_artifact
 from nessie_gc_core.testing.servers import NessieServer, S3Server
 
@@ -55,64 +55,64 @@ def main() -> int:
     results: list[RunResult] = []
     failures: list[str] = []
     try:
-        for number, spec in enumerate(_sizes(arguments)):
+        for number, shape in enumerate(_sizes(arguments)):
             real = arguments.real and number == 0
-            results.extend(_on_lake(arguments, spec, folder / f"{number}", failures, real=real))
+            results.extend(_on_lake(arguments, shape, folder / f"{number}", failures, real=real))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    spec = spec_from(arguments)
-    show(results, spec, keep_commits=arguments.keep_commits)
-    path = write_artifact(results, spec, keep_commits=arguments.keep_commits, folder=arguments.artifacts)
+    shape = shape_from(arguments)
+    show(results, shape, keep_commits=arguments.keep_commits)
+    path = write_artifact(results, shape, keep_commits=arguments.keep_commits, folder=arguments.artifacts)
     _say(f"written to {path}")
     for failure in failures:
         _say(failure)
     return 0 if all(result.is_right for result in results) and not failures else 1
 
 
-def _sizes(arguments: argparse.Namespace) -> list[LakeSpec]:
+def _sizes(arguments: argparse.Namespace) -> list[LakeShape]:
     """The smaller lake, and the larger one unless it is left out."""
-    spec, times = spec_from(arguments), arguments.times
+    shape, times = shape_from(arguments), arguments.times
     if times == 1:
-        return [spec]
-    more = {"tables": spec.tables * times} if arguments.more_tables else {"appends": spec.appends * times}
-    return [spec, replace(spec, **more)]
+        return [shape]
+    more = {"tables": shape.tables * times} if arguments.more_tables else {"appends": shape.appends * times}
+    return [shape, replace(shape, **more)]
 
 
 def _on_lake(
-    arguments: argparse.Namespace, spec: LakeSpec, folder: Path, failures: list[str], *, real: bool
+    arguments: argparse.Namespace, shape: LakeShape, folder: Path, failures: list[str], *, real: bool
 ) -> Iterator[RunResult]:
     """Runs everything on one lake, wherever it lies."""
     with NessieServer(heap="1g") as nessie, ExitStack() as stack:
         bucket = Bucket(stack.enter_context(S3Server())) if arguments.s3 else None
         place = DISK if bucket is None else bucket.place
         started = time.perf_counter()
-        facts = build_lake(replace(spec, scheme=place.scheme), folder, nessie.uri)
-        if bucket is not None:
-            bucket.fill(folder)
-        _say(f"lake of {facts.commits} commits and {facts.stored_files} files: {time.perf_counter() - started:.1f} s")
-        yield from _at_place(arguments, place, facts, failures)
+        spec = shape.spec(place.root(folder))
+        place.fill(spec)
+        lake = commit_lake(spec, nessie.uri)
+        _say(f"lake of {lake.commits} commits and {lake.stored_files} files: {time.perf_counter() - started:.1f} s")
+        yield from _at_place(arguments, place, lake, failures)
         if bucket is not None and arguments.latency:
             with bucket.held_back(arguments.latency) as slow:
-                yield from _at_place(arguments, slow, facts, failures)
+                yield from _at_place(arguments, slow, lake, failures)
         if real and bucket is None:
             run = _run(arguments, (arguments.engine or ("local",))[0], place, dry_run=False)
-            yield _measured(run, facts, read_once(facts, place))
-            missing = missing_files(facts, arguments.keep_commits)
+            yield _measured(run, lake, read_once(lake, place))
+            missing = missing_files(lake, arguments.keep_commits)
             if missing:
                 failures.append(f"{len(missing)} live files are gone, the first is {missing[0]}")
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _at_place(
-    arguments: argparse.Namespace, place: Place, facts: LakeFacts, failures: list[str]
+    arguments: argparse.Namespace, place: Place, lake: CommittedLake, failures: list[str]
 ) -> Iterator[RunResult]:
     """Runs every engine, the local one with every number of workers; one that fails is noted."""
-    floor = read_once(facts, place)
+    floor = read_once(lake, place)
     for engine in arguments.engine or ("local", "spark"):
         for workers in (arguments.workers or [None]) if engine == "local" else [None]:
             run = _run(arguments, engine, place, workers=workers, dry_run=True)
             try:
-                yield fastest([_measured(run, facts, floor) for _ in range(arguments.repeat)])
+                yield fastest([_measured(run, lake, floor) for _ in range(arguments.repeat)])
             except CommandFailedError as error:
                 failures.append(str(error))
 
@@ -131,8 +131,8 @@ def _run(
     )
 
 
-def _measured(run: GcRun, facts: LakeFacts, floor: float) -> RunResult:
-    result = run_gc(run, facts, floor=floor)
+def _measured(run: GcRun, lake: CommittedLake, floor: float) -> RunResult:
+    result = run_gc(run, lake, floor=floor)
     workers = "" if run.workers is None else f", {run.workers} workers"
     _say(
         f"{run.place.name}, {run.engine}{workers}{'' if run.dry_run else ', deleting'}: {result.seconds:.1f} s, "
@@ -143,7 +143,7 @@ def _measured(run: GcRun, facts: LakeFacts, floor: float) -> RunResult:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmark", description=__doc__)
-    spec_options(parser)
+    shape_options(parser)
     parser.add_argument("--engine", action="append", choices=("local", "spark"), help="may be repeated; default: both")
     parser.add_argument("--s3", action="store_true", help="put the lake into a bucket on loopback")
     parser.add_argument(

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lakes import LakeFacts, build_lake
-from lakes.build import spec_from, spec_options
+from lakes import CommittedLake, build_lake
 from pyiceberg.catalog.sql import SqlCatalog
 from rich.console import Console
 from rich.table import Table
 
 from benchmark.measuring import Measured, measure
+from benchmark.shape import on_disk, shape_from, shape_options
 from nessie_gc_core.demo.spark import iceberg_jar
 from nessie_gc_core.testing.servers import JavaRole, NessieServer, find_java
 
@@ -38,7 +38,7 @@ class IdentifyRun:
 
     engine: str
     number: int
-    facts: LakeFacts
+    lake: CommittedLake
     measured: Measured
     report: dict[str, Any]
     expected: int
@@ -52,7 +52,7 @@ class IdentifyRun:
 def main(arguments: Sequence[str]) -> int:
     """Measures, and shows."""
     parser = argparse.ArgumentParser(prog="benchmark identify", description=__doc__)
-    spec_options(parser)
+    shape_options(parser)
     parser.add_argument("--engine", action="append", choices=("local", "spark"), help="may be repeated; default: both")
     parser.add_argument("--times", type=int, default=10, metavar="N", help="of the larger lake the appends; default 10")
     parser.add_argument("--keep-commits", type=int, default=1000, help="the cut-off policy of every branch")
@@ -67,37 +67,36 @@ def main(arguments: Sequence[str]) -> int:
 
 def _runs(given: argparse.Namespace) -> Iterator[IdentifyRun]:
     folder = Path(tempfile.mkdtemp(prefix="nessie-gc-benchmark-", dir=given.folder))
-    spec = spec_from(given)
+    shape = shape_from(given)
     try:
         for number, times in enumerate(dict.fromkeys((1, given.times))):
             place = folder / f"{number}"
             with NessieServer(heap="1g") as nessie:
-                facts = build_lake(replace(spec, appends=spec.appends * times), place, nessie.uri)
+                larger = replace(shape, appends=shape.appends * times)
+                lake = build_lake(larger.spec(on_disk(place)), nessie.uri)
                 for engine in given.engine or ("local", "spark"):
-                    yield from _thrice(given, engine, facts, folder / f"{number}-{engine}")
+                    yield from _thrice(given, engine, lake, folder / f"{number}-{engine}")
             shutil.rmtree(place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _thrice(given: argparse.Namespace, engine: str, facts: LakeFacts, tables: Path) -> Iterator[IdentifyRun]:
+def _thrice(given: argparse.Namespace, engine: str, lake: CommittedLake, tables: Path) -> Iterator[IdentifyRun]:
     tables.mkdir()
     SqlCatalog(CATALOG, **_catalog(tables)).close()  # makes its database
-    expected = len(facts.dead_paths(given.keep_commits))
+    expected = len(lake.dead_paths(given.keep_commits))
     for number in (1, 2, 3):
-        command = _command(given, engine, facts, tables, cached=number > 1)
+        command = _command(given, engine, lake, tables, cached=number > 1)
         measured = measure(command, environment=_environment(tables))
         report = json.loads(measured.output)
-        run = IdentifyRun(
-            engine=engine, number=number, facts=facts, measured=measured, report=report, expected=expected
-        )
-        sys.stderr.write(f"{engine}, run {number}, {facts.stored_files} files: {measured.seconds:.1f} s\n")
+        run = IdentifyRun(engine=engine, number=number, lake=lake, measured=measured, report=report, expected=expected)
+        sys.stderr.write(f"{engine}, run {number}, {lake.stored_files} files: {measured.seconds:.1f} s\n")
         yield run
 
 
-def _command(given: argparse.Namespace, engine: str, facts: LakeFacts, tables: Path, *, cached: bool) -> list[str]:
+def _command(given: argparse.Namespace, engine: str, lake: CommittedLake, tables: Path, *, cached: bool) -> list[str]:
     launcher = shlex.split(given.launcher) or [str(Path(sys.executable).with_name("nessie-gc"))]
-    command = [*launcher, "identify-unreferenced", "-u", facts.nessie_uri, "--inmemory", "--engine", engine, "--json"]
+    command = [*launcher, "identify-unreferenced", "-u", lake.nessie_uri, "--inmemory", "--engine", engine, "--json"]
     command += ["--default-cutoff", str(given.keep_commits), "--table", f"{CATALOG}.gc.{engine}_assets"]
     command += ["--branch", f"assets_of_{engine}"]
     command += ["--expansion-cache", f"gc.{engine}_manifests"] if cached else []
@@ -110,7 +109,7 @@ def _command(given: argparse.Namespace, engine: str, facts: LakeFacts, tables: P
         "spark.ui.enabled": "false",
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.type": "nessie",
-        f"{catalog}.uri": facts.nessie_uri,
+        f"{catalog}.uri": lake.nessie_uri,
         f"{catalog}.ref": "main",
         f"{catalog}.warehouse": tables.as_uri(),
     }
@@ -142,7 +141,7 @@ def _show(runs: Sequence[IdentifyRun]) -> None:
         found = run.report["assets"]["files"]
         table.add_row(
             run.engine,
-            str(run.facts.stored_files),
+            str(run.lake.stored_files),
             str(run.number),
             f"{run.measured.seconds:.1f}",
             str(collection["files_expanded"]),

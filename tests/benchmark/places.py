@@ -9,8 +9,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from lakes.upload import upload
+from nessie_gc_memory.mock import MockChanges, MockLake, MockLakeSpec, write_lake
 
 from benchmark.latency import held_back
+from benchmark.shape import on_disk
 from nessie_gc_core.testing.servers import S3Server
 from nessie_gc_core.testing.servers.process import LOOPBACK
 
@@ -20,19 +22,32 @@ class Place:
     """A place, and how it is reached."""
 
     name: str
-    scheme: str
+    bucket: str | None = None
+    """``None``: the disk."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Iceberg FileIO properties; empty: the disk."""
+    """Iceberg FileIO properties."""
+
+    def root(self, folder: Path) -> str:
+        """The root of a lake here, which on the disk is in a folder."""
+        return on_disk(folder) if self.bucket is None else f"s3://{self.bucket}/lake"
+
+    def fill(self, spec: MockLakeSpec) -> None:
+        """Writes the files of a lake whose root is here."""
+        lake = MockLake(spec, MockChanges())
+        if self.bucket is None:
+            write_lake(lake, Path(spec.root.removeprefix("file://")))
+        else:
+            upload(lake, self.properties)
 
     def arguments(self) -> list[str]:
         """Arguments of ``nessie-gc``; what has just been uploaded is young, so no least age is asked."""
-        if not self.properties:
+        if self.bucket is None:
             return []
         properties = (part for name, value in self.properties.items() for part in ("-I", f"{name}={value}"))
         return [*properties, "--min-age", "PT0S", "--no-age-floor"]
 
 
-DISK = Place(name="disk", scheme="file://")
+DISK = Place(name="disk")
 
 
 class Bucket:
@@ -40,15 +55,11 @@ class Bucket:
 
     def __init__(self, server: S3Server) -> None:
         self._server = server
-        self.place = Place(name="S3", scheme=f"s3://{server.bucket}", properties=server.properties)
-
-    def fill(self, folder: Path) -> None:
-        """Uploads a lake that was built for it on the disk."""
-        upload(folder, self._server.bucket, self._server.properties)
+        self.place = Place(name="S3", bucket=server.bucket, properties=server.properties)
 
     @contextmanager
     def held_back(self, milliseconds: float) -> Iterator[Place]:
         """The same bucket by an address that holds every answer back."""
         with held_back(urlsplit(self._server.endpoint).port or 80, milliseconds) as port:
             properties = {**self.place.properties, "s3.endpoint": f"http://{LOOPBACK}:{port}"}
-            yield Place(name=f"S3 + {milliseconds:g} ms", scheme=self.place.scheme, properties=properties)
+            yield Place(name=f"S3 + {milliseconds:g} ms", bucket=self.place.bucket, properties=properties)

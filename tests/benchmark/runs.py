@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakes import LakeFacts
+from lakes import CommittedLake
 
 from benchmark.measuring import measure
 from benchmark.places import DISK, Place
@@ -87,18 +87,18 @@ class RunResult:
         }
 
 
-def read_once(facts: LakeFacts, place: Place) -> float:
+def read_once(lake: CommittedLake, place: Place) -> float:
     """Seconds of the floor; the better of two runs."""
     properties = (part for name, value in place.properties.items() for part in ("--property", f"{name}={value}"))
-    command = [sys.executable, "-m", "benchmark.floor", facts.nessie_uri, *properties]
+    command = [sys.executable, "-m", "benchmark.floor", lake.nessie_uri, *properties]
     return round(min(measure(command).seconds for _ in range(2)), 2)
 
 
-def run_gc(run: GcRun, facts: LakeFacts, *, floor: float) -> RunResult:
+def run_gc(run: GcRun, lake: CommittedLake, *, floor: float) -> RunResult:
     """Runs it on the lake, as it stands there."""
-    expected = len(facts.dead_paths(run.keep_commits))
+    expected = len(lake.dead_paths(run.keep_commits))
     environment = {**os.environ, "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
-    measured = measure(run.command(facts.nessie_uri), environment=environment)
+    measured = measure(run.command(lake.nessie_uri), environment=environment)
     report: dict[str, Any] = json.loads(measured.output)
     done = report["would_delete"] if run.dry_run else report["deleted"]
     return RunResult(
@@ -107,9 +107,9 @@ def run_gc(run: GcRun, facts: LakeFacts, *, floor: float) -> RunResult:
         place=run.place.name,
         workers=run.workers,
         floor=floor,
-        tables=facts.spec.tables,
-        appends=facts.spec.appends,
-        stored_files=facts.stored_files,
+        tables=lake.spec.table_count,
+        appends=lake.appends,
+        stored_files=lake.stored_files,
         seconds=round(measured.seconds, 2),
         phases=report["phases"],
         peak_megabytes={part: round(size) for part, size in measured.peak_megabytes.items()},
@@ -119,9 +119,9 @@ def run_gc(run: GcRun, facts: LakeFacts, *, floor: float) -> RunResult:
     )
 
 
-def missing_files(facts: LakeFacts, keep_commits: int) -> list[str]:
+def missing_files(lake: CommittedLake, keep_commits: int) -> list[str]:
     """Live files that are not on the disk."""
-    return [path for path in sorted(facts.live_paths(keep_commits)) if not Path(path).is_file()]
+    return [path for path in sorted(lake.live_paths(keep_commits)) if not Path(path).is_file()]
 
 
 def fastest(results: Sequence[RunResult]) -> RunResult:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakes import LakeSpec
 from rich.console import Console
 from rich.table import Table
 
 from benchmark.runs import RunResult
+from benchmark.shape import LakeShape
 
 PHASES = ("mark", "expand", "list", "subtract", "recheck", "delete")
 
@@ -42,11 +42,11 @@ def _kind(result: RunResult) -> tuple[object, ...]:
     return (result.engine, result.dry_run, result.place, result.workers)
 
 
-def show(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int) -> None:
+def show(results: Sequence[RunResult], shape: LakeShape, *, keep_commits: int) -> None:
     """Prints one table."""
     title = (
-        f"{spec.files_per_append} files an append, {spec.branches} branches, "
-        f"{spec.garbage_ratio:.0%} garbage; newest {keep_commits} commits of each branch kept"
+        f"{shape.files_per_append} files an append, {shape.branches} branches, "
+        f"{shape.garbage_ratio:.0%} garbage; newest {keep_commits} commits of each branch kept"
     )
     table = Table(title=title)
     numbers = ("tables", "appends", "files", "floor", "seconds", "ratio", "growth", "scales", *PHASES)
@@ -81,16 +81,16 @@ def _engine(result: RunResult) -> str:
     return f"{result.engine}{workers}{'' if result.dry_run else ' (deletes)'}"
 
 
-def write_artifact(results: Sequence[RunResult], spec: LakeSpec, *, keep_commits: int, folder: Path) -> Path:
+def write_artifact(results: Sequence[RunResult], shape: LakeShape, *, keep_commits: int, folder: Path) -> Path:
     """Writes everything that was measured as JSON."""
     now = datetime.now(UTC)
     content = {
         "measured": now.isoformat(timespec="seconds"),
         "machine": {"processors": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()},
-        "tables": spec.tables,
-        "files_per_append": spec.files_per_append,
-        "branches": spec.branches,
-        "garbage_ratio": spec.garbage_ratio,
+        "tables": shape.tables,
+        "files_per_append": shape.files_per_append,
+        "branches": shape.branches,
+        "garbage_ratio": shape.garbage_ratio,
         "keep_commits": keep_commits,
         "runs": [
             {**result.to_dict(), "growth": growth(results, result), "scales": scaling_share(results, result)}

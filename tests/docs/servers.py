@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import requests
-from lakes import LakeSpec, build_lake
+from lakes import build_lake
+from nessie_gc_memory.mock import MockLakeSpec
 
 from nessie_gc_core.testing.servers import NessieServer, PostgresServer, running
+
+_SMALL = MockLakeSpec(
+    references=2,
+    tags_every=0,
+    commits=6,
+    table_count=2,
+    files_per_commit=2,
+    overwrite_every=0,
+    garbage_files=2,
+    file_bytes=1000,
+)
 
 
 @contextmanager
 def small_lake(folder: Path) -> Iterator[str]:
-    """A Nessie server with a small lake, whose files are a month old; gives its URI."""
+    """A Nessie server with a small lake, whose files are old enough; gives its URI."""
     with running(lambda: NessieServer(log=folder / "nessie.log")) as server:
-        spec = LakeSpec(tables=2, appends=4, files_per_append=2, branches=1, garbage_ratio=0.25)
-        build_lake(spec, folder / "warehouse", server.uri)
+        build_lake(replace(_SMALL, root=f"file://{folder}/warehouse/lake"), server.uri)
         yield server.uri
 
 

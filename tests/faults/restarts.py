@@ -9,10 +9,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lakes import LakeFacts, LakeSpec, build_lake
+from lakes import CommittedLake, build_lake
+from nessie_gc_memory.mock import MockLakeSpec
 
 from faults.lake import Lake
 from faults.runs import AGES, Ended, Runs, ended
@@ -22,7 +23,18 @@ from nessie_gc_core.testing.servers.spark_cluster import SparkCluster
 
 _SLOW = Faults(slow=1.0, slow_seconds=0.02)
 """Long enough that a collection is still at work when something restarts."""
-_NESSIE_LAKE = LakeSpec(tables=4, appends=80, files_per_append=3, branches=4)
+_NESSIE_LAKE = MockLakeSpec(
+    references=5,
+    tags_every=0,
+    commits=256,
+    branch_commits=16,
+    table_count=4,
+    files_per_commit=3,
+    overwrite_every=0,
+    garbage_files=24,
+    file_bytes=1000,
+)
+"""320 snapshots, a fifth of them on branches."""
 _KEEP_COMMITS = 5
 _ACCESS_LOG = {"quarkus.http.access-log.enabled": "true", "quarkus.http.access-log.pattern": "request %m %U"}
 
@@ -113,7 +125,7 @@ def _nessie_restarted(folder: Path, restart: Restart, stack: ExitStack) -> Resul
     }
     log = folder / "nessie.log"
     server = stack.enter_context(NessieServer(properties=properties, log=log))
-    facts = build_lake(_NESSIE_LAKE, folder / "warehouse", server.uri)
+    lake = build_lake(replace(_NESSIE_LAKE, root=f"file://{folder}/warehouse"), server.uri)
     before = _requests(log)
     command = ["gc", "--inmemory", "--engine", "local", "--uri", server.uri, "-c", str(_KEEP_COMMITS), *AGES]
     whole = [sys.executable, "-m", "nessie_gc_core", *command, "-r", "page_size=40"]
@@ -122,7 +134,7 @@ def _nessie_restarted(folder: Path, restart: Restart, stack: ExitStack) -> Resul
     if was_there:
         server.restart()
     done = ended(process)
-    return _of_disk(facts, restart.name, done, _problems(done, was_there=was_there))
+    return _of_disk(lake, restart.name, done, _problems(done, was_there=was_there))
 
 
 def _requests(log: Path) -> int:
@@ -130,13 +142,13 @@ def _requests(log: Path) -> int:
     return log.read_text(encoding="utf-8", errors="replace").count("request GET")
 
 
-def _of_disk(facts: LakeFacts, name: str, done: Ended, problems: Sequence[str]) -> Result:
-    stored = {str(path) for path in Path(facts.directory).rglob("*") if path.is_file()}
+def _of_disk(lake: CommittedLake, name: str, done: Ended, problems: Sequence[str]) -> Result:
+    stored = {str(path) for path in lake.folder.rglob("*") if path.is_file()}
     return Result(
         name=name,
         tries=1,
         outcome=f"exit {done.exit_code}",
-        lost=len(facts.live_paths(_KEEP_COMMITS) - stored),
-        leaked=len(facts.dead_paths(_KEEP_COMMITS) & stored),
+        lost=len(lake.live_paths(_KEEP_COMMITS) - stored),
+        leaked=len(lake.dead_paths(_KEEP_COMMITS) & stored),
         problems=problems,
     )

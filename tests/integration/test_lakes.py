@@ -1,86 +1,110 @@
-"""Simulated lakes are what they say: real metadata, and facts that agree with a plain walk over it."""
+"""Computed lakes in a real Nessie are what their oracle says: a plain walk over commits and metadata finds the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import requests
-from lakes import LakeFacts, LakeSpec, build_lake
+from lakes import CommittedLake, commit_lake
+from nessie_gc_memory.mock import MockChanges, MockLake, MockLakeSpec, write_lake
 from pyiceberg.table import StaticTable
 
 from nessie_gc_core.testing.servers import NessieServer
 
-SPEC = LakeSpec(
-    tables=2,
-    appends=14,
-    files_per_append=3,
-    branches=2,
+SPEC = MockLakeSpec(
+    references=4,
+    tags_every=3,
+    commits=24,
+    branch_commits=4,
+    table_count=2,
+    files_per_commit=3,
+    partitions=2,
+    columns=1,
     overwrite_every=6,
-    namespace="simulated",
-    branch_prefix="simulated-",
-    main="simulated",
+    listed_snapshots=20,
+    logged_metadata=5,
+    deletes_every=4,
+    statistics_every=3,
+    garbage_files=4,
+    file_bytes=1000,
 )
 
 NO_COMMITS = "2e1cfa82b035c26cbbbdae632cea070514eb8b773f616aaeaf668e2f0be8f10d"
 """Where every history of a Nessie begins."""
+PREFIX = "simulated-"
 
 pytestmark = pytest.mark.server
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["a commit each", "two tables a commit"])
-def facts(
+def lake(
     request: pytest.FixtureRequest, nessie: NessieServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LakeFacts]:
+) -> Iterator[CommittedLake]:
     main = requests.get(f"{nessie.uri}/trees/main", timeout=30).json()["reference"]
-    source = {**main, "hash": NO_COMMITS}
-    requests.post(f"{nessie.uri}/trees?name={SPEC.main}&type=BRANCH", json=source, timeout=30).raise_for_status()
-    spec = replace(SPEC, tables_per_commit=request.param)
-    yield build_lake(spec, tmp_path_factory.mktemp("simulated"), nessie.uri)
-    for name in [SPEC.main, *map(SPEC.branch_name, range(1, SPEC.branches + 1))]:
-        head = requests.get(f"{nessie.uri}/trees/{name}", timeout=30).json()["reference"]["hash"]
-        requests.delete(f"{nessie.uri}/trees/{name}@{head}?type=BRANCH", timeout=30).raise_for_status()
+    source, trees = {**main, "hash": NO_COMMITS}, f"{nessie.uri}/trees"
+    requests.post(f"{trees}?name={PREFIX}main&type=BRANCH", json=source, timeout=30).raise_for_status()
+    folder = tmp_path_factory.mktemp("simulated") / "lake"
+    spec = replace(SPEC, root=f"file://{folder}", tables_per_commit=request.param)
+    write_lake(MockLake(spec, MockChanges()), folder)
+    lake = commit_lake(spec, nessie.uri, prefix=PREFIX)
+    yield lake
+    for name in lake.logs:
+        found = requests.get(f"{trees}/{name}", timeout=30).json()["reference"]
+        requests.delete(f"{trees}/{name}@{found['hash']}?type={found['type']}", timeout=30).raise_for_status()
 
 
-def test_every_file_on_the_disk_is_named_by_a_commit_or_is_garbage(facts: LakeFacts) -> None:
-    stored = {str(path) for path in Path(facts.directory).rglob("*") if path.is_file()}
+def log_of(lake: CommittedLake, reference: str) -> list[tuple[str, dict[str, str]]]:
+    """The commits of a reference, newest first: their ids, and the metadata locations that they put."""
+    url = f"{lake.nessie_uri}/trees/{reference}/history?max-records=250&fetch=ALL"
+    entries = requests.get(url, timeout=30).json()["logEntries"]
+    return [(entry["commitMeta"]["hash"], dict(puts(entry))) for entry in entries]
 
-    assert stored == set(facts.committed_paths()) | set(facts.garbage)
-    assert len(stored) == facts.stored_files
+
+def puts(entry: dict[str, object]) -> Iterator[tuple[str, str]]:
+    operations = entry["operations"]
+    assert isinstance(operations, list)
+    for operation in operations:
+        if "metadataLocation" in operation["content"]:
+            yield ".".join(operation["key"]["elements"]), operation["content"]["metadataLocation"]
 
 
-def test_every_branch_has_the_commits_that_the_facts_say(facts: LakeFacts) -> None:
-    for branch, history in facts.branches.items():
-        log = requests.get(f"{facts.nessie_uri}/trees/{branch}/history?max-records=250", timeout=30).json()
-        found = [entry["commitMeta"]["hash"] for entry in log["logEntries"]]
-        assert [commit.commit_id for commit in reversed(history)] == found
+def test_a_folder_has_as_many_files_as_the_oracle_says(lake: CommittedLake) -> None:
+    stored = {str(path) for path in lake.folder.rglob("*") if path.is_file()}
+    assert len(stored) == lake.stored_files
+    assert stored == lake.live_paths() | lake.dead_paths()
+
+
+def test_every_reference_has_the_commits_that_were_made(lake: CommittedLake) -> None:
+    found = {name: tuple(commit for commit, _ in reversed(log_of(lake, name))) for name in lake.logs}
+    assert found == lake.logs
+    assert {"simulated-main", "simulated-branch-1", "simulated-branch-2", "simulated-tag-3"} == set(found)
 
 
 @pytest.mark.parametrize("keep_commits", [None, 1, 7, 1000])
-def test_live_paths_are_those_that_the_metadata_leads_to(facts: LakeFacts, keep_commits: int | None) -> None:
-    expected: set[str] = set()
-    for history in facts.branches.values():
-        visible: dict[int, int] = {}
-        cut = len(history) - (keep_commits or len(history))
-        live = {state for commit in history[max(cut, 0) :] for state in commit.states}
-        for commit in history[: max(cut, 0) + 1]:
-            visible.update((facts.states[state].table, state) for state in commit.states)
-        for state in live | set(visible.values()):
-            expected |= files_of(facts.states[state].metadata)
+def test_live_paths_are_those_that_commits_and_metadata_lead_to(lake: CommittedLake, keep_commits: int | None) -> None:
+    live: set[str] = set()
+    for name in lake.logs:
+        log = [put for _, put in log_of(lake, name)]
+        kept = log[: keep_commits or len(log)]
+        live.update(location for put in kept for location in put.values())
+        visible: dict[str, str] = {}
+        for put in reversed(log[len(kept) - 1 :]):
+            visible.update(put)
+        live.update(visible.values())
 
-    assert expected == facts.live_paths(keep_commits)
+    assert lake.live_paths(keep_commits) == {path for location in live for path in files_of(location)}
 
 
 def files_of(metadata: str) -> set[str]:
     """What the current snapshot of a metadata file needs, as PyIceberg reads it."""
-    table = StaticTable.from_metadata(f"file://{metadata}")
+    table = StaticTable.from_metadata(metadata)
     snapshot = table.current_snapshot()
     assert snapshot is not None
-    found = {metadata, snapshot.manifest_list.removeprefix("file://")}
+    found = {metadata, snapshot.manifest_list}
+    found.update(each.statistics_path for each in table.metadata.statistics if each.snapshot_id == snapshot.snapshot_id)
     for manifest in snapshot.manifests(table.io):
-        found.add(manifest.manifest_path.removeprefix("file://"))
-        for entry in manifest.fetch_manifest_entry(table.io):
-            found.add(entry.data_file.file_path.removeprefix("file://"))
-    return found
+        found.add(manifest.manifest_path)
+        found.update(entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))
+    return {path.removeprefix("file://") for path in found}

@@ -1,7 +1,5 @@
-"""Simulated Iceberg lakes on a local disk, committed to a real Nessie, for tests and measurements."""
+"""Computed lakes on a disk or in a bucket, whose commits are in a real Nessie."""
 
-from lakes.builder import build_lake, write_lake
-from lakes.facts import CommittedState, LakeFacts, TableState
-from lakes.spec import LakeSpec
+from lakes.committed import CommittedLake, build_lake, commit_lake
 
-__all__ = ["CommittedState", "LakeFacts", "LakeSpec", "TableState", "build_lake", "write_lake"]
+__all__ = ["CommittedLake", "build_lake", "commit_lake"]

@@ -36,8 +36,12 @@ class NessieCommits:
 
     def create_branch(self, name: str, *, source: str) -> None:
         """Creates a branch at the head of another."""
+        self.create("BRANCH", name, source=source)
+
+    def create(self, kind: str, name: str, *, source: str) -> None:
+        """Creates a branch (``BRANCH``) or a tag (``TAG``) at the head of a branch."""
         body = {"type": "BRANCH", "name": source, "hash": self.head(source)}
-        answer = self._call("POST", f"{self._trees}?name={quote(name, safe='')}&type=BRANCH", body)
+        answer = self._call("POST", f"{self._trees}?name={quote(name, safe='')}&type={kind}", body)
         self._heads[name] = answer["reference"]["hash"]
 
     def put(
@@ -53,14 +57,6 @@ class NessieCommits:
         self._heads[branch] = answer["targetBranch"]["hash"]
         added = answer.get("addedContents") or ()
         return self._heads[branch], {tuple(each["key"]["elements"]): each["contentId"] for each in added}
-
-    def has(self, branch: str, key: list[str]) -> bool:
-        """Whether a key exists at the head of a branch."""
-        url = f"{self._trees}/{quote(branch, safe='')}/contents/{quote('.'.join(key), safe='')}"
-        response = self._session.get(url, timeout=30)
-        if response.status_code not in (200, 404):
-            response.raise_for_status()
-        return response.status_code == 200
 
     def _call(self, method: str, url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         response = self._session.request(method, url, json=body, timeout=30)

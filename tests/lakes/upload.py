@@ -1,22 +1,27 @@
-"""Brings a lake that was built on a disk into a bucket."""
+"""Brings a computed lake into a bucket."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
+from nessie_gc_memory.mock import MockLake
 from obstore.store import S3Store
 
 _AT_ONCE = 24
 
 
-def upload(folder: Path, bucket: str, properties: Mapping[str, str]) -> int:
-    """Puts every file below a folder under its absolute path; gives how many there are."""
-    store = s3_store(bucket, properties)
+def upload(lake: MockLake, properties: Mapping[str, str]) -> int:
+    """Puts every file of a lake whose root is in a bucket there; gives how many there are."""
+    bucket, _, folder = lake.spec.root.removeprefix("s3://").partition("/")
+    store, root = s3_store(bucket, properties), f"{lake.spec.root}/"
+
+    def put(path: str) -> int:
+        store.put(f"{folder}/{path}", lake.content(root + path) or b"", use_multipart=False)
+        return 1
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return sum(pool.map(lambda path: _put(store, path), _files(folder)))
+        return sum(pool.map(put, (path for listed in lake.listing(root) for path in listed.paths)))
 
 
 def s3_store(bucket: str, properties: Mapping[str, str]) -> S3Store:
@@ -30,13 +35,3 @@ def s3_store(bucket: str, properties: Mapping[str, str]) -> S3Store:
         virtual_hosted_style_request=False,
         client_options={"allow_http": True},
     )
-
-
-def _put(store: S3Store, path: Path) -> int:
-    store.put(str(path).lstrip("/"), path.read_bytes(), use_multipart=False)
-    return 1
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for parent, _, names in os.walk(folder):
-        yield from (Path(parent, name) for name in names)

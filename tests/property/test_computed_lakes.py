@@ -130,7 +130,7 @@ def test_s21_a_dry_run_over_a_computed_lake_counts_what_the_oracle_allows(spec: 
 
 
 @given(lakes, cutoffs)
-@fuzz(examples(3))
+@fuzz(examples(2))
 def test_iceberg_tables_of_a_computed_store_lose_exactly_what_the_oracle_allows(
     spec: MockLakeSpec, cutoff: str
 ) -> None:
@@ -152,7 +152,7 @@ def test_executors_compute_the_lake_from_its_options(spark: SparkSession) -> Non
 @pytest.mark.spark
 @pytest.mark.thorough
 @given(spec=lakes, cutoff=cutoffs)
-@fuzz(20)
+@fuzz(10)
 def test_spark_too_deletes_exactly_what_the_oracle_of_a_computed_lake_allows(
     spark: SparkSession, spec: MockLakeSpec, cutoff: str
 ) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from benchmark.measuring import as_installed
 from benchmark.runs import RunResult
+from benchmark.shape import LakeShape
 from benchmark.showing import scaling_share
+from nessie_gc_memory.mock import MockOracle, commit_records
 
 
 def run_with(workers: int | None, seconds: float, *, files: int = 1000) -> RunResult:
@@ -49,3 +51,14 @@ def test_one_worker_alone_says_nothing_of_scaling() -> None:
 
 def test_what_is_measured_may_keep_compiled_modules() -> None:
     assert {"PATH": "/bin"} == as_installed({"PATH": "/bin", "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+@pytest.mark.parametrize("tables_per_commit", [1, 3])
+@pytest.mark.parametrize("branches", [0, 2])
+def test_a_lake_has_as_many_commits_and_files_as_its_shape_says(branches: int, tables_per_commit: int) -> None:
+    shape = LakeShape(tables=6, appends=10, files_per_append=5, branches=branches, tables_per_commit=tables_per_commit)
+    spec = shape.spec("file:///lake")
+    commits = [record["commit"] for record in commit_records(spec) if "commit" in record]
+    assert (60 // tables_per_commit, 1 + branches) == (len(commits), len(set(commits)))
+    counts = MockOracle(spec).counts()
+    assert (60 * (5 + 3) + 30, 30) == (counts.stored, counts.garbage)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakes import LakeSpec, write_lake
+from nessie_gc_memory.mock import MockChanges, MockLake, MockLakeSpec, write_lake
+from nessie_gc_memory.mock.layout import Role
 from pyiceberg.catalog import load_catalog
 
 from nessie_gc_core.dataset import Engine
@@ -34,7 +34,7 @@ class Measurement:
 
     name: str
     procedure: Procedure
-    spec: LakeSpec
+    spec: MockLakeSpec
     retain_last: int | None = None
     dry_run: bool = False
     plan_seconds: float | None = None
@@ -45,8 +45,22 @@ class Measurement:
         return Asked(older_than=days_ago(2), retain_last=self.retain_last, dry_run=self.dry_run)
 
 
-def _spec(**more: Any) -> LakeSpec:
-    return LakeSpec(tables=1, branches=0, partitions=20, namespace=NAMESPACE, **more)
+def _spec(**more: Any) -> MockLakeSpec:
+    return MockLakeSpec(
+        **{
+            "references": 1,
+            "table_count": 1,
+            "partitions": 20,
+            "columns": 2,
+            "compressed": True,
+            "overwrite_every": 0,
+            "listed_snapshots": 100,
+            "logged_metadata": 100,
+            "garbage_files": 0,
+            "file_bytes": 1000,
+            **more,
+        }
+    )
 
 
 def measurements(scale: float = 1.0) -> Iterator[Measurement]:
@@ -55,16 +69,16 @@ def measurements(scale: float = 1.0) -> Iterator[Measurement]:
     yield Measurement(
         name="expire 90,000 of 100,000 files: 90 of 100 snapshots",
         procedure=Procedure.EXPIRE,
-        spec=_spec(appends=100, files_per_append=files, overwrite_every=10, garbage_ratio=0),
+        spec=_spec(commits=100, files_per_commit=files, overwrite_every=10),
         retain_last=10,
     )
     yield Measurement(
         name="expire 90 of 100 snapshots that only append",
         procedure=Procedure.EXPIRE,
-        spec=_spec(appends=100, files_per_append=files, garbage_ratio=0),
+        spec=_spec(commits=100, files_per_commit=files),
         retain_last=10,
     )
-    orphans = _spec(appends=95, files_per_append=files, garbage_ratio=5 / 95)
+    orphans = _spec(commits=95, files_per_commit=files, garbage_files=5 * files)
     yield Measurement(name="5,000 orphans of 100,000 files", procedure=Procedure.ORPHANS, spec=orphans)
     yield Measurement(
         name="5,000 orphans of 100,000 files, dry run", procedure=Procedure.ORPHANS, spec=orphans, dry_run=True
@@ -72,7 +86,7 @@ def measurements(scale: float = 1.0) -> Iterator[Measurement]:
     yield Measurement(
         name="plan over 105,000 files, 5,000 of them referenced",
         procedure=Procedure.ORPHANS,
-        spec=_spec(appends=10, files_per_append=files // 2, garbage_ratio=20),
+        spec=_spec(commits=10, files_per_commit=files // 2, garbage_files=100 * files),
         dry_run=True,
         plan_seconds=PLAN_SECONDS,
     )
@@ -119,33 +133,15 @@ class Measured:
         return self.theirs.seconds / done.seconds
 
 
-class _OneTable:
-    """Takes the commits of a lake that is in no server."""
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count()
-
-    def has(self, branch: str, key: list[str]) -> bool:
-        """Everything is there."""
-        return True
-
-    def put(
-        self, branch: str, contents: Mapping[tuple[str, ...], dict[str, Any]], *, message: str
-    ) -> tuple[str, dict[tuple[str, ...], str]]:
-        """Counts."""
-        return str(next(self._numbers)), {}
-
-    def create_branch(self, name: str, *, source: str) -> None:
-        """There is one branch only."""
-        raise AssertionError(name)
-
-
 def measure(measurement: Measurement, spark: SparkSession, folder: Path, catalog: str, *, repeat: int = 1) -> Measured:
     """Writes the table, and runs all three, each on its copy; the fastest of several runs counts."""
     stage = Stage(spark, folder, catalog, links=True)
-    facts = write_lake(measurement.spec, stage.warehouse, _OneTable())
+    root = stage.warehouse / NAMESPACE
+    lake = MockLake(replace(measurement.spec, root=f"file://{root}"), MockChanges())
+    write_lake(lake, root)
+    *_, last = lake.history.snapshots(0)
     with load_catalog(catalog, type="sql", uri=stage.uri) as opened:
-        opened.register_table((NAMESPACE, "t"), f"file://{facts.states[-1].metadata}")
+        opened.register_table((NAMESPACE, "t"), lake.layout.path(lake.layout.block(last, Role.METADATA)))
     stage.keep()
     asked, files = measurement.asked(), len(stage.files())
 
