@@ -1,4 +1,4 @@
-"""``python -m benchmark mark``: the mark over a repository that computes its commits (:mod:`benchmark.history`).
+"""``python -m benchmark mark``: the mark over the repository of a computed lake (:mod:`benchmark.history`).
 
 Each size is a process of its own. Content versions are counted, or with ``--store`` stored in SQLite by the whole
 service. The exit code is 1 where a commit was not counted once, or was read again.

@@ -37,7 +37,7 @@ class LakeShape:
             seed=7,
             root=root,
             references=self.branches + 1,
-            tags_every=0,
+            branches_every=1,
             commits=self._commits(self.appends - own * self.branches),
             branch_commits=self._commits(own),
             tables_per_commit=self.tables_per_commit,

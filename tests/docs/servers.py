@@ -16,7 +16,7 @@ from nessie_gc_core.testing.servers import NessieServer, PostgresServer, running
 
 _SMALL = MockLakeSpec(
     references=2,
-    tags_every=0,
+    branches_every=1,
     commits=6,
     table_count=2,
     files_per_commit=2,

@@ -25,7 +25,7 @@ _SLOW = Faults(slow=1.0, slow_seconds=0.02)
 """Long enough that a collection is still at work when something restarts."""
 _NESSIE_LAKE = MockLakeSpec(
     references=5,
-    tags_every=0,
+    branches_every=1,
     commits=256,
     branch_commits=16,
     table_count=4,

@@ -8,33 +8,34 @@ from pathlib import Path
 
 import pytest
 from benchmark import mark
-from benchmark.history import HistoryOptions, MarkCost, SimulatedHistory, measured
+from benchmark.history import MarkCost, commits_of, history_of, measured
+from nessie_gc_memory.mock import MockLakeSpec, MockRepository
 from oracle import live_versions
 
 from nessie_gc_core.model.policies import ReferencePolicies
 
-SIZES = [
-    HistoryOptions(commits=1, references=1),
-    HistoryOptions(commits=500, references=100),
-    HistoryOptions(commits=10, references=200, fork_commits=3),
-    HistoryOptions(commits=50, references=40, fork_commits=0),
-]
+SIZES = {
+    "a commit": (history_of(1, 1), 1),
+    "ten forks": (history_of(500, 100), 600),
+    "more references than commits": (history_of(10, 200, fork_commits=3), 70),
+    "forks without commits": (history_of(50, 40, fork_commits=0), 50),
+}
+"""Lakes, and how many commits they have."""
 
 
-def states(size: HistoryOptions) -> int:
+def states(size: MockLakeSpec) -> int:
     """How many content versions are live, by the independent implementation."""
     policies = ReferencePolicies.parse("NONE", reference_time=datetime(2026, 1, 1, tzinfo=UTC))
-    return len(set(live_versions(SimulatedHistory(size), policies)))
+    return len(set(live_versions(MockRepository(size), policies)))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=repr)
+@pytest.mark.parametrize(("size", "commits"), SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("is_stored", [False, True], ids=["counted", "stored"])
 def test_each_commit_of_the_simulated_history_is_counted_once(
-    size: HistoryOptions, tmp_path: Path, *, is_stored: bool
+    size: MockLakeSpec, commits: int, tmp_path: Path, *, is_stored: bool
 ) -> None:
     cost = measured(size, database=tmp_path / "store.db" if is_stored else None, parallelism=1)
-    forks = (size.references - 1) // 10
-    assert size.commits + forks * size.fork_commits == cost.commits
+    assert (commits, commits) == (cost.commits, commits_of(size))
     assert states(size) == cost.versions
     assert cost.is_right
 

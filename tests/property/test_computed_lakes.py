@@ -44,7 +44,7 @@ lakes = st.builds(
     references=st.integers(1, 9),
     commits=st.integers(1, 60),
     branch_commits=st.integers(0, 6),
-    tags_every=st.integers(0, 3),
+    branches_every=st.integers(0, 3),
     tables=st.integers(1, 8),
     at_once=st.integers(1, 3),
     files_per_commit=st.integers(1, 4),
@@ -112,14 +112,14 @@ def check(spec: MockLakeSpec, cutoff: str, collecting: LakeServices) -> None:
 
 
 @given(lakes, cutoffs)
-@fuzz(examples(10))
+@fuzz(examples(8))
 def test_exactly_what_the_oracle_of_a_computed_lake_allows_is_deleted(spec: MockLakeSpec, cutoff: str) -> None:
     with recorded(spec) as lake, LocalEngine(workers=2) as engine:
         check(lake, cutoff, services(lake, engine))
 
 
 @given(lakes, cutoffs)
-@fuzz(examples(3))
+@fuzz(examples(2))
 def test_s21_a_dry_run_over_a_computed_lake_counts_what_the_oracle_allows(spec: MockLakeSpec, cutoff: str) -> None:
     before = stored(spec)
     with LocalEngine(workers=2) as engine:

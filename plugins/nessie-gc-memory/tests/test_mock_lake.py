@@ -52,7 +52,7 @@ DETAILED = replace(
     ALL,
     lake="detailed",
     seed=2,
-    tags_every=3,
+    branches_every=3,
     tables_per_commit=2,
     files_per_commit=5,
     partitions=4,
@@ -217,14 +217,14 @@ def test_a_commit_changes_as_many_tables_as_asked_for():
     assert [["mock.t000000", "mock.t000001"], ["mock.t000001", "mock.t000002"]] == keys[:2]
 
 
-def test_every_nth_reference_is_a_tag():
+def test_of_so_many_references_one_is_a_branch():
     def kinds(every):
-        references = MockRepository(replace(ALL, references=7, tags_every=every)).references()
+        references = MockRepository(replace(ALL, references=7, branches_every=every)).references()
         return [each.name.partition("-")[0] for each in references]
 
-    assert ["main", "branch", "branch", "tag", "branch", "branch", "tag"] == kinds(3)
-    assert ["main", *["branch"] * 6] == kinds(0)
-    assert ["main", *["tag"] * 6] == kinds(1)
+    assert ["main", "branch", "tag", "tag", "branch", "tag", "tag"] == kinds(3)
+    assert ["main", *["tag"] * 6] == kinds(0)
+    assert ["main", *["branch"] * 6] == kinds(1)
 
 
 @pytest.mark.parametrize("cutoff", ["NONE", "1", "5", "2025-01-01T00:00:00Z", "2024-12-31T20:00:00Z"])

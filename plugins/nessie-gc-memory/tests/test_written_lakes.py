@@ -15,7 +15,7 @@ from nessie_gc_core.model.repository import ReferenceKind
 LAKE = MockLakeSpec(
     lake="written",
     references=5,
-    tags_every=2,
+    branches_every=2,
     commits=20,
     branch_commits=3,
     table_count=3,
@@ -105,7 +105,7 @@ def replayed(spec):
     [
         LAKE,
         replace(LAKE, tables_per_commit=2),
-        replace(LAKE, tags_every=0, branch_commits=0),
+        replace(LAKE, branches_every=1, branch_commits=0),
         replace(LAKE, commits=2, references=9),
     ],
     ids=["a table each", "two tables each", "empty branches", "more references than commits"],

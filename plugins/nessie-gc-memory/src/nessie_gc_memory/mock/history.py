@@ -50,6 +50,7 @@ class MockHistory:
         self._each = spec.tables_per_commit
         self._last = (spec.commits + more_commits) * self._each - 1
         self._own = spec.branch_commits * self._each
+        self._ids = f"{mixed(spec.seed, 1):016x}"
 
     def heads(self) -> Iterator[Head]:
         """All references; ``main`` is the first."""
@@ -62,7 +63,8 @@ class MockHistory:
                 yield Head(name=f"branch-{number}", kind=ReferenceKind.BRANCH, line=line, position=last)
 
     def _is_tag(self, number: int) -> bool:
-        return self._spec.tags_every > 0 and number % self._spec.tags_every == 0
+        every = self._spec.branches_every
+        return every == 0 or (number - 1) % every > 0
 
     def base(self, number: int) -> int:
         """The commit of ``main`` from which a reference was created."""
@@ -110,7 +112,7 @@ class MockHistory:
 
     def commit_id(self, commit: Snapshot) -> str:
         """The id of the commit that puts a state."""
-        return f"{mixed(self._spec.seed, 1):016x}{commit.line:016x}{commit.position // self._each:032x}"
+        return f"{self._ids}{commit.line:016x}{commit.position // self._each:032x}"
 
     def commit_of(self, commit_id: str) -> Snapshot | None:
         """The commit with an id, if there is one."""

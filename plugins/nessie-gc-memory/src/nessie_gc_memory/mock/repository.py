@@ -24,6 +24,7 @@ class MockRepository(RepositoryConnector):
         super().__init__(options)
         self._spec = options
         self._changes = MockChanges.of(options)
+        self._content_ids = f"{mixed(options.seed, 11):016x}"
 
     def identity(self) -> str:
         """The lake's name."""
@@ -43,10 +44,10 @@ class MockRepository(RepositoryConnector):
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """Computes one commit after the other."""
         history = self._history()
-        commit = self._found(history, reference)
+        layout, commit = MockLayout(self._spec, history), self._found(history, reference)
         while commit is not None:
             parent = history.parent(commit)
-            versions = [self._version(history, snapshot, commit) for snapshot in history.put_by(commit)]
+            versions = [self._version(history, layout, snapshot, commit) for snapshot in history.put_by(commit)]
             yield LogEntry(
                 commit_id=history.commit_id(commit),
                 parent_id=None if parent is None else history.commit_id(parent),
@@ -61,10 +62,10 @@ class MockRepository(RepositoryConnector):
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
         """The newest state of each table."""
         history = self._history()
-        commit = self._found(history, reference)
+        layout, commit = MockLayout(self._spec, history), self._found(history, reference)
         if commit is not None:
             for snapshot in history.visible(commit):
-                yield self._version(history, snapshot, commit)
+                yield self._version(history, layout, snapshot, commit)
 
     def _history(self) -> MockHistory:
         """With the commits so far."""
@@ -78,10 +79,12 @@ class MockRepository(RepositoryConnector):
             raise ReferenceNotFoundError(f"the lake {self._spec.lake!r} has no commit {reference.commit_id}")
         return commit
 
-    def _version(self, history: MockHistory, snapshot: Snapshot, commit: Snapshot) -> ContentVersion:
-        table, layout = history.table_of(snapshot), MockLayout(self._spec, history)
+    def _version(
+        self, history: MockHistory, layout: MockLayout, snapshot: Snapshot, commit: Snapshot
+    ) -> ContentVersion:
+        table = history.table_of(snapshot)
         return ContentVersion(
-            content_id=f"{mixed(self._spec.seed, 11):016x}-{table:06}",
+            content_id=f"{self._content_ids}-{table:06}",
             content_type=self._spec.content_type,
             metadata_location=layout.path(layout.block(snapshot, Role.METADATA)),
             snapshot_id=history.snapshot_id(snapshot),
