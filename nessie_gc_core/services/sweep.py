@@ -40,7 +40,7 @@ from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save
 from nessie_gc_core.services.preconditions import check_marked
 from nessie_gc_core.services.quarantine.holding import named
 from nessie_gc_core.services.quarantine.needed_again import keep_what_is_needed_again
-from nessie_gc_core.services.quarantine.tagged import keep_tagged
+from nessie_gc_core.services.quarantine.tagged import look_for_tagged
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.sweep_records import SweepRecords
@@ -192,7 +192,7 @@ class _Sweep:
                 needed = find_needed(located, run, listed.check, self._cache)
             stored, counts = listed.result()
         lost, verdicts = self._judged(needed, ages, stored, counts)
-        keep_tagged(needed.expansion.reachable(), needed.scope.index, run)
+        look_for_tagged(needed.expansion.reachable(), needed.scope, run)
         verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
         warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)

@@ -171,8 +171,10 @@ def test_s15_deferred_deletions_leave_tagged_files_alone(
 
 def test_s15_explain_says_that_a_file_has_a_tag(lake: MemoryLake, live: TableState, services: LakeServices) -> None:
     live_set = tagged(services)
-    said = in_quarantine(services.store, [FIRST], services.choice.rules())[FIRST]
-    assert f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}; `restore`" in said
+    said = in_quarantine(services.store, [FIRST], services.choice.rules(), tagged=True)[FIRST]
+    assert (
+        f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}; `restore` takes it off" in said
+    )
 
 
 # ---- what is needed again (S9) ------------------------------------------------------------------------
@@ -394,17 +396,25 @@ def test_s15_a_file_with_as_many_tags_as_there_can_be_fails_and_stays(
     assert full == found.tags
 
 
-@pytest.mark.parametrize("how", ["untagged", "written again", "tagged by others"])
-def test_s15_what_is_not_as_it_was_recorded_is_not_purged(
-    lake: MemoryLake, live: TableState, services: LakeServices, how: str
-) -> None:
-    live_set = tagged(services)
-    lake.advance(MONTH)
-    services.sweep(services.mark())
+def changed(lake: MemoryLake, how: str, live_set: UUID) -> None:
     if how == "written again":
         lake.put(FIRST, b"another one")
     value = {"untagged": {}, "tagged by others": {QUARANTINE_TAG: "x"}}.get(how, {QUARANTINE_TAG: str(live_set)})
     lake.objects.set_tags(FIRST, value)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("how", ["untagged", "written again", "tagged by others"])
+def test_s15_what_is_not_as_it_was_recorded_is_not_purged(
+    lake: MemoryLake, live: TableState, services: LakeServices, how: str, late: bool
+) -> None:
+    live_set = tagged(services)
+    if not late:
+        changed(lake, how, live_set)
+    lake.advance(MONTH)
+    services.sweep(services.mark(), SweepParameters(min_age=timedelta(days=60)))
+    if late:
+        changed(lake, how, live_set)
     report = purge(services)
     assert (2, 1, []) == (report.done.files, report.released.files, held(services))
     assert {FIRST} == there(lake).keys()
@@ -425,6 +435,19 @@ def test_s15_a_file_that_was_written_again_is_tagged_anew(
     services.sweep(services.mark())
     assert 1 == restore(services, matching=".*dead-0.parquet").done.files
     assert marks(lake)[FIRST] is None
+
+
+def test_s15_what_a_rule_of_the_bucket_deleted_is_missing_until_its_record_is_removed(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    lake.advance(MONTH)
+    lake.objects.delete(FIRST)
+    services.sweep(services.mark())
+    report = purge(services)
+    assert (2, 1, 1) == (report.done.files, report.missing.files, report.exit_code)
+    assert 1 == purge(services, forget_missing=True).missing.files
+    assert [] == held(services)
 
 
 # ---- what is refused ----------------------------------------------------------------------------------

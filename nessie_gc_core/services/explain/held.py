@@ -12,17 +12,24 @@ from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags,
 from nessie_gc_core.services.quarantine.places import with_places
 
 
-def in_quarantine(store: LiveSetStore, places: Collection[str], rules: LocationRules) -> Mapping[str, str]:
+def in_quarantine(
+    store: LiveSetStore, places: Collection[str], rules: LocationRules, *, tagged: bool = False
+) -> Mapping[str, str]:
     """Where the files of some places are held, and until when, in one line each, by place.
 
     Args:
         store: where quarantines are recorded; one that cannot record any has none.
         places: canonical paths.
         rules: what makes a path canonical.
+        tagged: whether the files are at their paths, perhaps with a tag; otherwise they are not.
     """
     if not places or not isinstance(store, SupportsQuarantine):
         return {}
-    return {place: _said(file) for place, file in with_places(store, rules) if place in places}
+    return {
+        place: _said(file)
+        for place, file in with_places(store, rules)
+        if place in places and (bucket_of_tags(file.place) is not None) is tagged
+    }
 
 
 def _said(file: HeldFile) -> str:
@@ -35,4 +42,5 @@ def _said(file: HeldFile) -> str:
         where = f"it is in quarantine at its path, with the tag {QUARANTINE_TAG}={file.live_set_id}"
     if file.state is HeldState.PURGING:
         return f"{where}, and is being purged"
-    return f"{where}; `restore` brings it back until {file.until:%Y-%m-%d %H:%M:%S} UTC"
+    undo = "brings it back" if bucket_of_tags(file.place) is None else "takes it off"
+    return f"{where}; `restore` {undo} until {file.until:%Y-%m-%d %H:%M:%S} UTC"

@@ -29,6 +29,7 @@ from nessie_gc_core.services.explain.parameters import ExplainParameters
 from nessie_gc_core.services.explain.report import ExplainedFile, ExplainReport, Standing
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.needed import Located, Needed
+from nessie_gc_core.services.quarantine.tagged import ALREADY
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep import Directions, Purpose
@@ -176,16 +177,13 @@ class _Explaining:
         return [self._explained(file, needs.get(file.place), references) for file in looking.asked]
 
     def and_quarantine(self, files: Sequence[ExplainedFile], store: LiveSetStore) -> list[ExplainedFile]:
-        """The same files; of those that are not stored, it is said which are in quarantine."""
-        looking = self.looking
-        missing = {
-            asked.place for asked, file in zip(looking.asked, files, strict=True) if file.standing in _NOT_STORED
-        }
-        held = in_quarantine(store, missing, looking.located.plan.rules)
-        return [
-            replace(file, reason=held[asked.place]) if file.standing in _NOT_STORED and asked.place in held else file
-            for asked, file in zip(looking.asked, files, strict=True)
-        ]
+        """The same files; of those that are not stored, or are stored with a tag, it is said where they are held."""
+        both = list(zip(self.looking.asked, files, strict=True))
+        missing = {asked.place for asked, file in both if file.standing in _NOT_STORED}
+        stored = {asked.place for asked, file in both if file.standing is Standing.LIVE or file.reason == ALREADY}
+        rules = self.looking.located.plan.rules
+        held = {**in_quarantine(store, missing, rules), **in_quarantine(store, stored, rules, tagged=True)}
+        return [replace(file, reason=held.get(asked.place, file.reason)) for asked, file in both]
 
     def _named(self) -> dict[str, set[str]]:
         """By the place of a file, the raw paths by which live metadata names it."""

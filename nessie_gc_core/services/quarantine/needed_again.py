@@ -10,6 +10,7 @@ import pyarrow as pa
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_texts
+from nessie_gc_core.model.quarantine import bucket_of_tags
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.quarantine.places import with_places
 from nessie_gc_core.services.quarantine.rows import RECORDS, record_of, record_row
@@ -31,7 +32,8 @@ def keep_what_is_needed_again(lost: Dataset, run: SweepRun) -> None:
     store = run.store
     if not isinstance(store, SupportsQuarantine) or next(iter(store.quarantines()), None) is None:
         return
-    rows = ((whole, *record_row(file)) for whole, file in with_places(store, run.choice.rules()))
+    held_files = with_places(store, run.choice.rules())
+    rows = ((whole, *record_row(file)) for whole, file in held_files if bucket_of_tags(file.place) is None)
     held = run.engine.dataset(to_batches(rows, _HELD), _HELD)
     found = held.semi_join(lost.flat_map(_Whole()), [_WHOLE.name]).checkpoint()
     files = found.where("sidecar", [0]).count()

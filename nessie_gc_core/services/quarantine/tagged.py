@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -23,6 +23,7 @@ from nessie_gc_core.model.verdicts import Verdict
 from nessie_gc_core.services.quarantine.places import held_in
 from nessie_gc_core.services.quarantine.rows import RECORDS, record_of, record_row
 from nessie_gc_core.services.run import SweepRun
+from nessie_gc_core.services.scope import Scope
 
 ALREADY = "it is in quarantine already, with a tag"
 _DEAD = Verdict.UNREFERENCED.value
@@ -48,8 +49,6 @@ def has_tagged(store: LiveSetStore) -> bool:
 def leave_tagged(verdicts: Dataset, index: UnitIndex, run: SweepRun, *, counted: bool) -> Dataset:
     """The verdicts (:data:`VERDICTS`), but files that are in quarantine with a tag stay: they are not taken twice.
 
-    A run that deletes notes in their records that nothing needs them as of its live set. Their time stays as it is.
-
     Args:
         verdicts: what was judged.
         index: the sweep units.
@@ -60,8 +59,6 @@ def leave_tagged(verdicts: Dataset, index: UnitIndex, run: SweepRun, *, counted:
         return verdicts
     held = _held(index, run)
     dead = verdicts.where("verdict", [_DEAD])
-    if run.parameters.mode.removes:
-        _confirm(held.semi_join(dead, _STATE), run)
     again = spared_rows(dead.semi_join(held, _STATE), ALREADY)
     if counted:
         again = again.anti_join(held.where("live_set_id", [str(run.live_set.id)]), _STATE)
@@ -69,29 +66,42 @@ def leave_tagged(verdicts: Dataset, index: UnitIndex, run: SweepRun, *, counted:
     return dead.anti_join(held, _STATE).union(again).union(rest).checkpoint()
 
 
-def keep_tagged(reachable: Dataset, index: UnitIndex, run: SweepRun) -> None:
-    """Looks for needed files in quarantine, which are read as before; a run that deletes extends their time.
+def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
+    """Looks at what is in quarantine with a tag: needed files, which are read as before, get more time.
+
+    The records of all others say then as of when nothing needs them, whether their files are still there or not.
+    A run that deletes nothing only warns.
 
     Args:
         reachable: what is needed (:data:`REACHABLE_FILES`).
-        index: the sweep units.
+        scope: the sweep units; of what is in one of them, all is known that needs it.
         run: the run, whose report takes a warning.
     """
     if not has_tagged(run.store):
         return
-    found = _held(index, run).semi_join(reachable, _KEYS).checkpoint()
-    files = found.count()
-    if not files:
-        return
-    run.report.warn(
-        f"{plural(files, 'file')} in quarantine with a tag {'is' if files == 1 else 'are'} needed again: `restore` "
-        "takes the tags off"
-    )
+    held = _held(scope.index, run).where("unit", sorted(scope.plan.roots))
+    needed = held.semi_join(reachable, _KEYS).checkpoint()
+    files = needed.count()
+    if files:
+        run.report.warn(
+            f"{plural(files, 'file')} in quarantine with a tag {'is' if files == 1 else 'are'} needed again: `restore` "
+            "takes the tags off"
+        )
     if run.parameters.mode.removes:
-        until = run.clock() + run.parameters.quarantine_for
-        for batch in found.batches():
-            records = map(record_of, batch.select(RECORDS.names).to_pylist())
-            held_in(run.store).put_held_files(replace(file, until=max(file.until, until)) for file in records)
+        until, seen = run.clock() + run.parameters.quarantine_for, seen_at(run.live_set)
+        _change(needed, run, lambda file: replace(file, until=max(file.until, until), state=_not_purging(file)))
+        _change(held.anti_join(reachable, _KEYS), run, lambda file: replace(file, held=max(file.held, seen)))
+
+
+def _change(held: Dataset, run: SweepRun, changed: Callable[[HeldFile], HeldFile]) -> None:
+    for batch in held.batches():
+        records = map(record_of, batch.select(RECORDS.names).to_pylist())
+        held_in(run.store).put_held_files(map(changed, records))
+
+
+def _not_purging(file: HeldFile) -> HeldState:
+    """A needed file can be restored, even if its purge had begun."""
+    return HeldState.HELD if file.state is HeldState.PURGING else file.state
 
 
 def _held(index: UnitIndex, run: SweepRun) -> Dataset:
@@ -111,11 +121,3 @@ def place_of(file: HeldFile, index: UnitIndex) -> tuple[str, str] | None:
     with suppress(UnknownLocationError):
         return index.find(file.location + file.path)
     return None
-
-
-def _confirm(dead: Dataset, run: SweepRun) -> None:
-    """Notes as of when nothing needs some files."""
-    at = seen_at(run.live_set)
-    for batch in dead.batches():
-        records = map(record_of, batch.select(RECORDS.names).to_pylist())
-        held_in(run.store).put_held_files(replace(file, held=max(file.held, at)) for file in records)

@@ -116,6 +116,22 @@ def test_a_file_in_quarantine_says_where_it_is(lake: MemoryLake, services: LakeS
     assert (Standing.NOT_STORED, None) == standing(services, f"{HOME}/data/never.parquet")
 
 
+def test_a_tagged_file_says_that_it_is_in_quarantine_whether_it_is_needed_or_not(
+    lake: MemoryLake, services: LakeServices
+) -> None:
+    state = table(lake)
+    nobody = lake.put(f"{HOME}/data/nobody.parquet")
+    lake.advance(AGE)
+    live_set = services.mark()
+    services.sweep(live_set, SweepParameters(quarantine=["tags:memory://wh/"]))
+    found, reason = standing(services, nobody)
+    assert Standing.SPARED is found
+    tagged = f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}; "
+    assert re.fullmatch(re.escape(tagged) + r"`restore` takes it off until 20\d\d-\d\d-\d\d \S+ UTC", str(reason))
+    lake.commit("main", put(state.append(nobody).version))
+    assert (Standing.LIVE, reason) == standing(services, nobody)
+
+
 # ---- not live -------------------------------------------------------------------------------------------
 def test_what_nothing_needs_is_unreferenced_once_it_is_old_enough(lake: MemoryLake, services: LakeServices) -> None:
     table(lake)
