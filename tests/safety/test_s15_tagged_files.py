@@ -219,6 +219,25 @@ def test_s09_a_sweep_that_finds_a_file_needed_extends_its_time(
     assert {"memory://wh/db/t/data/dead-1.parquet": None} == marks(lake)
 
 
+def test_s09_what_an_earlier_sweep_found_does_not_count_when_a_later_one_finds_the_file_needed(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    """The later one has another policy, by which an older commit is live; no reference has moved."""
+    old = live.append("dead-0.parquet")
+    lake.commit("main", put(old.version))
+    lake.commit("main", put(live.version))
+    lake.advance(timedelta(days=40))
+    at_once = replace(TAG, quarantine_for=timedelta(0))
+    services.sweep(services.mark("1"), at_once)
+    tagged_files = len(held(services))
+    lake.advance(timedelta(minutes=1))
+    services.sweep(services.mark("NONE"), at_once)
+    lake.advance(timedelta(minutes=1))
+    report = purge(services)
+    assert (2, tagged_files - 2) == (report.done.files, report.waiting.files)
+    assert {FIRST} == there(lake).keys()
+
+
 def test_s09_a_purge_that_had_begun_lets_a_needed_file_be_restored(
     lake: MemoryLake, live: TableState, services: LakeServices
 ) -> None:
@@ -245,6 +264,29 @@ def test_s09_where_the_references_cannot_be_read_nothing_is_purged(
     report = purge(services)
     assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
     assert any("the server is away" in text for text in report.warnings)
+
+
+def test_s01_what_another_repository_needs_since_the_sweep_is_not_purged(
+    lake: MemoryLake, live: TableState, beside: MemoryLake, together: LakeServices
+) -> None:
+    together.collect(sweep=TAG)
+    lake.advance(MONTH)
+    together.collect()
+    beside.commit("main", put(live.append("dead-1.parquet").version))
+    report = purge(together)
+    assert (2, 1) == (report.done.files, report.kept.files)
+    assert {"memory://wh/db/t/data/dead-1.parquet"} == there(lake).keys()
+
+
+def test_s01_without_one_of_the_repositories_of_the_sweep_nothing_is_purged(
+    lake: MemoryLake, live: TableState, beside: MemoryLake, services: LakeServices, together: LakeServices
+) -> None:
+    together.collect(sweep=TAG)
+    lake.advance(MONTH)
+    together.collect()
+    report = purge(services)
+    assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
+    assert any("was marked together with" in text for text in report.warnings)
 
 
 # ---- killed at any point ------------------------------------------------------------------------------

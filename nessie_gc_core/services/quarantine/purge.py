@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.hold import STILL_THERE, VISIBLE, Purge
-from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.quarantine.parameters import PurgeParameters
-from nessie_gc_core.services.quarantine.release import Release
+from nessie_gc_core.services.quarantine.places import held_in
+from nessie_gc_core.services.quarantine.release import Choose, Release
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.quarantine.unneeded import Unneeded
 from nessie_gc_core.services.run import Run
@@ -49,14 +49,17 @@ class PurgeService(Release):
         """Whether its time is over; a purge that has begun goes on."""
         return file.state is HeldState.PURGING or now > file.until
 
-    def chosen_again(
-        self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run, report: ReleaseReport
-    ) -> Sequence[HeldFile]:
+    def chooser(self, run: Run, report: ReleaseReport) -> Choose:
         """Tagged files only if nothing needs them; what is needed can be restored, though its purge had begun."""
-        free, needed = Unneeded(run).among(files, report)
-        if not self.parameters.dry_run:
-            store.put_held_files(replace(file, state=HeldState.HELD) for file in needed)
-        return free
+        unneeded, store = Unneeded(run), held_in(run.store)
+
+        def choose(files: Sequence[HeldFile]) -> Sequence[HeldFile]:
+            free, needed = unneeded.among(files, report)
+            if not self.parameters.dry_run:
+                store.put_held_files(replace(file, state=HeldState.HELD) for file in needed)
+            return free
+
+        return choose
 
     def function(self, run: Run) -> BatchFunction:
         """Deletes them."""

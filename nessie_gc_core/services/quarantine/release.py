@@ -32,6 +32,7 @@ from nessie_gc_core.services.run import Run
 
 _SPREAD = ["place", "held_path"]
 Undo = Callable[[Sequence[HeldFile]], None]
+Choose = Callable[[Sequence[HeldFile]], Sequence[HeldFile]]
 
 
 def _nothing(files: Sequence[HeldFile]) -> None:
@@ -74,16 +75,17 @@ class Release(Service[Run]):
             done = self.would if self.parameters.dry_run else self.verb
             report.named = lambda file, name, reason: outcomes.add(file, done if name == "done" else name, reason)
             steps = in_pieces(self._meant(store, chosen, repositories, now, report), self.parameters.files_per_step)
+            choose = self.chooser(run, report)
             if self.parameters.dry_run:
                 for step in steps:
-                    _show(self.chosen_again(step, store, run, report), report)
+                    _show(choose(step), report)
             else:
                 again, duration = "run the command again", self.parameters.lease
                 with hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease:
                     _check_workers({each.place for each in mine}, run)
                     for step in steps:
                         outcomes.begin(step, self.doing)
-                        free = self.chosen_again(step, store, run, report)
+                        free = choose(step)
                         lease.check()
                         self._step(free, store, run, report, outcomes)
         if self.parameters.chooses and not report.found_any:
@@ -94,11 +96,9 @@ class Release(Service[Run]):
         """Whether a file may be released."""
         return True
 
-    def chosen_again(
-        self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run, report: ReleaseReport
-    ) -> Sequence[HeldFile]:
-        """Those of some files that are released; the others are counted."""
-        return files
+    def chooser(self, run: Run, report: ReleaseReport) -> Choose:
+        """What says which files of a step are released, and counts the others."""
+        return lambda files: files
 
     def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> Undo:
         """Does what must be done before files are touched; what it returns undoes that for files that stay."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
@@ -31,12 +31,18 @@ _KEYS = list(FILE_KEYS.names)
 _STATE = [*_KEYS, "modified"]
 """A file that was written again at the path of a tagged one is another file."""
 _TAGGED = pa.schema([*FILE_KEYS, *RECORDS])
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _HELD = (HeldState.HELD, HeldState.RESTORING, HeldState.PURGING)
 
 
 def seen_at(live_set: LiveSet) -> datetime:
     """As of when a live set says what is needed; the record of a tagged file has it, and thereby names the live set."""
     return live_set.references_listed or live_set.created
+
+
+def vouches(live_set: LiveSet) -> bool:
+    """Whether what a live set does not need can be purged: it was marked as a whole, by the policies that it has."""
+    return not live_set.is_of_expiry and not live_set.is_imported
 
 
 def has_tagged(store: LiveSetStore) -> bool:
@@ -88,9 +94,11 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
             "takes the tags off"
         )
     if run.parameters.mode.removes:
+        run.lease.check()
         until, seen = run.clock() + run.parameters.quarantine_for, seen_at(run.live_set)
-        _change(needed, run, lambda file: replace(file, until=max(file.until, until), state=_not_purging(file)))
-        _change(held.anti_join(reachable, _KEYS), run, lambda file: replace(file, held=max(file.held, seen)))
+        _change(needed, run, lambda file: _needed(file, until))
+        if vouches(run.live_set):
+            _change(held.anti_join(reachable, _KEYS), run, lambda file: replace(file, held=max(file.held, seen)))
 
 
 def _change(held: Dataset, run: SweepRun, changed: Callable[[HeldFile], HeldFile]) -> None:
@@ -99,9 +107,13 @@ def _change(held: Dataset, run: SweepRun, changed: Callable[[HeldFile], HeldFile
         held_in(run.store).put_held_files(map(changed, records))
 
 
-def _not_purging(file: HeldFile) -> HeldState:
-    """A needed file can be restored, even if its purge had begun."""
-    return HeldState.HELD if file.state is HeldState.PURGING else file.state
+def _needed(file: HeldFile, until: datetime) -> HeldFile:
+    """The record of a needed file, which can be restored even if its purge had begun.
+
+    What an earlier sweep found does not count any more: it may have had another policy.
+    """
+    state = HeldState.HELD if file.state is HeldState.PURGING else file.state
+    return replace(file, held=_NEVER, until=max(file.until, until), state=state)
 
 
 def _held(index: UnitIndex, run: SweepRun) -> Dataset:

@@ -6,9 +6,10 @@ Nobody notices when a table reads a tagged file again. So it is not enough that 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ from nessie_gc_core.services.members import members
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_age
 from nessie_gc_core.services.quarantine.report import ReleaseReport
-from nessie_gc_core.services.quarantine.tagged import place_of, seen_at
+from nessie_gc_core.services.quarantine.tagged import place_of, seen_at, vouches
 from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import scope_over
@@ -44,12 +45,13 @@ class Unneeded:
     """Looks at the references, as every deletion does."""
 
     run: Run
+    _types: dict[UUID, Collection[str]] = field(default_factory=dict)
+    """By live set, the content types that it has."""
 
     @cached_property
     def _live_sets(self) -> Mapping[_Seen, LiveSet]:
         """Those whose sweep can say that nothing needs a file."""
-        found = (each for each in self.run.store.live_sets() if not each.is_of_expiry and not each.is_imported)
-        return {(each.repository, seen_at(each)): each for each in found}
+        return {(each.repository, seen_at(each)): each for each in self.run.store.live_sets() if vouches(each)}
 
     def among(self, files: Sequence[HeldFile], report: ReleaseReport) -> tuple[list[HeldFile], list[HeldFile]]:
         """The files that may be purged, and those that are needed; the others wait, and the report says why."""
@@ -90,9 +92,10 @@ class Unneeded:
         run = self._at_work(self.run.store.get(found.id), files)  # with its heads
         rules = run.choice.rules()
         plan = plan_units({file.location for file in files}, rules, run.parameters.allowed(rules))
-        _, types = stored_versions(run, run.numbers)
+        if found.id not in self._types:
+            self._types[found.id] = stored_versions(run, run.numbers)[1]
         freeze_unread_repositories(plan, run)
-        scope = scope_over(plan, types, run)
+        scope = scope_over(plan, self._types[found.id], run)
         recheck = Recheck(run, scope, {})
         newly = recheck.run_if_due()
         places = {_name(file): place_of(file, scope.index) for file in files}
