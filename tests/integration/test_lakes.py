@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import requests
-from lakes import CommittedLake, commit_lake
+from lakes import CommittedLake, build_lake, commit_lake
 from nessie_gc_memory.mock import MockChanges, MockLake, MockLakeSpec, write_lake
 from pyiceberg.table import StaticTable
 
-from nessie_gc_core.testing.servers import NessieServer
+from nessie_gc_core import Collector
+from nessie_gc_core.model import Outcome
+from nessie_gc_core.testing.servers import NessieServer, running
 
 SPEC = MockLakeSpec(
     references=4,
@@ -108,3 +111,14 @@ def files_of(metadata: str) -> set[str]:
         found.add(manifest.manifest_path)
         found.update(entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))
     return {path.removeprefix("file://") for path in found}
+
+
+def test_a_collection_deletes_exactly_what_the_oracle_allows(tmp_path: Path) -> None:
+    spec = replace(SPEC, root=f"file://{tmp_path}/lake", format_versions=("1", "2", "3"), table_count=3)
+    with running(NessieServer) as server:
+        lake = build_lake(spec, server.uri)
+        with Collector(uri=server.uri, engine="local", inmemory=True) as gc:
+            report = gc.collect(delete=True, default_cutoff="3")
+    assert lake.live_paths(3) == {str(path) for path in lake.folder.rglob("*") if path.is_file()}
+    assert len(lake.dead_paths(3)) == report.outcomes[Outcome.DELETED].files
+    assert 0 == report.exit_code
