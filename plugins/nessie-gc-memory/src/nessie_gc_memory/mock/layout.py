@@ -60,6 +60,7 @@ class MockLayout:
     def __init__(self, spec: MockLakeSpec, history: MockHistory) -> None:
         self._spec = spec
         self._history = history
+        self._partitions = range(max(spec.partitions, 1))
 
     def location(self, table: int) -> str:
         """The base location of a table."""
@@ -97,10 +98,6 @@ class MockLayout:
                 yield self.block(snapshot, Role.STATISTICS)
         for snapshot in self._history.snapshots(table):
             yield self.block(snapshot, Role.MANIFEST_LIST)
-
-    @property
-    def _partitions(self) -> range:
-        return range(max(self._spec.partitions, 1))
 
     def _share(self, files: int, partition: int) -> int:
         """How many of some files are in a partition; they take turns."""
