@@ -8,12 +8,13 @@ same: the deletion of a generation counts as a marker, with an id of its own, an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from nessie_gc_core.model.versions import FileVersion, KeyVersion
 
+_NO_GENERATION = "0"
 FIELDS = "name,generation,size,updated,timeCreated,timeDeleted,crc32c,md5Hash"
 """What is asked of a generation."""
 
@@ -60,8 +61,16 @@ def newest_first(found: Sequence[Generation]) -> list[Generation]:
     return sorted(found, key=lambda each: int(each.number), reverse=True)
 
 
-def as_versions(found: Sequence[Generation], asked: FileVersion, *, copy: Generation | None = None) -> list[KeyVersion]:
-    """What the rules of versions get to see.
+class Seen(NamedTuple):
+    """What the rules of versions get to see."""
+
+    versions: Sequence[KeyVersion]
+    asked: FileVersion
+    """The file with the number of its generation: the rules compare times in whole seconds."""
+
+
+def as_versions(found: Sequence[Generation], asked: FileVersion, *, copy: Generation | None = None) -> Seen:
+    """Generations as versions and markers.
 
     Args:
         found: all generations, newest first.
@@ -69,33 +78,36 @@ def as_versions(found: Sequence[Generation], asked: FileVersion, *, copy: Genera
         copy: the newest generation, where it counts as the one that is asked for.
     """
     own = own_of(found, asked)
+    number = asked.version if own is None else own.number
     if copy is not None:
-        number = asked.version or (copy if own is None else own).number
-        as_asked = _version(copy, number=number, modified=asked.modified)
-        return [as_asked, *_markers(copy)]
-    versions = [_version(each, number=each.number, modified=_modified(each, own, asked)) for each in found]
-    markers = _markers(found[0]) if found else []
+        number = number or copy.number
+        seen = [_version(copy, number=number, modified=asked.modified), *_markers(copy)]
+        return Seen(seen, replace(asked, version=number))
+    seen = [_version(each, number=each.number, modified=_modified(each, own, asked)) for each in found]
+    seen.extend(_markers(found[0]) if found else ())
     if own is not None and own is not found[0] and asked.version:
-        markers.append(_marker(own, current=False))
-    return [*versions, *markers]
+        seen.append(_marker(own, current=False))
+    return Seen(seen, replace(asked, version=number or _NO_GENERATION))
 
 
 def own_of(found: Sequence[Generation], asked: FileVersion) -> Generation | None:
-    """The generation that is asked for: by its number, or the newest one with this size and time.
+    """The generation that is asked for: by its number, or the only one with this size and time.
 
-    Times may have been recorded in whole seconds, so the same second will do; the same moment is better.
+    Raises:
+        ValueError: several may be meant.
     """
     if asked.version:
         return next((each for each in found if each.number == asked.version), None)
     listed = [each for each in found if each.size == asked.size and _was_listed(each, asked)]
-    same_moment = (each for each in listed if asked.modified in _times(each))
-    return next(same_moment, listed[0] if listed else None)
+    if len(listed) > 1:
+        raise ValueError("several of its versions have this size and time, and which one is meant is unknown")
+    return listed[0] if listed else None
 
 
 def copy_of(found: Sequence[Generation], asked: FileVersion) -> Generation | None:
     """The newest generation, if it is a later one with the bytes of the one that is asked for.
 
-    Where nothing else of those bytes is known any more, their number has to do.
+    Where nothing else of those bytes is known any more, their number has to do: it may be another file then.
     """
     own, newest = own_of(found, asked), found[0] if found else None
     if newest is None or newest is own or newest.size is None or newest.size != asked.size:
@@ -142,16 +154,14 @@ def _modified(generation: Generation, own: Generation | None, asked: FileVersion
 
 
 def _was_listed(generation: Generation, asked: FileVersion) -> bool:
-    """Whether a listing may have had its time; the metadata may have changed since it became noncurrent."""
-    return asked.modified is not None and _seconds(asked.modified) in map(_seconds, _times(generation))
+    """Whether a listing may have had its time; the metadata may have changed since it became noncurrent.
 
-
-def _times(generation: Generation) -> Sequence[datetime | None]:
-    return (generation.updated,) if generation.is_live else (generation.updated, generation.created)
-
-
-def _seconds(at: datetime | None) -> datetime | None:
-    return None if at is None else at.replace(microsecond=0)
+    A time in whole seconds may have been cut, as in a list of files; any other is exact.
+    """
+    times = (generation.updated,) if generation.is_live else (generation.updated, generation.created)
+    if asked.modified is None or asked.modified.microsecond:
+        return asked.modified is not None and asked.modified in times
+    return asked.modified in [each.replace(microsecond=0) for each in times if each is not None]
 
 
 def _time(text: str | None) -> datetime | None:

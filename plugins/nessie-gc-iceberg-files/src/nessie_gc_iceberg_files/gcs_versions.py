@@ -20,7 +20,14 @@ from nessie_gc_core.model.versions import (
 )
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.concurrency import gathered
-from nessie_gc_iceberg_files.gcs_generations import FIELDS, Generation, as_versions, copy_of, newest_first, own_of
+from nessie_gc_iceberg_files.gcs_generations import (
+    FIELDS,
+    Generation,
+    as_versions,
+    copy_of,
+    newest_first,
+    own_of,
+)
 from nessie_gc_iceberg_files.gcs_lifecycle import warnings_of
 from nessie_gc_iceberg_files.gcs_requests import Call, rewritten, safe
 from nessie_gc_iceberg_files.stores import one_line
@@ -130,7 +137,7 @@ class _Requests:
 
     async def hide(self, key: str, file: FileVersion) -> VersionOutcome:
         """Also where a newer file is written a moment later, the generation is hidden."""
-        said = to_hide(as_versions(await self._generations(key), file), file)
+        said = to_hide(*as_versions(await self._generations(key), file))
         if isinstance(said, VersionOutcome):
             return said
         try:
@@ -147,7 +154,10 @@ class _Requests:
     async def show(self, key: str, file: FileVersion) -> VersionOutcome:
         """A copy that is there already is not made again; what it was made of is deleted last."""
         found = await self._generations(key)
-        said = to_show(as_versions(found, file, copy=copy_of(found, file)), file)
+        copy = copy_of(found, file)
+        if copy is not None and own_of(found, file) is None and not file.marker:  # its bytes are not known any more
+            return VersionOutcome(path=file.path, status=VersionStatus.EXISTS)
+        said = to_show(*as_versions(found, file, copy=copy))
         if not isinstance(said, VersionOutcome):
             hidden = found[0]
             file = replace(file, version=hidden.number, marker=hidden.marker)
@@ -157,7 +167,7 @@ class _Requests:
             except (FileExistsError, FileNotFoundError):  # something else has happened: the look after tells what
                 self.count += 1
             found = await self._generations(key)
-            said = to_show(as_versions(found, file, copy=copy_of(found, file)), file)
+            said = to_show(*as_versions(found, file, copy=copy_of(found, file)))
         if not isinstance(said, VersionOutcome):
             return _failed(file, _NOT_SHOWN)
         return await self._without_original(key, found, file) if said.status is VersionStatus.DONE else said
@@ -177,7 +187,7 @@ class _Requests:
         """Exactly the generation; a copy of it only counts where it is gone."""
         found = await self._generations(key)
         copy = copy_of(found, file) if own_of(found, file) is None else None
-        said = to_purge(as_versions(found, file, copy=copy), file)
+        said = to_purge(*as_versions(found, file, copy=copy))
         if isinstance(said, VersionOutcome):
             return said
         if said.version:
@@ -186,7 +196,7 @@ class _Requests:
 
     async def delete_all(self, key: str, file: FileVersion) -> VersionOutcome:
         """One after the other: what is live goes last."""
-        said = to_delete(as_versions(await self._generations(key), file), file)
+        said = to_delete(*as_versions(await self._generations(key), file))
         if isinstance(said, VersionOutcome):
             return said
         for each in (*said.older, said.current):
