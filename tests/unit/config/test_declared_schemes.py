@@ -62,7 +62,7 @@ def test_s03_a_server_is_one_place_by_whatever_name_and_scheme() -> None:
     assert ["sftp:///wh/t/"] == list(plan.roots)
     names = ["hdfs://nn:8020/wh/t", "webhdfs://nn:9870/wh/t", "arrow_hdfs://other/wh/t"]
     plan = plan_units(names, ConnectorChoice().rules(), AllowedLocations())
-    assert ["hdfs:///wh/t/"] == list(plan.roots)
+    assert (["hdfs:///wh/t/"], names[2:]) == (list(plan.roots), list(plan.unknown))  # no URI begins with a_b://
 
 
 def test_s03_a_scheme_that_nobody_knows_stops_its_location_only() -> None:

@@ -20,6 +20,7 @@ from nessie_gc_iceberg_files.stores import Store
 _SIGNER = "s3.signer"
 _BY_PATH, _BY_HOST = "s3.path-style-access", "s3.force-virtual-addressing"
 _SFTP = frozenset({"sftp", "ssh"})
+_NATIVE_HDFS = frozenset({"hdfs", "arrow_hdfs"})
 
 
 def fsspec_store(place: Place, properties: Mapping[str, str]) -> Store:
@@ -87,6 +88,10 @@ def _of_scheme(place: Place, properties: Mapping[str, str]) -> Store:
         urls = [] if nodes is None else nodes.urls
         return WebHdfsStore(file_system, root, where=_where(place), urls=urls, secrets=secrets_in(given))
     is_bucket = place.scheme not in SERVER_SCHEMES
+    if place.scheme in _NATIVE_HDFS:
+        from nessie_gc_iceberg_files.fsspec_hdfs import NativeHdfsStore
+
+        return NativeHdfsStore(file_system, root, where=_where(place), is_bucket=is_bucket, secrets=secrets_in(given))
     return FsspecStore(file_system, root, where=_where(place), is_bucket=is_bucket, secrets=secrets_in(given))
 
 
