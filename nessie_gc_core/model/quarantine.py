@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 BY_VERSION = "versions:"
-"""What the place of a quarantine begins with that hides files behind delete markers; then the bucket follows."""
+"""What the place of a quarantine begins with that hides files as versions; then the bucket follows."""
 
 
 BY_TAG = "tags:"
