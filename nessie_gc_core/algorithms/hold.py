@@ -64,6 +64,13 @@ _PURGED = {
     VersionStatus.MISSING: Outcome.ALREADY_GONE.value,
     VersionStatus.RELEASED: VISIBLE,
 }
+_INTERRUPTED = {
+    VersionStatus.DONE: STILL_THERE,
+    VersionStatus.RELEASED: STILL_THERE,
+    VersionStatus.EXISTS: VISIBLE,
+    VersionStatus.MISSING: VISIBLE,
+}
+"""What a purge says of a file whose tagging was interrupted."""
 _EXISTS = "another file, or its copy that cannot be told from one, is at its path in the quarantine"
 
 
@@ -263,14 +270,10 @@ def _purged_in_bucket(connectors: OpenConnectors, rows: Sequence[_Held]) -> Iter
     done = [row for row in rows if not _may_be_untagged(row)]
     for row, said in purged(connectors, done):
         is_again = said.status is VersionStatus.MISSING and task_attempt.get() > 0  # an earlier attempt did it
-        yield _released(row, Outcome.DELETED.value if is_again else _purge_status(said), said.reason)
+        status = Outcome.DELETED.value if is_again else _PURGED.get(said.status, Outcome.FAILED.value)
+        yield _released(row, status, said.reason)
     for row, said in shown(connectors, [row for row in rows if _may_be_untagged(row)]):
-        is_there = said.status in (VersionStatus.DONE, VersionStatus.RELEASED)
-        yield _released(row, STILL_THERE if is_there else _purge_status(said), said.reason)
-
-
-def _purge_status(said: VersionOutcome) -> str:
-    return _PURGED.get(said.status, Outcome.FAILED.value)
+        yield _released(row, _INTERRUPTED.get(said.status, Outcome.FAILED.value), said.reason)
 
 
 def _may_be_untagged(row: _Held) -> bool:

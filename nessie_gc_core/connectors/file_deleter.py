@@ -184,7 +184,7 @@ class SupportsObjectTags(Protocol):
     def untag_files(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
         """Takes the tag off the files, and yields exactly one outcome for each, in any order.
 
-        One without it is RELEASED; one whose tag has another value is FAILED. Nothing changes then.
+        One without it is RELEASED; one whose tag has another value is EXISTS. Nothing changes then.
         """
 
     def purge_tagged(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:

@@ -83,7 +83,9 @@ def to_untag(found: TaggedObject | None, asked: FileVersion) -> Mapping[str, str
         return _outcome(asked, VersionStatus.MISSING)
     if found.mark is None:
         return _outcome(asked, VersionStatus.RELEASED)
-    return found.unmarked() if found.mark == asked.marker else _failed(asked, _OF_ANOTHER)
+    if found.mark != asked.marker:
+        return VersionOutcome(path=asked.path, status=VersionStatus.EXISTS, reason=_OF_ANOTHER)
+    return found.unmarked()
 
 
 def to_purge_tagged(found: TaggedObject | None, asked: FileVersion) -> TaggedObject | VersionOutcome:

@@ -37,7 +37,7 @@ class VersionStatus(StrEnum):
     MISSING = "MISSING"
     """There is no such version; of a file to hide: nothing is visible at its path."""
     EXISTS = "EXISTS"
-    """A newer file is at its path; both stay as they are."""
+    """A newer file is at its path, or it has the tag of another sweep; both stay as they are."""
     RELEASED = "RELEASED"
     """Somebody else removed its delete marker or its tag, or wrote a tagged file again. It is not purged."""
     FAILED = "FAILED"
@@ -57,7 +57,7 @@ class VersionOutcome:
     marker: str = ""
     """Of a hidden file: the delete marker that hides it. Of a tagged one: the value of its tag."""
     reason: str = ""
-    """Why it failed: one line, without secrets; empty otherwise."""
+    """Why it failed, or stays as it is: one line, without secrets; empty otherwise."""
     older: int = 0
     """Of a file that was deleted with all its versions: how many older ones there were."""
     older_bytes: int = 0

@@ -383,6 +383,24 @@ def test_s15_a_killed_restore_goes_on_and_is_never_purged(
     assert before.items() >= there(lake).items()
 
 
+def test_s15_a_record_of_an_interrupted_tag_on_a_file_that_is_another_one_now_is_removed(
+    lake: MemoryLake, killer: Killer, services: LakeServices
+) -> None:
+    first = services.mark()
+    assert killer.kills(lambda: services.sweep(first, TAG), 5)
+    for path in DEAD:
+        lake.put(path, b"written again")
+    lake.advance(timedelta(days=3))
+    second = tagged(services)
+    report = restore(services, live_set_id=str(first))
+    assert {"another sweep has tagged it since"} == {file.reason for file in report.failures}
+    lake.advance(MONTH)
+    services.sweep(services.mark())
+    report = purge(services)
+    assert (3, 3, 0) == (report.done.files, report.released.files, report.exit_code)
+    assert (0, []) == (sum(mark == str(second) for mark in marks(lake).values()), held(services))
+
+
 def test_s15_a_task_that_is_tried_again_finds_its_own_tag(lake: MemoryLake, live: TableState) -> None:
     stored = lake.objects.get(FIRST)
     assert stored is not None

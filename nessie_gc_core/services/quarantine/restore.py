@@ -12,7 +12,7 @@ from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.quarantine import HeldFile, HeldState, MoveStatus
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, MoveStatus, bucket_of_tags
 from nessie_gc_core.services.quarantine.parameters import RestoreParameters
 from nessie_gc_core.services.quarantine.release import Release, Undo
 from nessie_gc_core.services.quarantine.report import ReleaseReport
@@ -70,7 +70,8 @@ class RestoreService(Release):
         elif status == MoveStatus.MISSING:
             report.count(report.missing, file, _MISSING)
         else:
-            report.count(report.failed, file, _EXISTS if status == MoveStatus.EXISTS else reason or "it was not moved")
+            exists = status == MoveStatus.EXISTS and bucket_of_tags(file.place) is None
+            report.count(report.failed, file, _EXISTS if exists else reason or "it was not moved")
         return False
 
 

@@ -116,13 +116,12 @@ class S3Tags:
         return VersionOutcome(path=file.path, status=VersionStatus.DONE)
 
     def _look(self, key: str, stopped: threading.Event) -> TaggedObject | None:
-        """An object and its tags; of a bucket that keeps versions those of the same version."""
+        """An object and its tags; if it is written again in between, the next look or a condition tells."""
         try:
             with asking(), self.slot(key, stopped):
                 found = self.client.head_object(Bucket=self.bucket, Key=key)
-            version = {"VersionId": found["VersionId"]} if found.get("VersionId") else {}
             with asking(), self.slot(key, stopped):
-                tags = self.client.get_object_tagging(Bucket=self.bucket, Key=key, **version).get("TagSet", ())
+                tags = self.client.get_object_tagging(Bucket=self.bucket, Key=key).get("TagSet", ())
         except ClientError as error:
             if str(error.response.get("Error", {}).get("Code", "")) in _ABSENT:
                 return None
