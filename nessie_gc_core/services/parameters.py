@@ -73,8 +73,8 @@ class DeletionParameters(PlaceParameters):
         section=SWEEP,
         metavar="PLACE",
         help="Move files below this location of their bucket instead of deleting them, so that 'restore' can bring "
-        "them back, or hide them in a bucket that keeps versions (versions:s3://BUCKET/), or leave them where they are "
-        "with a tag (tags:s3://BUCKET/); may be repeated, once for each bucket.",
+        "them back, or hide them in a bucket that keeps versions (versions:s3://BUCKET/, versions:gs://BUCKET/), or "
+        "leave them where they are with a tag (tags:s3://BUCKET/); may be repeated, once for each bucket.",
     )
     quarantine_for: timedelta = option(
         timedelta(days=30),
