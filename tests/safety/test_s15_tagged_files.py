@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,27 +11,18 @@ from uuid import UUID
 import pytest
 from collecting import LakeServices
 from in_quarantine import held, purge, restore
-from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore, TableState, put
+from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore, TableState
+from tagged_files import DEAD, FIRST, MONTH, PLACE, TAG, Killed, marks, tagged, there, with_garbage
 
 from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.dataset import task_attempt
-from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model import QUARANTINE_TAG
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.quarantine import HeldState
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.explain.held import in_quarantine
 from nessie_gc_core.services.parameters import SweepParameters
-
-PLACE = "tags:memory://wh/"
-DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
-FIRST = min(DEAD)
-TAG = SweepParameters(quarantine=[PLACE])
-MONTH = timedelta(days=31)
-
-
-class Killed(BaseException):
-    """Ends a run in the middle."""
 
 
 class Killer:
@@ -73,36 +64,12 @@ class Killer:
 
 @pytest.fixture
 def live(lake: MemoryLake) -> TableState:
-    """The table of a lake: a live file, and three that nobody needs; all are old."""
-    empty = lake.table("db.t", location="memory://wh/db/t", content_id="t")
-    live = empty.append("live.parquet")
-    lake.commit("main", put(empty.version))
-    lake.commit("main", put(live.version))
-    for path in DEAD:
-        lake.put(path, path.encode())
-    lake.advance(timedelta(days=40))
-    return live
+    return with_garbage(lake)
 
 
 @pytest.fixture
 def killer(lake: MemoryLake, live: TableState, services: LakeServices, monkeypatch: pytest.MonkeyPatch) -> Killer:
     return Killer(lake, services, monkeypatch)
-
-
-def there(lake: MemoryLake) -> Mapping[str, bytes | None]:
-    return {path: stored.data for path in DEAD if (stored := lake.objects.get(path)) is not None}
-
-
-def marks(lake: MemoryLake) -> Mapping[str, str | None]:
-    """The tag of the quarantine on each file that is there."""
-    return {path: found.mark for path in DEAD if (found := lake.objects.tagged(path)) is not None}
-
-
-def tagged(services: LakeServices) -> UUID:
-    """A sweep that tags."""
-    live_set = services.mark()
-    services.sweep(live_set, TAG)
-    return live_set
 
 
 UNTOUCHED = dict.fromkeys(DEAD)
@@ -175,118 +142,6 @@ def test_s15_explain_says_that_a_file_has_a_tag(lake: MemoryLake, live: TableSta
     assert (
         f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}; `restore` takes it off" in said
     )
-
-
-# ---- what is needed again (S9) ------------------------------------------------------------------------
-def test_s09_a_purge_asks_for_a_sweep_that_has_looked_lately(
-    lake: MemoryLake, live: TableState, services: LakeServices
-) -> None:
-    tagged(services)
-    lake.advance(MONTH)
-    report = purge(services)
-    assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
-    assert any("run `gc` first" in text or "mark again" in text for text in report.warnings)
-
-
-@pytest.mark.parametrize("dry_run", [False, True])
-def test_s09_a_reference_that_moved_after_the_sweep_keeps_its_file_from_a_purge(
-    lake: MemoryLake, live: TableState, services: LakeServices, dry_run: bool
-) -> None:
-    tagged(services)
-    lake.advance(MONTH)
-    services.sweep(services.mark())
-    lake.commit("dev", put(live.append("dead-1.parquet").version))
-    report = purge(services, dry_run=dry_run)
-    assert (2, 1) == (report.done.files, report.kept.files)
-    assert "memory://wh/db/t/data/dead-1.parquet" in there(lake)
-    assert {"a new or moved reference needs it"} == {file.reason for file in report.failures}
-
-
-def test_s09_a_sweep_that_finds_a_file_needed_extends_its_time(
-    lake: MemoryLake, live: TableState, services: LakeServices
-) -> None:
-    tagged(services)
-    lake.commit("dev", put(live.append("dead-1.parquet").version))
-    lake.advance(MONTH)
-    report = services.sweep(services.mark())
-    assert "1 file in quarantine with a tag is needed again: `restore` takes the tags off" in report.warnings, (
-        report.warnings
-    )
-    assert 0 == report.lost.files
-    purged = purge(services)
-    assert (2, 1) == (purged.done.files, purged.waiting.files)
-    assert 1 == restore(services).done.files
-    assert {"memory://wh/db/t/data/dead-1.parquet": None} == marks(lake)
-
-
-def test_s09_what_an_earlier_sweep_found_does_not_count_when_a_later_one_finds_the_file_needed(
-    lake: MemoryLake, live: TableState, services: LakeServices
-) -> None:
-    """The later one has another policy, by which an older commit is live; no reference has moved."""
-    old = live.append("dead-0.parquet")
-    lake.commit("main", put(old.version))
-    lake.commit("main", put(live.version))
-    lake.advance(timedelta(days=40))
-    at_once = replace(TAG, quarantine_for=timedelta(0))
-    services.sweep(services.mark("1"), at_once)
-    tagged_files = len(held(services))
-    lake.advance(timedelta(minutes=1))
-    services.sweep(services.mark("NONE"), at_once)
-    lake.advance(timedelta(minutes=1))
-    report = purge(services)
-    assert (2, tagged_files - 2) == (report.done.files, report.waiting.files)
-    assert {FIRST} == there(lake).keys()
-
-
-def test_s09_a_purge_that_had_begun_lets_a_needed_file_be_restored(
-    lake: MemoryLake, live: TableState, services: LakeServices
-) -> None:
-    tagged(services)
-    lake.advance(MONTH)
-    services.sweep(services.mark())
-    lake.faults.deleting_dies[FIRST] = Killed()
-    with pytest.raises(Killed):
-        purge(services)
-    lake.faults.deleting_dies.clear()
-    lake.commit("dev", put(live.append("dead-1.parquet").version))
-    assert 1 == purge(services).kept.files
-    assert 1 == restore(services).done.files
-    assert {"memory://wh/db/t/data/dead-1.parquet"} == there(lake).keys()
-
-
-def test_s09_where_the_references_cannot_be_read_nothing_is_purged(
-    lake: MemoryLake, live: TableState, services: LakeServices
-) -> None:
-    tagged(services)
-    lake.advance(MONTH)
-    services.sweep(services.mark())
-    lake.faults.references = ServiceUnavailableError("the server is away")
-    report = purge(services)
-    assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
-    assert any("the server is away" in text for text in report.warnings)
-
-
-def test_s01_what_another_repository_needs_since_the_sweep_is_not_purged(
-    lake: MemoryLake, live: TableState, beside: MemoryLake, together: LakeServices
-) -> None:
-    together.collect(sweep=TAG)
-    lake.advance(MONTH)
-    together.collect()
-    beside.commit("main", put(live.append("dead-1.parquet").version))
-    report = purge(together)
-    assert (2, 1) == (report.done.files, report.kept.files)
-    assert {"memory://wh/db/t/data/dead-1.parquet"} == there(lake).keys()
-
-
-def test_s01_without_one_of_the_repositories_of_the_sweep_nothing_is_purged(
-    lake: MemoryLake, live: TableState, beside: MemoryLake, services: LakeServices, together: LakeServices
-) -> None:
-    together.collect(sweep=TAG)
-    lake.advance(MONTH)
-    together.collect()
-    report = purge(services)
-    assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
-    assert any("was marked together with" in text for text in report.warnings)
 
 
 # ---- killed at any point ------------------------------------------------------------------------------
