@@ -33,7 +33,7 @@ class MockLakeSpec(ConnectorOptions):
     references: int = option(3, help="number of branches and tags, including main", minimum=1, maximum=99_999)
     commits: int = option(100, help="number of commits on main", minimum=1, maximum=1_000_000_000)
     branch_commits: int = option(2, help="number of commits on each other branch", minimum=0, maximum=1_000_000)
-    branches_every: int = option(2, help="of n other references one is a branch; 0: all are tags", minimum=0)
+    branches_every: int = option(2, help="one of every n other references is a branch; 0: all are tags", minimum=0)
     tables_per_commit: int = option(1, help="number of tables that a commit changes", minimum=1, maximum=999_999)
     table_count: int = option(10, help="number of tables", minimum=1, maximum=999_999)
     files_per_commit: int = option(10, help="number of new data files in each snapshot", minimum=1, maximum=999_999)
