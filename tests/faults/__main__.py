@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from faults.cases import faults, kills, kills_in_quarantine, kills_of_hidden_files
+from faults.cases import faults, kills, kills_in_quarantine, kills_of_hidden_files, kills_of_tagged_files
 from faults.lake import lake
 from faults.quarantined import killed_in_quarantine
 from faults.restarts import restarted, restarts
@@ -28,8 +28,8 @@ def main() -> int:
         results.extend(_told(killed(found, kill)) for kill in kills() if only in kill.name)
         results.extend(_told(restarted(found, restart)) for restart in restarts() if only in restart.name)
         # Hidden files come last: from then on the bucket keeps versions.
-        held = (kill for kill in (*kills_in_quarantine(), *kills_of_hidden_files()) if only in kill.name)
-        results.extend(_told(killed_in_quarantine(found, kill)) for kill in held)
+        held = (*kills_in_quarantine(), *kills_of_tagged_files(), *kills_of_hidden_files())
+        results.extend(_told(killed_in_quarantine(found, kill)) for kill in held if only in kill.name)
     _show(results)
     return 0 if results and all(result.is_right for result in results) else 1
 

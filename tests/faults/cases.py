@@ -36,8 +36,8 @@ class Kill:
     """After which share of its requests; 0: after a bulk deletion."""
     deletes: int = 0
     """After how many bulk deletions have been done, the last one without an answer."""
-    hides: bool = False
-    """Whether the quarantine hides files in a bucket that keeps versions."""
+    kind: str = "moved"
+    """What a quarantine does with files: they are ``moved``, ``hidden`` as versions, or ``tagged``."""
 
 
 def faults() -> list[Fault]:
@@ -94,7 +94,7 @@ def kills_in_quarantine() -> list[Kill]:
 def kills_of_hidden_files() -> list[Kill]:
     """The same of files that are hidden by delete markers; the share is that of the keys that are looked at."""
     return [
-        Kill(name=f"{how} of {name} {where}", command=command, signal=how, share=share, deletes=deletes, hides=True)
+        Kill(name=f"{how} of {name} {where}", command=command, signal=how, share=share, deletes=deletes, kind="hidden")
         for name, command, where, share, deletes in (
             ("hiding", "quarantine", "while it looks at versions", 0.4, 0),
             ("hiding", "quarantine", "after a bulk deletion", 0, 1),
@@ -102,6 +102,19 @@ def kills_of_hidden_files() -> list[Kill]:
             ("showing", "restore", "after a bulk deletion", 0, 1),
             ("purging", "purge", "between versions and markers", 0, 1),
             ("purging", "purge", "after versions and markers", 0, 2),
+        )
+        for how in ("SIGKILL", "SIGTERM")
+    ]
+
+
+def kills_of_tagged_files() -> list[Kill]:
+    """The same of files that get a tag; the share is that of the requests for single files."""
+    return [
+        Kill(name=f"{how} of {name} {where}", command=command, signal=how, share=share, deletes=deletes, kind="tagged")
+        for name, command, where, share, deletes in (
+            ("tagging", "quarantine", "halfway", 0.5, 0),
+            ("untagging", "restore", "on its way", 0.3, 0),
+            ("purging tagged files", "purge", "after a bulk deletion", 0, 1),
         )
         for how in ("SIGKILL", "SIGTERM")
     ]

@@ -1,4 +1,4 @@
-"""Kills a sweep that moves or hides files, or a restore; then all comes back, with the same bytes. Or a purge."""
+"""Kills a sweep that moves, hides or tags files, or a restore; then all comes back, with the same bytes. Or a purge."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from faults.trying import LEASE, LEASE_SECONDS, SMALL_STEPS, Result, kill_at, mu
 from nessie_gc_core.testing.servers import FaultProxy, Faults
 
 _HELD = "held/"
-_REQUESTS = 4
-"""How many requests a file costs that is moved, the deletion not counted."""
-_LOOKS = 2
-"""The same of a file that is hidden."""
+_REQUESTS = {"moved": 4, "hidden": 2, "tagged": 5}
+"""How many requests a file costs, a bulk deletion not counted."""
 
 
 def killed_in_quarantine(lake: Lake, kill: Kill) -> Result:
     """Kills the command, runs it again, and brings everything back, unless it is purged."""
-    if kill.hides:
+    if kill.kind == "hidden":
         _keep_versions(lake)
     lake.put_back()
     with tempfile.TemporaryDirectory(prefix="nessie-gc-faults-") as folder:
         runs = Runs(lake, Path(folder))
-        place = f"versions:s3://{lake.server.bucket}/" if kill.hides else f"s3://{lake.server.bucket}/{_HELD}"
+        bucket = f"s3://{lake.server.bucket}/"
+        place = {"moved": f"{bucket}{_HELD}", "hidden": f"versions:{bucket}", "tagged": f"tags:{bucket}"}[kill.kind]
         one = ["-L", str(runs.live_set), "--engine", "local", *SMALL_STEPS, *LEASE]
         hold = ["--quarantine", place, *(["--quarantine-for", "PT0S"] if kill.command == "purge" else [])]
         sweep = ["sweep", *one, *hold, "--outcomes-to", str(runs.outcomes), *AGES]
@@ -52,15 +51,15 @@ def killed_in_quarantine(lake: Lake, kill: Kill) -> Result:
         for expected in ("quarantined", "purged" if kill.command == "purge" else "restored"):
             named = runs.named().items()
             problems += told_once(lake, [key for (key, outcome), n in named if outcome == expected for _ in range(n)])
-    return _of_versions(lake, kill, problems) if kill.hides else _compared(lake, kill, problems)
+    compare = {"moved": _compared, "hidden": _of_versions, "tagged": _of_tags}[kill.kind]
+    return compare(lake, kill, problems)
 
 
 def _killed_and_run_again(lake: Lake, runs: Runs, kill: Kill, command: Sequence[str]) -> list[str]:
     faults = Faults(stop_at_delete=kill.deletes)
     if kill.share:
         before = _requests(lake, runs, command) if kill.command == "quarantine" else 0
-        each = _LOOKS if kill.hides else _REQUESTS
-        faults = Faults(stop_at=before + int(each * len(lake.dead) * kill.share))
+        faults = Faults(stop_at=before + int(_REQUESTS[kill.kind] * len(lake.dead) * kill.share))
     code = kill_at(lake, runs, kill, command, faults)
     problems = [] if code in (-signal.SIGKILL, 143) else [f"it ended with {code} before it was killed"]
     time.sleep(LEASE_SECONDS if kill.signal == "SIGKILL" else 0)
@@ -112,6 +111,22 @@ def _of_versions(lake: Lake, kill: Kill, problems: Sequence[str]) -> Result:
         outcome=outcome,
         lost=len(lake.lost()) + data + missing,
         leaked=wrong,
+        problems=problems,
+    )
+
+
+def _of_tags(lake: Lake, kill: Kill, problems: Sequence[str]) -> Result:
+    """What was restored is as it was, and has no tag; of what was purged nothing is left."""
+    back, purges = keys(lake.store) & lake.dead.keys(), kill.command == "purge"
+    wrong = sum(bytes(lake.store.get(key).bytes()) != lake.dead[key] for key in back)
+    with closing(_client(lake)) as client:
+        tagged = [key for key in back if client.get_object_tagging(Bucket=lake.server.bucket, Key=key)["TagSet"]]
+    return Result(
+        name=kill.name,
+        tries=2,
+        outcome="tagged, and purged" if purges else f"{len(back):,} tagged, and as before",
+        lost=len(lake.lost()) + wrong + (0 if purges else len(lake.dead.keys() - back)),
+        leaked=len(back) if purges else len(tagged),
         problems=problems,
     )
 
