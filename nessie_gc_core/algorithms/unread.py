@@ -9,25 +9,36 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_tuples
 from nessie_gc_core.model.locations import home_of_metadata
-from nessie_gc_core.model.relations import PROBLEM
+from nessie_gc_core.model.relations import PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 
 _NOT_READ = "holds {}, which its catalog lists and could not read; the log says why"
 _NOWHERE = "cannot tell where the files of {} are, which its catalog lists and could not read; the log says why"
+_PLACES = pa.schema([VERSION_FILES.field(name) for name in ("content_id", "location")])
 
 
 class _Version(NamedTuple):
     """What is read of a content version (:data:`CONTENT_VERSIONS`)."""
 
+    content_id: str
     content_type: str
     content_key: str
     location: str | None
     metadata_location: str | None
+
+
+class _Place(NamedTuple):
+    """Where a content is (:data:`_PLACES`)."""
+
+    content_id: str
+    location: str
 
 
 @dataclass(slots=True)
@@ -42,6 +53,8 @@ class UnreadContents:
     """Raw locations of what its repository could not read, with what is there."""
     nowhere: list[str] = field(default_factory=list)
     """What its repository could not read and where nobody knows, which may be anywhere."""
+    unknown_ids: dict[str, str] = field(default_factory=dict)
+    """Ids of what its repository could not read, with what each is."""
     named_by: set[str | None] = field(default_factory=set)
     """Raw metadata locations of these contents; ``None`` stands for one that has none."""
 
@@ -58,11 +71,31 @@ class UnreadContents:
         """Adds those of content versions (:data:`CONTENT_VERSIONS`) whose type is none of the read ones."""
         for batch in versions.where("content_type", sorted(read_types), negate=True).batches():
             for row in to_tuples(batch, _Version):
-                self._add(row.content_type, row.content_key, row.location, row.metadata_location)
+                self._add(row)
 
     def add(self, version: ContentVersion) -> None:
         """Adds one content version."""
-        self._add(version.content_type, version.content_key, version.location, version.metadata_location)
+        self._add(
+            _Version(
+                content_id=version.content_id,
+                content_type=version.content_type,
+                content_key=version.content_key,
+                location=version.location,
+                metadata_location=version.metadata_location,
+            )
+        )
+
+    def find_places(self, version_files: Dataset) -> None:
+        """Adds all places where a reader (:data:`VERSION_FILES`) finds what its repository could not read.
+
+        What the repository says of its place is a guess then: the metadata may be anywhere else.
+        """
+        if not self.unknown_ids:
+            return
+        found = version_files.where("content_id", sorted(self.unknown_ids)).present("location")
+        for batch in found.select(_PLACES).distinct(list(_PLACES.names)).batches():
+            for place in to_tuples(batch, _Place):
+                self.unknown[place.location] = self.unknown_ids[place.content_id]
 
     def freeze(self, plan: SweepPlan, *, strict: bool) -> None:
         """Removes every unit that a content touches, and names all in the plan; what is unknown comes first.
@@ -109,19 +142,21 @@ class UnreadContents:
         read = version_files.where("kind", [PROBLEM], negate=True).where("path", sorted(wanted)) if wanted else None
         return read is None or read.distinct(["path"]).count() == len(wanted)
 
-    def _add(self, type_: str, key: str, location: str | None, metadata: str | None) -> None:
+    def _add(self, version: _Version) -> None:
+        type_, key, metadata = version.content_type, version.content_key, version.metadata_location
         self.named_by.add(metadata or None)
         if type_ == UNKNOWN_CONTENT:
-            self._add_unknown(key, location)
+            self._add_unknown(version)
             return
-        homes = ([location] if location else []) + ([home_of_metadata(metadata)] if metadata else [])
+        homes = ([version.location] if version.location else []) + ([home_of_metadata(metadata)] if metadata else [])
         for raw in homes:
             self.located[raw] = f"holds a content of type {type_}, which no installed plugin reads"
         if not homes:
             self.unlocated[f"content {key}"] = f"is of type {type_}, which no installed plugin reads"
 
-    def _add_unknown(self, key: str, location: str | None) -> None:
-        if location:
-            self.unknown[location] = _NOT_READ.format(key)
+    def _add_unknown(self, version: _Version) -> None:
+        reason = self.unknown_ids[version.content_id] = _NOT_READ.format(version.content_key)
+        if version.location:
+            self.unknown[version.location] = reason
         else:
-            self.nowhere.append(_NOWHERE.format(key))
+            self.nowhere.append(_NOWHERE.format(version.content_key))

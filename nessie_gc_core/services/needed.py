@@ -91,6 +91,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     unread = UnreadContents()
     if types - read_types:
         unread.find(versions, read_types)
+        unread.find_places(version_files)
     homes, shared = _homes(version_files)
     gone: Sequence[Dropped] = ()
     names: Names = {}

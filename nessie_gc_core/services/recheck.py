@@ -91,6 +91,7 @@ class Recheck:
         newly = expand_moved(
             run.engine, versions, index, run.choice, readers=scope.readers, known=scope.known, on_unread=unread.add
         )
+        unread.find_places(newly.version_files)
         unread.freeze(plan, strict=run.parameters.strict_unknown)
         finder = scope.finder.with_versions(moved)
         problems = finder.find(newly.version_files, newly.expansion)

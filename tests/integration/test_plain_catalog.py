@@ -15,8 +15,10 @@ import pytest
 from collecting import LakeServices
 from expiry_lakes import rewrite
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
+from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_memory import MemoryLiveSetStore
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.io import InputFile
 from pyiceberg.table import Table
 
 from nessie_gc_core.engines.local.engine import LocalEngine
@@ -270,6 +272,59 @@ def test_a_table_that_cannot_be_read_stops_all_where_nothing_tells_where_its_fil
     assert orphan(orders).exists()
     assert 1 == report.exit_code
     assert any("unreadable:sales.broken" in reason for reason in report.unknown.values())
+
+
+@pytest.mark.parametrize(
+    ("properties", "options"),
+    [({}, {}), ({"gc.enabled": "false"}, {}), ({}, {"exclude": ["sales.orders"]})],
+    ids=["plain", "gc.enabled=false", "excluded"],
+)
+def test_s06_a_table_that_only_its_reader_can_read_keeps_every_file_wherever_its_metadata_is(
+    catalog: Catalog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    properties: dict[str, str],
+    options: dict[str, OptionValue],
+) -> None:
+    """Its catalog has no credentials for it, and can but guess that it is where its metadata is."""
+    elsewhere = f"file://{tmp_path}/warehouse/elsewhere"
+    places = {"write.metadata.path": f"{elsewhere}/metadata", **properties}
+    orders = write(catalog, "orders", appends=3, properties=places)
+    rewrite(orders, log_at(orders.location()))
+    fine = write(catalog, "fine", appends=1)
+    unreadable_at(monkeypatch, elsewhere)
+    before = files_of(orders) | files_of(fine) - {orphan(fine)}
+
+    report = collect(tmp_path, SweepParameters(allow=[f"file://{tmp_path}/warehouse"]), retries=0, **options)
+
+    assert before == files_of(orders) | files_of(fine)
+    assert {f"{orders.location()}/", elsewhere} <= set(report.unknown)
+    assert 1 == report.exit_code
+
+
+def files_of(table: Table) -> set[Path]:
+    return {path for path in Path(table.location().removeprefix("file://")).rglob("*") if path.is_file()}
+
+
+def unreadable_at(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """The catalog cannot read any file there."""
+    read = GuardedFileIO.new_input
+
+    def refused(self: GuardedFileIO, location: str) -> InputFile:
+        if location.startswith(place):
+            raise PermissionError(location)
+        return read(self, location)
+
+    monkeypatch.setattr(GuardedFileIO, "new_input", refused)
+
+
+def log_at(location: str) -> Change:
+    """An older metadata file of the log is at a location; it is of before a property moved the metadata."""
+    older = Path(location.removeprefix("file://"), "metadata", "00000-older.metadata.json")
+    older.parent.mkdir(parents=True, exist_ok=True)
+    older.write_text("{}", encoding="utf-8")
+    entry = {"metadata-file": f"file://{older}", "timestamp-ms": 1}
+    return lambda metadata: metadata["metadata-log"].insert(0, entry)
 
 
 ODD: dict[str, Change] = {

@@ -8,7 +8,7 @@ import pytest
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLake, content, put
 
-from nessie_gc_core.model import UNKNOWN_CONTENT
+from nessie_gc_core.model import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.services.parameters import SweepParameters
 
 
@@ -63,3 +63,42 @@ def test_s06_one_that_becomes_unknown_before_the_deletion_keeps_its_files(
     report = services.sweep(live_set, SweepParameters(strict_unknown=strict))
     assert (True, strict) == (frozen in lake.paths(), dead in lake.paths())
     assert 1 == report.exit_code
+
+
+def test_s06_the_place_where_a_reader_finds_it_is_unknown_too(lake: MemoryLake, services: LakeServices) -> None:
+    """The repository knows where its metadata is, no more."""
+    busy = lake.table("db.busy", location="memory://wh/db/busy").append("b.parquet")
+    unknown = unknown_beside(busy.version, "memory://wh/db/guessed")
+    lake.commit("main", put(busy.version))
+    lake.commit("main", put(unknown))
+    dead = lake.put("memory://wh/db/busy/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    report = services.collect("1")
+    assert (True, 1) == (dead in lake.paths(), report.exit_code)
+    assert {"memory://wh/db/busy/", "memory://wh/db/guessed"} <= set(report.unknown)
+
+
+def test_s06_the_place_where_a_reader_finds_it_just_before_the_deletion_is_unknown_too(
+    lake: MemoryLake, services: LakeServices
+) -> None:
+    other = lake.table("db.other", location="memory://wh/db/all").append("a.parquet")
+    busy = lake.table("db.busy", location="memory://wh/db/all/busy").append("b.parquet")
+    lake.commit("main", put(other.version))
+    dead = lake.put("memory://wh/db/all/busy/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    live_set = services.mark("1")
+    lake.commit("main", put(busy.version))
+    lake.commit("main", put(unknown_beside(busy.version, "memory://wh/db/guessed")))
+    report = services.sweep(live_set)
+    assert (True, 1) == (dead in lake.paths(), report.exit_code)
+
+
+def unknown_beside(version: ContentVersion, location: str) -> ContentVersion:
+    """The same content as its repository shows it, which could not read it and guesses its place."""
+    return content(
+        "db.unknown",
+        content_id=version.content_id,
+        metadata_location=None,
+        content_type=UNKNOWN_CONTENT,
+        location=location,
+    )
