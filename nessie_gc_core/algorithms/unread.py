@@ -5,7 +5,7 @@ What its repository could not read itself is one of them, and unknown (S6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -145,18 +145,17 @@ class UnreadContents:
     def _add(self, version: _Version) -> None:
         type_, key, metadata = version.content_type, version.content_key, version.metadata_location
         self.named_by.add(metadata or None)
-        if type_ == UNKNOWN_CONTENT:
-            self._add_unknown(version)
-            return
         homes = ([version.location] if version.location else []) + ([home_of_metadata(metadata)] if metadata else [])
+        if type_ == UNKNOWN_CONTENT:
+            self._add_unknown(version, homes)
+            return
         for raw in homes:
             self.located[raw] = f"holds a content of type {type_}, which no installed plugin reads"
         if not homes:
             self.unlocated[f"content {key}"] = f"is of type {type_}, which no installed plugin reads"
 
-    def _add_unknown(self, version: _Version) -> None:
+    def _add_unknown(self, version: _Version, homes: Sequence[str]) -> None:
         reason = self.unknown_ids[version.content_id] = _NOT_READ.format(version.content_key)
-        if version.location:
-            self.unknown[version.location] = reason
-        else:
+        self.unknown.update(dict.fromkeys(homes, reason))
+        if not homes:
             self.nowhere.append(_NOWHERE.format(version.content_key))

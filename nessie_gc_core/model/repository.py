@@ -18,7 +18,8 @@ ICEBERG_VIEW = "ICEBERG_VIEW"
 UNKNOWN_CONTENT = "UNKNOWN_CONTENT"
 """Content type of what a repository lists and could not read just now, so that its states are not known.
 
-No plugin may read it. It is unknown (S6): nothing is deleted at its location, or anywhere if it has none.
+No plugin may read it. It is unknown (S6): nothing is deleted at its location, around its metadata file and where a
+reader finds the same content; nothing is deleted anywhere if it names no place.
 """
 
 

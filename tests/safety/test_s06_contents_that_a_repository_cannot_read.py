@@ -41,6 +41,22 @@ def test_s06_without_a_location_nothing_is_deleted(lake: MemoryLake, services: L
     assert (before, 1) == (lake.paths(), report.exit_code)
 
 
+@pytest.mark.parametrize("location", ["memory://wh/db/elsewhere", None])
+def test_s06_the_home_of_its_metadata_is_unknown_too(
+    lake: MemoryLake, services: LakeServices, location: str | None
+) -> None:
+    fine = lake.table("db.fine", location="memory://wh/db/fine").append("a.parquet")
+    table = lake.table("db.t", location="memory://wh/db/t").append("b.parquet")
+    metadata = lake.put("memory://wh/db/t/busy/metadata/0.json")
+    busy = content("db.busy", metadata_location=metadata, content_type=UNKNOWN_CONTENT, location=location)
+    lake.commit("main", put(fine.version), put(table.version), put(busy))
+    frozen, dead = (lake.put(f"memory://wh/db/{name}/data/nobody.parquet") for name in ("t", "fine"))
+    lake.advance(timedelta(days=3))
+    report = services.collect("1")
+    assert (True, True, False) == (metadata in lake.paths(), frozen in lake.paths(), dead in lake.paths())
+    assert 1 == report.exit_code
+
+
 def test_s06_with_strict_unknown_nothing_is_deleted(lake: MemoryLake, services: LakeServices) -> None:
     dead_beside_unknown(lake)
     before = lake.paths()
