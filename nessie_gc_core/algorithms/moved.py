@@ -10,6 +10,7 @@ from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
+from nessie_gc_core.algorithms.unread import types_read_by
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles, RepositoryConnector, VisitedDeduplicator
 from nessie_gc_core.dataset import Dataset, Engine
@@ -89,8 +90,9 @@ def expand_moved(
     on_unread: Callable[[ContentVersion], None],
 ) -> NewlyLive:
     """Expands the content versions that moved heads reach, but for the files that were expanded before."""
-    read_types = {content_type for reader in readers for content_type in reader.content_types}
-    read_types |= {version.content_type for version in moved if unknown_type(version.content_type)}
+    read_types = types_read_by(readers) | {
+        version.content_type for version in moved if unknown_type(version.content_type)
+    }
     for version in moved:
         if version.content_type not in read_types:
             on_unread(version)

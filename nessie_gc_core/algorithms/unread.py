@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_tuples
@@ -39,6 +40,11 @@ class _Place(NamedTuple):
 
     content_id: str
     location: str
+
+
+def types_read_by(readers: Iterable[type[ContentToFiles]]) -> frozenset[str]:
+    """The content types of some readers; what a repository could not read is unread whoever claims it (S6)."""
+    return frozenset(type_ for reader in readers for type_ in reader.content_types) - {UNKNOWN_CONTENT}
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from nessie_gc_core.connectors import AnyService, Connector, ContentToFiles, Fil
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.files import StoredNames
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT
 
 _PREFIX = f"{hookspecs.PROJECT}_"
 _SPEC = f"{hookspecs.PROJECT}_spec"
@@ -121,6 +122,8 @@ def _problem_of_claims(connector: type[Connector]) -> str | None:
         return None
     if not _is_set_of_texts(claims) or not claims:
         return f"whose {what!r} is not a non-empty set of strings"
+    if what == "content_types" and UNKNOWN_CONTENT in claims:
+        return f"whose 'content_types' contains {UNKNOWN_CONTENT!r}, which no plugin may read; remove it"
     return None
 
 

@@ -16,7 +16,7 @@ from nessie_gc_core.algorithms.expansion_cache import ExpansionCache
 from nessie_gc_core.algorithms.storable import unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
-from nessie_gc_core.algorithms.unread import UnreadContents
+from nessie_gc_core.algorithms.unread import UnreadContents, types_read_by
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
@@ -82,8 +82,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     versions, types = stored_versions(run, run.numbers)
     _count(run)
     readers = readers_of(types, run)
-    read_types = frozenset(type_ for reader in readers for type_ in reader.content_types)
-    read_types |= {type_ for type_ in types if unknown_type(type_)}
+    read_types = types_read_by(readers) | {type_ for type_ in types if unknown_type(type_)}
     progress = _Progress(run)
     with watched(run, progress.tell):
         version_files = _read_versions(versions, read_types, run)

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 from collecting import LakeServices
-from nessie_gc_memory import MemoryLake, content, put
+from nessie_gc_memory import MemoryContentToFiles, MemoryLake, content, put
 
+from nessie_gc_core.algorithms.unread import types_read_by
 from nessie_gc_core.model import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -39,6 +40,13 @@ def test_s06_without_a_location_nothing_is_deleted(lake: MemoryLake, services: L
     before = lake.paths()
     report = services.collect("1")
     assert (before, 1) == (lake.paths(), report.exit_code)
+
+
+def test_s06_a_reader_that_claims_it_does_not_make_it_known() -> None:
+    class Reader(MemoryContentToFiles):
+        content_types = frozenset({"MEMORY", UNKNOWN_CONTENT})
+
+    assert {"MEMORY"} == types_read_by([Reader])
 
 
 @pytest.mark.parametrize("location", ["memory://wh/db/elsewhere", None])

@@ -22,7 +22,7 @@ from nessie_gc_core.connectors import Connector, ContentToFiles, FileDeleter, Fi
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.files import FileReference, ReachableFile
 from nessie_gc_core.model.options import secret_mapping
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.plugins import PluginRegistry
 
 GC = ("gc", "--repository", "memory", "--engine", "local", "--inmemory", "-c", "1", "--min-age", "PT0S")
@@ -334,6 +334,10 @@ class WithoutTypes(GoodReader):
     content_types = frozenset()
 
 
+class ReaderOfUnknown(GoodReader):
+    content_types = frozenset({"TAPE", UNKNOWN_CONTENT})
+
+
 class TextAsKinds(GoodReader):
     expandable_kinds = "manifest"  # type: ignore[assignment]  # a text has characters, where a tuple has kinds
 
@@ -366,6 +370,7 @@ def plugin_of(connector: type[Connector]) -> object:
         (WithUndecoratedOptions, "whose UndecoratedOptions lacks the decorator @options"),
         (WithOddlyTypedOptions, "option 'robot': no option can have the type"),
         (WithoutTypes, "whose 'content_types' is not a non-empty set of strings"),
+        (ReaderOfUnknown, "whose 'content_types' contains 'UNKNOWN_CONTENT', which no plugin may read"),
         (TextAsKinds, "whose 'expandable_kinds' is not a tuple"),
     ],
 )
