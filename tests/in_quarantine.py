@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from collecting import LakeServices
 from nessie_gc_memory import MemoryLiveSetStore
+from pyarrow import parquet
 
 from nessie_gc_core.model.quarantine import HeldFile
 from nessie_gc_core.services.quarantine.parameters import PurgeParameters, RestoreParameters
@@ -30,3 +33,15 @@ def restore(services: LakeServices, **chosen: Any) -> ReleaseReport:
 def purge(services: LakeServices, **chosen: Any) -> ReleaseReport:
     """Purges some files, or everything whose time is over."""
     return PurgeService(PurgeParameters(**chosen)).run(services.run())
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    """What an outcome file has, in either format."""
+    if file.suffix == ".jsonl":
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row for part in sorted(file.parent.glob("*.parquet")) for row in parquet.read_table(part).to_pylist()]
+
+
+def named(file: Path) -> list[tuple[str, str]]:
+    """Paths and outcomes of an outcome file, in order."""
+    return sorted((row["path"], row["outcome"]) for row in rows(file))

@@ -179,6 +179,24 @@ def still_there(rows: Sequence[_Held], choice: ConnectorChoice, connectors: Open
     return {number: problems.get(name) for number, name in moving.items() if name in found or name in problems}
 
 
+class NotMoved:
+    """Those of some files (:data:`HELD_FILES`) that may be at their paths (:data:`RELEASED`); nothing is changed."""
+
+    schema = RELEASED
+
+    def __init__(self, choice: ConnectorChoice) -> None:
+        self._choice = choice
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Those that are there, and those of which that cannot be told."""
+        with OpenConnectors(self._choice) as connectors:
+            for batch in batches:
+                rows = batch.to_pylist()
+                found = still_there(rows, self._choice, connectors)
+                said = (_released(rows[number], STILL_THERE, problem or "") for number, problem in found.items())
+                yield from to_batches(said, self.schema)
+
+
 class Restore:
     """Files in quarantine (:data:`HELD_FILES`) to where they were (:data:`RELEASED`)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import Any
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, purge, restore
+from in_quarantine import held, named, purge, restore, rows
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, put
-from pyarrow import parquet
 
 from nessie_gc_core import hookimpl
 from nessie_gc_core.errors import ConfigurationError
@@ -54,16 +52,6 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 EVERY_FORMAT = pytest.mark.parametrize("file", ["jsonl", "parquet"], indirect=True)
-
-
-def rows(file: Path) -> list[dict[str, Any]]:
-    if file.suffix == ".jsonl":
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return [row for part in sorted(file.parent.glob("*.parquet")) for row in parquet.read_table(part).to_pylist()]
-
-
-def named(file: Path) -> list[tuple[str, str]]:
-    return sorted((row["path"], row["outcome"]) for row in rows(file))
 
 
 @EVERY_FORMAT

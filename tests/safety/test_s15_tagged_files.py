@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 import pytest
 from collecting import LakeServices
 from in_quarantine import held, purge, restore
-from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore, TableState
-from tagged_files import DEAD, FIRST, MONTH, PLACE, TAG, Killed, marks, tagged, there, with_garbage
+from killing import Killer
+from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState
+from tagged_files import DEAD, FIRST, MONTH, PLACE, TAG, marks, tagged, there, with_garbage
 
 from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.dataset import task_attempt
@@ -23,43 +23,6 @@ from nessie_gc_core.model.quarantine import HeldState
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.explain.held import in_quarantine
 from nessie_gc_core.services.parameters import SweepParameters
-
-
-class Killer:
-    """Ends a run after some of its changes to the lake and to the live-set store."""
-
-    def __init__(self, lake: MemoryLake, services: LakeServices, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.changes = 0
-        self._left: int | None = None
-        assert isinstance(services.store, MemoryLiveSetStore)
-        for where, names in (
-            (lake.objects, ("set_tags", "delete")),
-            (services.store, ("put_held_files", "forget_held_files", "record_steps", "add_tombstones")),
-        ):
-            for name in names:
-                monkeypatch.setattr(where, name, self._counted(getattr(where, name)))
-
-    def _counted(self, change: Callable[..., Any]) -> Callable[..., Any]:
-        def changed(*given: Any, **more: Any) -> Any:
-            if self._left == 0:
-                raise Killed
-            said = change(*given, **more)
-            self.changes += 1
-            self._left = None if self._left is None else self._left - 1
-            return said
-
-        return changed
-
-    def kills(self, run: Callable[[], object], after: int) -> bool:
-        """Whether a run is killed before it has made more changes than these."""
-        self._left = after
-        try:
-            run()
-        except Killed:
-            return True
-        finally:
-            self._left = None
-        return False
 
 
 @pytest.fixture
@@ -193,6 +156,19 @@ def test_s15_after_a_killed_sweep_a_restore_takes_every_tag_off(
     lake.advance(MONTH)
     assert 0 == purge(services).exit_code
     assert (before, []) == (there(lake), held(services))
+
+
+@pytest.mark.parametrize("after", POINTS)
+def test_s15_a_killed_purge_of_interrupted_tags_only_takes_them_off(
+    lake: MemoryLake, killer: Killer, services: LakeServices, after: int
+) -> None:
+    before, live_set = there(lake), services.mark()
+    assert killer.kills(lambda: services.sweep(live_set, TAG), 5)
+    lake.advance(MONTH)
+    services.sweep(services.mark(), SweepParameters(min_age=timedelta(days=99)))
+    killer.kills(lambda: purge(services), after)
+    purge(services)
+    assert (before, UNTOUCHED, []) == (there(lake), marks(lake), held(services))
 
 
 @pytest.mark.thorough

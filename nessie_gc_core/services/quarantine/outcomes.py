@@ -59,8 +59,8 @@ class ReleasedFiles:
                 self._format.close()
 
     def begin(self, files: Iterable[HeldFile], doing: HeldState) -> None:
-        """Looks for what a killed run wrote of those files of a step that it had begun to release."""
-        begun = {_key(file) for file in files if file.state is doing}
+        """Looks for what a killed run wrote of those files of a step that it may have begun to release."""
+        begun = {_key(file) for file in files if file.state in (doing, HeldState.MOVING)}
         self._said.clear()
         if self._format is None or not begun:
             return

@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import ClassVar, Self
 from uuid import UUID
 
-from nessie_gc_core.algorithms.hold import HELD_FILES, RELEASED, held_row
+from nessie_gc_core.algorithms.hold import HELD_FILES, RELEASED, NotMoved, held_row
 from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service, SupportsQuarantine, SupportsSharedClock
-from nessie_gc_core.dataset import BatchFunction
-from nessie_gc_core.model.batches import to_batches
+from nessie_gc_core.dataset import BatchFunction, Dataset
+from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine, bucket_of
+from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine, bucket_of, bucket_of_tags
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
@@ -31,6 +31,8 @@ from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.run import Run
 
 _SPREAD = ["place", "held_path"]
+_Key = tuple[str, ...]
+"""Place and path in quarantine of a file."""
 Undo = Callable[[Sequence[HeldFile]], None]
 Choose = Callable[[Sequence[HeldFile]], Sequence[HeldFile]]
 
@@ -143,11 +145,12 @@ class Release(Service[Run]):
         report: ReleaseReport,
         outcomes: ReleasedFiles,
     ) -> None:
-        store.put_held_files(replace(file, state=self.doing) for file in files)
+        unmoved = _unmoved(files, run)
+        announced = [file if _key(file) in unmoved else replace(file, state=self.doing) for file in files]
+        store.put_held_files(file for file in announced if file.state is self.doing)
         undo = self.before(files, store, run)
-        rows = run.engine.dataset(to_batches(map(held_row, files), HELD_FILES), HELD_FILES)
-        released = rows.spread(_SPREAD).checkpoint().flat_map(self.function(run)).checkpoint()
-        by_key = {(file.place, file.held_path): file for file in files}
+        released = _rows(announced, run).flat_map(self.function(run)).checkpoint()
+        by_key = {_key(file): file for file in files}
         names = [RELEASED.get_field_index(name) for name in ("place", "held_path", "status", "reason")]
         for batch in released.batches():
             gone, staying = list[HeldFile](), list[HeldFile]()
@@ -201,6 +204,31 @@ class Chosen:
         if self.pattern is not None and not self.pattern.fullmatch(path):
             return False
         return not self.prefixes or self.rules.place(path).startswith(self.prefixes)
+
+
+def _unmoved(files: Iterable[HeldFile], run: Run) -> Collection[_Key]:
+    """Files that may never have been moved: a run that is killed while it releases them must not make that unknown.
+
+    The records of all others say from then on what is done with them. Of a tagged file only its tag says whether that
+    was done.
+    """
+    moving = [file for file in files if file.state is HeldState.MOVING]
+    tagged = {_key(file) for file in moving if bucket_of_tags(file.place) is not None}
+    others = [file for file in moving if _key(file) not in tagged]
+    if not others:
+        return tagged
+    found = _rows(others, run).flat_map(NotMoved(run.choice)).checkpoint()
+    return tagged.union(*(to_texts(batch, "place", "held_path") for batch in found.batches()))
+
+
+def _rows(files: Iterable[HeldFile], run: Run) -> Dataset:
+    """Files as rows (:data:`HELD_FILES`), distributed over the workers."""
+    rows = run.engine.dataset(to_batches(map(held_row, files), HELD_FILES), HELD_FILES)
+    return rows.spread(_SPREAD).checkpoint()
+
+
+def _key(file: HeldFile) -> _Key:
+    return file.place, file.held_path
 
 
 def _show(files: Iterable[HeldFile], report: ReleaseReport) -> None:
