@@ -57,24 +57,44 @@ def lease_option() -> timedelta:
     )
 
 
-@options
-class PlaceParameters(WalkParameters):
-    """Where garbage is looked for."""
-
-    allow: Sequence[str] = option(
+def allow_option() -> Sequence[str]:
+    """Declares the warehouses."""
+    return option(
         (),
         section=GUARD,
         metavar="PREFIX",
         help="Sweep only below this location, such as a warehouse; may be repeated (default: everywhere).",
     )
-    min_depth: int | None = option(
+
+
+def min_depth_option() -> int | None:
+    """Declares how deep a location must be."""
+    return option(
         None,
         section=GUARD,
         metavar="N",
         minimum=0,
         help="Minimum path depth below the bucket (default: 2, or 3 for local files; with --allow, no minimum).",
     )
-    strict_unknown: bool = option(False, section=GUARD, help="Delete nothing at all if anything could not be read.")
+
+
+def strict_unknown_option() -> bool:
+    """Declares what the unknown does to all the rest."""
+    return option(False, section=GUARD, help="Delete nothing at all if anything could not be read.")
+
+
+def max_live_set_age_option() -> timedelta:
+    """Declares how old a live set may be."""
+    return option(timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this.")
+
+
+@options
+class PlaceParameters(WalkParameters):
+    """Where garbage is looked for."""
+
+    allow: Sequence[str] = allow_option()
+    min_depth: int | None = min_depth_option()
+    strict_unknown: bool = strict_unknown_option()
     lease: timedelta = lease_option()
 
     def allowed(self, rules: LocationRules) -> AllowedLocations:

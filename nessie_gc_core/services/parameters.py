@@ -39,6 +39,7 @@ from nessie_gc_core.services.finding_parameters import (
     max_deletes_option,
     max_deletes_per_location_option,
     max_file_modification_option,
+    max_live_set_age_option,
     membership_option,
     min_age_option,
     no_age_floor_option,
@@ -86,9 +87,7 @@ class DeletionParameters(PlaceParameters):
         section=SWEEP,
         help="In a bucket that keeps versions: keep the older versions of deleted files, or delete them as well.",
     )
-    max_live_set_age: timedelta = option(
-        timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this."
-    )
+    max_live_set_age: timedelta = max_live_set_age_option()
     max_deletes: int | None = max_deletes_option()
     max_deletes_per_location: int | None = max_deletes_per_location_option()
     recheck_interval: timedelta = option(

@@ -12,13 +12,18 @@ from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.finding_parameters import (
     SWEEP,
+    allow_option,
     exclude_option,
     include_option,
     lease_option,
+    max_live_set_age_option,
+    min_depth_option,
     outcomes_option,
+    strict_unknown_option,
 )
 from nessie_gc_core.services.output_files import check_output
-from nessie_gc_core.services.parameters import live_set_id_option
+from nessie_gc_core.services.parameters import DeferredDeletionParameters, live_set_id_option
+from nessie_gc_core.services.run import Run
 
 _FILES = "Files to choose"
 
@@ -114,8 +119,30 @@ class RestoreParameters(ReleaseParameters):
 
 @options
 class PurgeParameters(ReleaseParameters):
-    """Which files are deleted for good: of those that are chosen the ones whose time is over."""
+    """Which files are deleted for good: of those that are chosen the ones whose time is over.
+
+    The limits of a sweep are those of tagged files, which are deleted at their own paths.
+    """
 
     forget_missing: bool = option(
         False, section=_FILES, help="Remove the records of files that are not in quarantine any more."
     )
+    allow: Sequence[str] = allow_option()
+    min_depth: int | None = min_depth_option()
+    strict_unknown: bool = strict_unknown_option()
+    max_live_set_age: timedelta = max_live_set_age_option()
+
+    def limits(self, run: Run) -> DeferredDeletionParameters:
+        """The limits of tagged files, as those of a deletion.
+
+        Raises:
+            ConfigurationError: one of them is invalid.
+        """
+        found = DeferredDeletionParameters(
+            allow=self.allow,
+            min_depth=self.min_depth,
+            strict_unknown=self.strict_unknown,
+            max_live_set_age=self.max_live_set_age,
+        )
+        found.check(run.choice)
+        return found

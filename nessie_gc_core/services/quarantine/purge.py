@@ -51,7 +51,7 @@ class PurgeService(Release):
 
     def chooser(self, run: Run, report: ReleaseReport) -> Choose:
         """Tagged files only if nothing needs them; what is needed can be restored, though its purge had begun."""
-        unneeded, store = Unneeded(run), held_in(run.store)
+        unneeded, store = Unneeded(run, self.parameters.limits(run)), held_in(run.store)
 
         def choose(files: Sequence[HeldFile]) -> Sequence[HeldFile]:
             free, needed = unneeded.among(files, report)

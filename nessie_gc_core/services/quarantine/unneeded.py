@@ -6,7 +6,7 @@ Nobody notices when a table reads a tagged file again. So it is not enough that 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from uuid import UUID
@@ -45,6 +45,8 @@ class Unneeded:
     """Looks at the references, as every deletion does."""
 
     run: Run
+    limits: DeferredDeletionParameters
+    """Those of a deletion; which live set is meant, each file says."""
     _types: dict[UUID, Collection[str]] = field(default_factory=dict)
     """By live set, the content types that it has."""
 
@@ -89,9 +91,10 @@ class Unneeded:
         found = self._live_sets.get(seen)
         if found is None:
             raise SafetyError(_NOT_SEEN)
-        run = self._at_work(self.run.store.get(found.id), files)  # with its heads
+        run = self._at_work(self.run.store.get(found.id))  # with its heads
         rules = run.choice.rules()
         plan = plan_units({file.location for file in files}, rules, run.parameters.allowed(rules))
+        refused = dict(plan.refused)
         if found.id not in self._types:
             self._types[found.id] = stored_versions(run, run.numbers)[1]
         freeze_unread_repositories(plan, run)
@@ -100,17 +103,16 @@ class Unneeded:
         newly = recheck.run_if_due()
         places = {_name(file): place_of(file, scope.index) for file in files}
         left = frozenset(plan.roots)
-        reasons = {
-            name: _LEFT_ALONE if place is None else recheck.spared_units.get(place[0], _LEFT_ALONE)
-            for name, place in places.items()
-            if place is None or place[0] not in left
-        }
+        reasons = {_name(file): f"its location {refused[file.location]}" for file in files if file.location in refused}
+        for name, place in places.items():
+            if place is None or place[0] not in left:
+                reason = _LEFT_ALONE if place is None else recheck.spared_units.get(place[0], _LEFT_ALONE)
+                reasons.setdefault(name, reason)
         return set() if newly is None else set(_among(places, newly, run)), reasons
 
-    def _at_work(self, live_set: LiveSet, files: Sequence[HeldFile]) -> SweepRun:
+    def _at_work(self, live_set: LiveSet) -> SweepRun:
         """The run at work on a live set that is not too old."""
-        allow = sorted({file.location for file in files})
-        parameters = DeferredDeletionParameters(live_set_id=str(live_set.id), allow=allow)
+        parameters = replace(self.limits, live_set_id=str(live_set.id))
         found = list(members(self.run, live_set))
         now = max(times_now(self.run))
         for member in found:
