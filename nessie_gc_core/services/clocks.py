@@ -15,7 +15,7 @@ from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsSharedClock, SupportsStoreClock
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.limits import AgeLimit
-from nessie_gc_core.model.locations import store_of
+from nessie_gc_core.model.locations import store_of, with_slash
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.preconditions import TOLERANCE
 from nessie_gc_core.services.run import Run
@@ -69,11 +69,11 @@ def store_ages(locations: Iterable[str], age: AgeLimit, references_listed: datet
 
 
 def store_time(connectors: OpenConnectors, location: str, run: Run) -> datetime:
-    """The current time by the clock of a location's store; by ours if it does not tell."""
+    """The current time by the clock of the store of a raw location; by ours if it does not tell."""
     lister = connectors.lister(location)
     if isinstance(lister, SupportsStoreClock):
         try:
-            return lister.store_time(location)
+            return lister.store_time(with_slash(location))
         except (NessieGcError, OSError) as error:
             run.report.warn(
                 f"the clock of {store_of(location)} cannot be read, so this machine's clock is used: {one_line(error)}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from collecting import LakeServices
-from nessie_gc_memory import MemoryLake, delete, put
+from nessie_gc_memory import MemoryFileLister, MemoryLake, delete, put
 
-from nessie_gc_core.errors import RepositoryError
+from nessie_gc_core.errors import RepositoryError, ServiceUnavailableError
 from nessie_gc_core.model.live_sets import SeenContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.verdicts import Outcome
@@ -277,6 +277,27 @@ def test_s20_no_clock_makes_a_content_gone_for_longer(dropped: DroppedLake) -> N
     sweep = SweepParameters(min_age=timedelta(hours=1), dropped_after=5 * DAY)
     ahead.collect("1", sweep=sweep)
     assert dropped.is_there
+
+
+def test_s20_the_stores_clock_decides_how_long_a_content_has_been_gone(
+    dropped: DroppedLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table's location has no slash at its end, and a store is asked about places that have one."""
+
+    def five_days_behind(_: MemoryFileLister, location: str) -> datetime:
+        if not location.endswith("/"):
+            raise ServiceUnavailableError(f"{location!r} is not a location: it must end in a slash")
+        return dropped.lake.time - 5 * DAY
+
+    monkeypatch.setattr(MemoryFileLister, "store_time", five_days_behind)
+    dropped.lake.advance(40 * DAY)
+    dropped.drop()
+    found = []
+    for days in (12, 4):
+        dropped.lake.advance(days * DAY)
+        report = dropped.collect(after=10 * DAY)
+        found.append((dropped.is_there, [warning for warning in report.warnings if "clock" in warning]))
+    assert [(True, []), (False, [])] == found
 
 
 def test_s20_a_place_that_no_plugin_lists_is_passed_over(dropped: DroppedLake) -> None:
