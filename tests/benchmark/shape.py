@@ -8,6 +8,8 @@ from pathlib import Path
 
 from nessie_gc_memory.mock import MockLakeSpec
 
+from nessie_gc_core.model import ICEBERG_TABLE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeShape:
@@ -36,6 +38,7 @@ class LakeShape:
             lake="measured",
             seed=7,
             root=root,
+            content_type=ICEBERG_TABLE,
             references=self.branches + 1,
             branches_every=1,
             commits=self._commits(self.appends - own * self.branches),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nessie_gc_memory.mock import MockChanges, MockLake, MockLakeSpec, MockOracle, commit_records, write_lake
 
 from lakes.nessie import NessieCommits
+from nessie_gc_core.model.repository import ICEBERG_TABLE
 
 _ON_DISK = "file://"
 
@@ -71,7 +72,7 @@ def commit_lake(spec: MockLakeSpec, nessie_uri: str, *, prefix: str = "") -> Com
     logs: dict[str, list[str]] = {"main": []}
     ids: dict[tuple[str, ...], str] = {}
     with NessieCommits(nessie_uri) as nessie:
-        for record in commit_records(spec):
+        for record in commit_records(replace(spec, content_type=ICEBERG_TABLE)):
             if "create" in record:
                 logs[record["create"]] = list(logs[record["from"]])
                 nessie.create(record["type"], prefix + record["create"], source=prefix + record["from"])

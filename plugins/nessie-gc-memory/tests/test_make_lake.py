@@ -83,8 +83,10 @@ def test_a_lake_is_written_to_a_folder_with_its_commits_and_settings(tmp_path):
     )
     report = MakeLakeService(parameters).run(Telling())
     settings = tomllib.loads(file.read_text())
-    spec = MockLakeSpec.from_mapping({name: settings["repository"][name] for name in ("root", *THREE_TABLES)})
-    assert (f"file://{folder}", "ICEBERG_TABLE") == (spec.root, settings["repository"]["content_type"])
+    spec = MockLakeSpec.from_mapping(
+        {name: settings["repository"][name] for name in ("root", "content_type", *THREE_TABLES)}
+    )
+    assert (f"file://{folder}", "ICEBERG_TABLE") == (spec.root, spec.content_type)
     assert "connectors" not in settings
     assert report.counts.stored == sum(path.is_file() for path in folder.rglob("*"))
     assert f"\n{report.counts.stored:,} files written\n" in str(report)
@@ -97,10 +99,44 @@ def test_a_lake_that_is_written_for_a_store_keeps_its_root(tmp_path):
     assert "s3://lake/warehouse" == parameters.lake_spec().root
 
 
+def test_commits_name_no_files_that_only_this_plugin_reads(tmp_path):
+    parameters = MakeLakeParameters(lake_commits=str(tmp_path / "commits.jsonl"))
+    with pytest.raises(ConfigurationError, match=r"of mock://lake/warehouse, .*: use --lake-folder or --serve-lake"):
+        MakeLakeService(parameters).run(Telling())
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_commits_of_a_lake_in_a_store_are_of_the_type_that_the_settings_say(tmp_path):
+    commits = tmp_path / "commits.jsonl"
+    parameters = MakeLakeParameters(lake_option={"root": "s3://lake/warehouse"}, lake_commits=str(commits))
+    settings = tomllib.loads(MakeLakeService(parameters).run(Telling()).settings)
+    record = json.loads(commits.read_text().splitlines()[0])
+    assert settings["repository"]["content_type"] == record["contents"][0]["content"]["type"]
+    assert "connectors" not in settings
+
+
+def test_commits_of_a_type_that_no_repository_knows_are_refused(tmp_path):
+    options = {"root": "s3://lake/warehouse", "content_type": "ODD_TABLE"}
+    parameters = MakeLakeParameters(lake_option=options, lake_commits=str(tmp_path / "commits.jsonl"))
+    with pytest.raises(ConfigurationError, match="type ODD_TABLE cannot be committed"):
+        MakeLakeService(parameters).run(Telling())
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_no_commits_are_left_if_the_folder_cannot_be_written(tmp_path):
+    parameters = MakeLakeParameters(lake_folder=str(tmp_path), lake_commits=str(tmp_path / "commits.jsonl"))
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="File exists; name a new folder"):
+            MakeLakeService(parameters).run(Telling())
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_a_file_of_commits_that_exists_is_not_overwritten(tmp_path):
     (tmp_path / "commits.jsonl").write_text("ours")
+    parameters = MakeLakeParameters(lake_folder=str(tmp_path / "lake"), lake_commits=str(tmp_path / "commits.jsonl"))
     with pytest.raises(ConfigurationError, match="already exists; name another file"):
-        MakeLakeService(MakeLakeParameters(lake_commits=str(tmp_path / "commits.jsonl"))).run(Telling())
+        MakeLakeService(parameters).run(Telling())
+    assert "ours" == (tmp_path / "commits.jsonl").read_text()
 
 
 def test_a_file_that_cannot_be_written_is_an_error_that_names_it(tmp_path):

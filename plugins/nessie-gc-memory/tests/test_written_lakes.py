@@ -14,6 +14,7 @@ from nessie_gc_core.model.repository import ReferenceKind
 
 LAKE = MockLakeSpec(
     lake="written",
+    content_type="ICEBERG_TABLE",
     references=5,
     branches_every=2,
     commits=20,
@@ -139,3 +140,8 @@ def test_a_commit_puts_a_content_as_nessie_spells_it():
     assert content is not None
     assert json.loads(content)["current-snapshot-id"] == first.pop("snapshotId")
     assert {"type": "ICEBERG_TABLE", "schemaId": 0, "specId": 0, "sortOrderId": 0} == first
+
+
+def test_a_type_that_no_repository_knows_is_not_committed():
+    with pytest.raises(ConfigurationError, match=r"type MOCK_TABLE cannot be committed: .* content_type=ICEBERG_TABLE"):
+        commit_records(MockLakeSpec())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nessie_gc_core.model.repository import ReferenceKind
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.repository import ICEBERG_TABLE, ReferenceKind
 from nessie_gc_memory.mock.history import Head, MockHistory, Snapshot
 from nessie_gc_memory.mock.layout import MockLayout, Role
 from nessie_gc_memory.mock.spec import MockLakeSpec
@@ -20,7 +21,19 @@ def commit_records(spec: MockLakeSpec) -> Iterator[dict[str, Any]]:
 
     Args:
         spec: the lake.
+
+    Raises:
+        ConfigurationError: its tables are not Iceberg tables, so no repository knows their type.
     """
+    if spec.content_type != ICEBERG_TABLE:
+        raise ConfigurationError(
+            f"tables of the type {spec.content_type} cannot be committed: "
+            f"give the lake the option content_type={ICEBERG_TABLE}"
+        )
+    return _records(spec)
+
+
+def _records(spec: MockLakeSpec) -> Iterator[dict[str, Any]]:
     history = MockHistory(spec)
     layout = MockLayout(spec, history)
     created: dict[int, list[Head]] = {}
@@ -42,7 +55,7 @@ def _commit(branch: str, commit: Snapshot, history: MockHistory, layout: MockLay
         {
             "key": list(layout.key(history.table_of(snapshot))),
             "content": {
-                "type": "ICEBERG_TABLE",
+                "type": ICEBERG_TABLE,
                 "metadataLocation": layout.path(layout.block(snapshot, Role.METADATA)),
                 "snapshotId": history.snapshot_id(snapshot),
                 "schemaId": 0,

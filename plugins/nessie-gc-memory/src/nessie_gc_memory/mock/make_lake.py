@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -69,7 +70,8 @@ class MakeLakeParameters(ConnectorOptions):
     lake_commits: str | None = option(
         None,
         metavar="FILE",
-        help="Write the commits of the lake to this new file, as JSON lines.",
+        help="Write the commits of the lake to this new file, as JSON lines. "
+        "Needs --lake-folder, --serve-lake or another root than mock://.",
     )
     serve_lake: timedelta | None = option(
         None, metavar="DURATION", help="Serve it as an S3 store on loopback for this long, such as PT8H."
@@ -79,15 +81,22 @@ class MakeLakeParameters(ConnectorOptions):
     def lake_spec(self) -> MockLakeSpec:
         """The lake; one that is served has a bucket, and one that is written has its folder as its root.
 
-        Both are read as Iceberg tables unless the options say otherwise.
+        Both, and one whose commits are written, are read as Iceberg tables unless the options say otherwise.
 
         Raises:
-            ConfigurationError: an option of the lake is unknown, or has a wrong value.
+            ConfigurationError: an option of the lake is unknown, or has a wrong value; or commits are to name files
+                that only this plugin reads.
         """
         spec = MockLakeSpec.from_mapping(self.lake_option)
-        if self.serve_lake is None and self.lake_folder is None:
+        has_files = self.serve_lake is not None or self.lake_folder is not None
+        if not has_files and self.lake_commits is None:
             return spec
         if spec.root.startswith(f"{SCHEME}://"):
+            if not has_files:
+                raise ConfigurationError(
+                    f"`lake_commits` would name files of {spec.root}, which no table reader finds: "
+                    "use --lake-folder or --serve-lake, or give the lake another root"
+                )
             spec = replace(spec, root=self._root(spec.root.partition("://")[2]))
         return replace(spec, content_type=ICEBERG_TABLE) if spec.content_type == MOCK_TABLE else spec
 
@@ -164,16 +173,27 @@ class MakeLakeService(Service[Told]):
         """
         spec, policy = self.parameters.lake_spec(), self.parameters.lake_policy
         counts, folder = MockOracle(spec, policy).counts(), self.parameters.lake_folder
-        report = MakeLakeReport(settings=spec.as_toml(served=folder is not None), counts=counts, policy=policy)
-        if self.parameters.lake_commits is not None:
-            lines = (json.dumps(record) + "\n" for record in commit_records(spec))
-            _write("lake_commits", self.parameters.lake_commits, lines)
-        if folder is not None:
-            report = replace(report, written=write_lake(MockLake(spec), Path(folder)))
+        has_files = folder is not None or self.parameters.lake_commits is not None
+        report = MakeLakeReport(settings=spec.as_toml(served=has_files), counts=counts, policy=policy)
+        with self._commits_written(spec):
+            if folder is not None:
+                report = replace(report, written=write_lake(MockLake(spec), Path(folder)))
         if self.parameters.serve_lake is not None:
             return self._served(spec, report, self.parameters.serve_lake, run)
         self._write(report)
         return report
+
+    @contextmanager
+    def _commits_written(self, spec: MockLakeSpec) -> Iterator[None]:
+        """Writes the commits, if that is asked for; removes them if what follows fails."""
+        path = self.parameters.lake_commits
+        with ExitStack() as undo:
+            if path is not None:
+                lines = (json.dumps(record) + "\n" for record in commit_records(spec))
+                _write("lake_commits", path, lines)
+                undo.callback(Path(path).unlink)
+            yield
+            undo.pop_all()
 
     def _served(self, spec: MockLakeSpec, report: MakeLakeReport, time: timedelta, run: Told) -> MakeLakeReport:
         from nessie_gc_memory.mock.s3_server import ComputedS3Server  # no other command needs a server
@@ -197,9 +217,12 @@ class MakeLakeService(Service[Told]):
 
 
 def _write(name: str, path: str, texts: Iterable[str]) -> None:
+    """Writes a new file, or none."""
     try:
-        with Path(path).open("x", encoding="utf-8") as file:
+        with ExitStack() as undo, Path(path).open("x", encoding="utf-8") as file:
+            undo.callback(Path(path).unlink)
             file.writelines(texts)
+            undo.pop_all()
     except FileExistsError as error:
         raise ConfigurationError(f"`{name}` {path!r} already exists; name another file") from error
     except OSError as error:
