@@ -12,11 +12,12 @@ from conftest import Lake, Open
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE
 from nessie_gc_iceberg_catalog.errors import Redactor, is_busy
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
+from nessie_gc_iceberg_catalog.listing import Listed
 from nessie_gc_iceberg_catalog.retries import Retries
 from pyiceberg.io import InputFile
-from reading import put
+from reading import put, reference
 
-from nessie_gc_core.errors import AccessDeniedError, RepositoryError, ServiceUnavailableError
+from nessie_gc_core.errors import AccessDeniedError, RepositoryError, ServiceUnavailableError, UnreadableFileError
 from nessie_gc_core.model import ICEBERG_TABLE, UNKNOWN_CONTENT
 
 BUSY = OSError("AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.")
@@ -161,6 +162,31 @@ def test_s06_a_table_of_a_store_that_stays_busy_is_unknown_and_stops_no_other(
     versions = put(connect(retries=0), "sales.orders")
     assert [ICEBERG_TABLE, UNKNOWN_CONTENT] == [version.content_type for version in versions]
     assert orders.location() == versions[1].location
+
+
+def test_s18_the_snapshots_of_a_table_of_a_busy_store_stay_and_stop_no_other(
+    lake: Lake, connect: Open, busy: list[Exception]
+) -> None:
+    lake.table("sales.orders", appends=1)
+    connector = connect(retries=0)
+    orders = reference(connector, "sales.orders")
+    busy[:] = [BUSY]
+    with pytest.raises(UnreadableFileError, match="too many requests"):
+        list(connector.tables(orders))
+    assert [orders.name] == [table.reference for table in connector.tables(orders)]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"), [(ConnectionError("refused"), ServiceUnavailableError), (BUSY, UnreadableFileError)]
+)
+def test_only_a_catalog_that_does_not_answer_ends_an_expiry(
+    lake: Lake, connect: Open, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: type[Exception]
+) -> None:
+    """Some catalogs, as Glue's, read metadata files while they load a table: so both come from the same call."""
+    catalog, loader = lake.catalog, connect(retries=0)._loader
+    monkeypatch.setattr(type(catalog), "load_table", lambda *_: failing(1, error)())
+    with pytest.raises(expected):
+        loader.metadata(Listed(identifier=("sales", "orders")), "s3://lake/1.metadata.json")
 
 
 def test_s06_a_table_that_the_configuration_names_as_unreadable_is_not_unknown(lake: Lake, connect: Open) -> None:

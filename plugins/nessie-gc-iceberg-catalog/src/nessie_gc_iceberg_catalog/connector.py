@@ -172,7 +172,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         try:
             what = f"reading {source} of {reference.name}"
             text = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
-        except ServiceUnavailableError:
+        except (ServiceUnavailableError, UnreadableFileError):
             raise
         except NessieGcError as error:
             raise UnreadableFileError(source, one_line(error)) from error

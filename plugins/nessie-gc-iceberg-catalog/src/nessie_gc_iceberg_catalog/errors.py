@@ -89,7 +89,7 @@ class Redactor:
 
 def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
     """The error as a :class:`NessieGcError`; the message says what failed and why."""
-    names = {class_.__name__ for class_ in type(error).__mro__}
+    names = _names(error)
     reason = redact(_without_values(error)) or type(error).__name__
     if names & _DENIED or _DENIED_TEXT.search(reason):
         return AccessDeniedError(f"{what}: access denied ({reason}); correct the catalog's credentials")
@@ -104,13 +104,23 @@ def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
     return RepositoryError(f"{what}: {type(error).__name__}: {reason}")
 
 
+def is_of_store(error: BaseException | None) -> bool:
+    """Whether the client of a store raised an error, not a catalog or its HTTP client."""
+    names = _names(error)
+    return bool(names & _OF_STORES) and not names & {*_BUSY, *_UNAVAILABLE, "RequestException"}
+
+
 def is_busy(error: Exception) -> bool:
     """Whether a catalog or a store says that it gets too many requests."""
-    names = {class_.__name__ for class_ in type(error).__mro__}
+    names = _names(error)
     if names & _BUSY or getattr(error, "errno", None) == errno.EBUSY:
         return True
     is_of_store = bool(names & _OF_STORES) and not isinstance(error, FileNotFoundError | PermissionError)
     return is_of_store and _BUSY_TEXT.search(str(error)) is not None
+
+
+def _names(error: BaseException | None) -> set[str]:
+    return {class_.__name__ for class_ in type(error).__mro__}
 
 
 def _without_values(error: Exception) -> str:

@@ -14,10 +14,17 @@ from pyiceberg.io import FileIO
 from pyiceberg.table import Table
 from pyiceberg.typedef import IcebergBaseModel
 
-from nessie_gc_core.errors import NessieGcError, ReferenceNotFoundError, RepositoryError
+from nessie_gc_core.errors import (
+    NessieGcError,
+    ReferenceNotFoundError,
+    RepositoryError,
+    ServiceUnavailableError,
+    UnreadableFileError,
+)
 from nessie_gc_core.model import ICEBERG_VIEW, UNKNOWN_CONTENT
 from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.errors import is_of_store
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.names import reference_name
@@ -96,13 +103,25 @@ class Loader:
             raise ReferenceNotFoundError(f"{source} of {name} no longer exists") from error
 
     def metadata(self, listed: Listed, source: str) -> bytes | str | None:
-        """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table."""
+        """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table.
+
+        Raises:
+            UnreadableFileError: its store does not give it; whatever else it is, the catalog raised it.
+        """
         name = reference_name(listed.identifier)
         if source.partition(":")[0] in _WITHOUT_METADATA:
             return None
         if listed.metadata_location is not None:
-            return _read(self._file_io(source), source)
-        table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
+            try:
+                return self._read(name, source)
+            except NessieGcError as error:
+                raise UnreadableFileError(source, one_line(error)) from error
+        try:
+            table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
+        except ServiceUnavailableError as error:
+            if is_of_store(error.__cause__):
+                raise UnreadableFileError(source, one_line(error)) from error
+            raise
         return None if table is None or table.metadata_location != source else metadata_text(table)
 
     def _load_table(self, listed: Listed, name: str) -> ContentStates | None:
