@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 from conftest import Lake, Open
+from nessie_gc_iceberg_catalog import retries
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE
 from nessie_gc_iceberg_catalog.errors import Redactor, is_busy
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Listed
-from nessie_gc_iceberg_catalog.retries import Retries
+from nessie_gc_iceberg_catalog.retries import Retries, until
 from pyiceberg.io import InputFile
 from reading import put, reference
 
@@ -82,15 +84,15 @@ def test_a_busy_store_is_given_up_after_a_minute() -> None:
 
 def test_after_a_minute_in_vain_no_call_waits_for_another_one_until_one_succeeds() -> None:
     waited = Waited()
-    retries = Retries(Redactor(()), 2, wait=waited)
+    store = Retries(Redactor(()), 2, wait=waited)
     with pytest.raises(ServiceUnavailableError):
-        retries(failing(1000, BUSY), "reading")
+        store(failing(1000, BUSY), "reading")
     waited.clear()
     with pytest.raises(ServiceUnavailableError):
-        retries(failing(1000, BUSY), "reading")
+        store(failing(1000, BUSY), "reading")
     assert 2 == len(waited)
-    retries(failing(0, BUSY), "reading")
-    assert "the answer" == retries(failing(10, BUSY), "reading")
+    store(failing(0, BUSY), "reading")
+    assert "the answer" == store(failing(10, BUSY), "reading")
 
 
 def test_a_call_without_an_answer_is_made_again_so_many_times() -> None:
@@ -121,15 +123,48 @@ def test_without_retries_nothing_is_tried_again() -> None:
     assert [] == waited
 
 
-def test_whoever_stops_waiting_gets_the_error_at_once() -> None:
-    retries = Retries(Redactor(()), 2)
+def test_whoever_stops_waiting_gets_the_error_at_once_in_every_call_that_follows() -> None:
+    store, stopped, calls = Retries(Redactor(()), 2), threading.Event(), list[str]()
 
     def call() -> str:
-        threading.Timer(0.05, retries.stop_waiting).start()
+        calls.append("made")
+        threading.Timer(0.05, stopped.set).start()
         raise BUSY
 
-    with pytest.raises(ServiceUnavailableError):
-        retries(call, "reading")
+    for _ in range(2):
+        with pytest.raises(ServiceUnavailableError):
+            until(stopped, lambda: store(call, "reading"))
+    assert ["made"] * 2 == calls
+
+
+def test_who_stops_the_calls_of_one_listing_does_not_stop_those_of_another() -> None:
+    store, stopped = Retries(Redactor(()), 2), threading.Event()
+    stopped.set()
+    assert "the answer" == until(threading.Event(), lambda: store(failing(1, BUSY), "reading"))
+
+
+def test_a_listing_that_ends_early_does_not_wait_for_its_last_table(
+    lake: Lake, connect: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when somebody interrupts the run while the table that is awaited is read from a busy store."""
+    lake.table("sales.orders", appends=1)
+    reading, reads = threading.Event(), list[str]()
+
+    def busy_read(self: GuardedFileIO, location: str) -> InputFile:
+        reads.append(location)
+        reading.set()
+        raise BUSY
+
+    def interrupted(self: Future[object], timeout: float | None = None) -> object:
+        assert reading.wait(30)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(retries, "_FIRST_WAIT", 20.0)
+    monkeypatch.setattr(GuardedFileIO, "new_input", busy_read)
+    monkeypatch.setattr(Future, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(connect().references())
+    assert 1 == len(reads)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from nessie_gc_core.connectors import RepositoryConnector
@@ -38,7 +38,7 @@ from nessie_gc_iceberg_catalog.listing import Listed, list_contents
 from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
-from nessie_gc_iceberg_catalog.retries import Retries
+from nessie_gc_iceberg_catalog.retries import Retries, until
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 from nessie_gc_iceberg_catalog.tags import change_tags
@@ -276,12 +276,12 @@ class IcebergCatalogConnector(RepositoryConnector):
 
     def _load_all(self, contents: Iterable[Listed]) -> Iterator[tuple[Listed, ContentStates | None]]:
         """Loads in order, a few ahead of the consumer."""
-        loader = self._loader
+        loader, stopped = self._loader, threading.Event()
         with ThreadPoolExecutor(self.options.parallelism, thread_name_prefix="iceberg-catalog") as pool:
             ahead: deque[tuple[Listed, Future[ContentStates | None]]] = deque()
             try:
                 for listed in contents:
-                    ahead.append((listed, pool.submit(loader.load, listed)))
+                    ahead.append((listed, pool.submit(until, stopped, partial(loader.load, listed))))
                     if len(ahead) >= 2 * self.options.parallelism:
                         oldest, future = ahead.popleft()
                         yield oldest, future.result()
@@ -289,10 +289,9 @@ class IcebergCatalogConnector(RepositoryConnector):
                     oldest, future = ahead.popleft()
                     yield oldest, future.result()
             finally:
+                stopped.set()
                 for _, future in ahead:
                     future.cancel()
-                if ahead:
-                    self._retries.stop_waiting()
 
     # ---- states ---------------------------------------------------------------------------------------
     def _states(self, reference: Reference, commit: str) -> tuple[ContentStates, int]:

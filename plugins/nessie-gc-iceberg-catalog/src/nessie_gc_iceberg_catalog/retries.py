@@ -6,7 +6,9 @@ import itertools
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import TypeVar
 
 from nessie_gc_core.errors import NessieGcError, ServiceUnavailableError
@@ -18,6 +20,17 @@ _T = TypeVar("_T")
 PATIENCE_SECONDS = 60.0
 """How long the waits of one call are in all while a store says that requests are too many."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.3, 5.0
+_STOPPED: ContextVar[threading.Event | None] = ContextVar("stopped", default=None)
+"""Set once nobody waits for the answer of the calls of this thread any more."""
+
+
+def until(stopped: threading.Event, call: Callable[[], _T]) -> _T:
+    """What a call returns, none of whose retries waits once an event is set."""
+    token = _STOPPED.set(stopped)
+    try:
+        return call()
+    finally:
+        _STOPPED.reset(token)
 
 
 class Retries:
@@ -38,10 +51,9 @@ class Retries:
         """
         self._redact = redact
         self._retries = retries
-        self._wait = wait
+        self._wait = _wait if wait is None else wait
         self._patience = PATIENCE_SECONDS if retries else 0.0
         self._is_exhausted = False
-        self._stopped = threading.Event()
 
     def __call__(self, call: Callable[[], _T], what: str) -> _T:
         """What a call returns.
@@ -49,7 +61,6 @@ class Retries:
         Raises:
             NessieGcError: what the last attempt raised, translated.
         """
-        stopped = self._stopped
         waits, busy_waits = _waits(), _waits(self._patience)
         for attempt in itertools.count():
             try:
@@ -62,17 +73,12 @@ class Retries:
                 if seconds is None:
                     raise ours from error
                 log.warning("%s; trying again", ours)
-                if (stopped.wait if self._wait is None else self._wait)(seconds):
+                if self._wait(seconds):
                     raise ours from error
             else:
                 self._is_exhausted = False
                 return answer
         raise AssertionError("the last attempt returns or raises")
-
-    def stop_waiting(self) -> None:
-        """Ends the calls that are waiting for another attempt with their errors."""
-        stopped, self._stopped = self._stopped, threading.Event()
-        stopped.set()
 
     def _next_wait(
         self, error: Exception, ours: NessieGcError, attempt: int, waits: Iterator[float], busy_waits: Iterator[float]
@@ -85,6 +91,15 @@ class Retries:
             self._is_exhausted = seconds is None
             return seconds
         return next(waits) if attempt < self._retries else None
+
+
+def _wait(seconds: float) -> bool:
+    """Waits for so long; whether that was stopped."""
+    stopped = _STOPPED.get()
+    if stopped is None:
+        time.sleep(seconds)
+        return False
+    return stopped.wait(seconds)
 
 
 def _waits(most: float = float("inf")) -> Iterator[float]:
