@@ -15,7 +15,7 @@ from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE
 from nessie_gc_iceberg_catalog.errors import Redactor, is_busy
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Listed
-from nessie_gc_iceberg_catalog.retries import Retries, until
+from nessie_gc_iceberg_catalog.retries import ReadRetries, Retries, until
 from pyiceberg.io import InputFile
 from reading import put, reference
 
@@ -31,6 +31,10 @@ class Waited(list[float]):
     def __call__(self, seconds: float) -> bool:
         self.append(seconds)
         return False
+
+    def retries(self, retries: int, *, refilled: bool = True) -> Retries:
+        """Of one store, which wait so, with a clock that shows how long they waited."""
+        return Retries(Redactor(()), retries, refilled=refilled, wait=self, clock=lambda: sum(self))
 
 
 def failing(times: int, error: Exception) -> Callable[[], str]:
@@ -58,7 +62,7 @@ def failing(times: int, error: Exception) -> Callable[[], str]:
 )
 def test_a_busy_store_is_waited_for_longer_than_the_retries_of_one_that_does_not_answer(error: Exception) -> None:
     waited = Waited()
-    assert "the answer" == Retries(Redactor(()), 2, wait=waited)(failing(10, error), "reading")
+    assert "the answer" == waited.retries(2)(failing(10, error), "reading")
     assert (10, True) == (len(waited), waited[0] < waited[-1])
 
 
@@ -78,27 +82,64 @@ def test_other_errors_are_not_taken_for_a_busy_store(error: Exception) -> None:
 def test_a_busy_store_is_given_up_after_a_minute() -> None:
     waited = Waited()
     with pytest.raises(ServiceUnavailableError, match="reading: too many requests"):
-        Retries(Redactor(()), 2, wait=waited)(failing(1000, BUSY), "reading")
+        waited.retries(2)(failing(1000, BUSY), "reading")
     assert 50 < sum(waited) <= 60
 
 
-def test_after_a_minute_in_vain_no_call_waits_for_another_one_until_one_succeeds() -> None:
+@pytest.mark.parametrize("error", [BUSY, ConnectionError("refused")])
+def test_what_never_answered_is_asked_only_once_by_later_calls_until_one_succeeds(error: Exception) -> None:
     waited = Waited()
-    store = Retries(Redactor(()), 2, wait=waited)
+    catalog = waited.retries(2)
     with pytest.raises(ServiceUnavailableError):
-        store(failing(1000, BUSY), "reading")
+        catalog(failing(1000, error), "loading")
     waited.clear()
     with pytest.raises(ServiceUnavailableError):
-        store(failing(1000, BUSY), "reading")
-    assert 2 == len(waited)
-    store(failing(0, BUSY), "reading")
-    assert "the answer" == store(failing(10, BUSY), "reading")
+        catalog(failing(1000, error), "loading")
+    assert [] == waited
+    catalog(failing(0, error), "loading")
+    assert "the answer" == catalog(failing(2, error), "loading")
+
+
+def test_the_minute_of_a_store_is_that_of_all_its_reads_whatever_succeeds_between() -> None:
+    waited = Waited()
+    store = waited.retries(2, refilled=False)
+    for _ in range(100):
+        with pytest.raises(ServiceUnavailableError):
+            store(failing(1000, BUSY), "reading")
+        store(failing(0, BUSY), "reading")
+    assert 50 < sum(waited) <= 60
+
+
+def test_waits_of_reads_at_once_count_once() -> None:
+    """The clock stands still: all reads wait for the same seconds."""
+    waited = Waited()
+    store = Retries(Redactor(()), 2, refilled=False, wait=waited, clock=lambda: 0.0)
+    assert ["the answer"] * 100 == [store(failing(5, BUSY), "reading") for _ in range(100)]
+
+
+def test_a_store_that_gives_no_answer_at_all_is_asked_once_for_each_later_file(
+    lake: Lake, connect: Open, busy: list[Exception]
+) -> None:
+    for number in range(20):
+        lake.table(f"sales.t{number}")
+    busy[:] = [OSError("AWS Error NETWORK_CONNECTION during GetObject operation: no route")] * 1000
+    assert 20 == len(list(connect(retries=1, parallelism=1).references()))
+    assert 21 == 1000 - len(busy)
+
+
+def test_each_store_has_a_minute_of_its_own() -> None:
+    reads = ReadRetries(Redactor(()), 1)
+    with pytest.raises(ServiceUnavailableError):
+        reads(failing(1000, ConnectionError("refused")), "reading", "s3://down/t/1.json")
+    assert "the answer" == reads(failing(1, BUSY), "reading", "s3://lake/t/1.json")
+    with pytest.raises(ServiceUnavailableError):
+        reads(failing(1, BUSY), "reading", "s3://down/u/1.json")
 
 
 def test_a_call_without_an_answer_is_made_again_so_many_times() -> None:
     waited = Waited()
     with pytest.raises(ServiceUnavailableError):
-        Retries(Redactor(()), 3, wait=waited)(failing(1000, ConnectionError("refused")), "reading")
+        waited.retries(3)(failing(1000, ConnectionError("refused")), "reading")
     assert 3 == len(waited)
 
 
@@ -112,14 +153,14 @@ def test_a_call_without_an_answer_is_made_again_so_many_times() -> None:
 def test_what_waiting_cannot_mend_is_not_tried_again(error: Exception, expected: type[Exception]) -> None:
     waited = Waited()
     with pytest.raises(expected):
-        Retries(Redactor(()), 2, wait=waited)(failing(1, error), "reading")
+        waited.retries(2)(failing(1, error), "reading")
     assert [] == waited
 
 
 def test_without_retries_nothing_is_tried_again() -> None:
     waited = Waited()
     with pytest.raises(ServiceUnavailableError):
-        Retries(Redactor(()), 0, wait=waited)(failing(1, BUSY), "reading")
+        waited.retries(0)(failing(1, BUSY), "reading")
     assert [] == waited
 
 

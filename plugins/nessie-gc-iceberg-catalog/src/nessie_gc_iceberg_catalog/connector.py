@@ -38,7 +38,7 @@ from nessie_gc_iceberg_catalog.listing import Listed, list_contents
 from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
-from nessie_gc_iceberg_catalog.retries import Retries, until
+from nessie_gc_iceberg_catalog.retries import ReadRetries, Retries, until
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 from nessie_gc_iceberg_catalog.tags import change_tags
@@ -82,6 +82,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         super().__init__(options)
         self._address = CatalogAddress(options)
         self._retries = Retries(self._address.redact, options.retries)
+        self._reads = ReadRetries(self._address.redact, options.retries)
         self._lock = threading.Lock()
         self._opened: Catalog | None = None
         self._remembered: OrderedDict[str, ContentStates] = OrderedDict()
@@ -256,7 +257,7 @@ class IcebergCatalogConnector(RepositoryConnector):
     def _loader(self) -> Loader:
         from nessie_gc_iceberg_catalog.loading import Loader
 
-        return Loader(self._catalog, self._call, self.options.unreadable_tables, self._selection)
+        return Loader(self._catalog, self._call, self._reads, self.options.unreadable_tables, self._selection)
 
     @cached_property
     def _selection(self) -> Selection:

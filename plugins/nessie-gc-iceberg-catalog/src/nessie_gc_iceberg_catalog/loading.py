@@ -7,6 +7,7 @@ import json
 import logging
 import zlib
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchTableError, NoSuchViewError
@@ -28,6 +29,7 @@ from nessie_gc_iceberg_catalog.errors import is_of_store
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.names import reference_name
+from nessie_gc_iceberg_catalog.retries import ReadRetries
 from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import (
     ContentStates,
@@ -52,9 +54,17 @@ _WITHOUT_METADATA: Mapping[str, Callable[[str, str], ContentStates]] = {
 class Loader:
     """Turns what a catalog lists into states. What cannot be read is frozen, or stops the run, never left out."""
 
-    def __init__(self, catalog: Catalog, call: Caller, unreadable: Mapping[str, str], selection: Selection) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        call: Caller,
+        reads: ReadRetries,
+        unreadable: Mapping[str, str],
+        selection: Selection,
+    ) -> None:
         self._catalog = catalog
         self._call = call
+        self._reads = reads
         self._unreadable = unreadable
         self._selection = selection
 
@@ -97,10 +107,7 @@ class Loader:
             table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
             if table is not None and isinstance(table.io, GuardedFileIO):
                 io = table.io.without(table.metadata.properties, table.config)
-        try:
-            return parse_states(name, source, _read(io, source), self._selection)
-        except FileNotFoundError as error:
-            raise ReferenceNotFoundError(f"{source} of {name} no longer exists") from error
+        return parse_states(name, source, self._read(name, source, partial(_read_if_there, io, name)), self._selection)
 
     def metadata(self, listed: Listed, source: str) -> bytes | str | None:
         """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table.
@@ -180,9 +187,13 @@ class Loader:
             log.warning("view %s cannot be read (%s)", name, type(error).__name__)
         return view_states(name, metadata_location, left_out=list(dict.fromkeys(homes)))
 
-    def _read(self, name: str, location: str) -> bytes:
+    def _read(self, name: str, location: str, read: Callable[[str], bytes] | None = None) -> bytes:
         """A metadata file, however busy its store is."""
-        return self._call(lambda: _read(self._file_io(location), location), f"reading {location} of {name}")
+        reads = self._read_once if read is None else read
+        return self._reads(lambda: reads(location), f"reading {location} of {name}", location)
+
+    def _read_once(self, location: str) -> bytes:
+        return _read(self._file_io(location), location)
 
     def _file_io(self, location: str) -> FileIO:
         return self._catalog._load_file_io(location=location)
@@ -200,6 +211,13 @@ def _read(io: FileIO, location: str) -> bytes:
         return gzip.decompress(data) if data.startswith(_GZIP) else data
     except (OSError, EOFError, zlib.error) as error:
         raise RepositoryError(f"{location} is not a complete gzip file: {error}") from error
+
+
+def _read_if_there(io: FileIO, name: str, location: str) -> bytes:
+    try:
+        return _read(io, location)
+    except FileNotFoundError as error:
+        raise ReferenceNotFoundError(f"{location} of {name} no longer exists") from error
 
 
 def _table_location(metadata_location: str) -> str:

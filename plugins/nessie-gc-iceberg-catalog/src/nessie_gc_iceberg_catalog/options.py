@@ -71,7 +71,11 @@ class IcebergCatalogOptions(ConnectorOptions):
         {}, help="NAMESPACE.TABLE=LOCATION of tables that the catalog cannot load; nothing is deleted there"
     )
     parallelism: int = option(4, help="how many tables to load at once")
-    retries: int = option(2, help="how often to repeat a call if the catalog does not answer")
+    retries: int = option(
+        2,
+        help="how often to repeat a call if the catalog or a store does not answer; if it refuses too many requests, "
+        "calls are repeated for a minute instead (0: no call is ever repeated)",
+    )
 
     def __post_init__(self) -> None:
         if self.identity is not None:
