@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+import requests
 from conftest import Lake, Open
 from nessie_gc_iceberg_catalog import retries
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE
@@ -23,6 +24,13 @@ from nessie_gc_core.errors import AccessDeniedError, RepositoryError, ServiceUna
 from nessie_gc_core.model import ICEBERG_TABLE, UNKNOWN_CONTENT
 
 BUSY = OSError("AWS Error UNKNOWN (HTTP status 503) during HeadObject operation: No response body.")
+
+
+def answer(status: int) -> requests.Response:
+    """What an HTTP server says."""
+    response = requests.Response()
+    response.status_code = status
+    return response
 
 
 class Waited(list[float]):
@@ -55,6 +63,8 @@ def failing(times: int, error: Exception) -> Callable[[], str]:
         BUSY,
         OSError("AWS Error SLOW_DOWN during GetObject operation: Please reduce your request rate."),
         OSError(errno.EBUSY, "Service Unavailable"),
+        OSError("When reading information for key 'a/1.json' in bucket 'wh': AWS Error SLOW_DOWN (HTTP status 503)"),
+        requests.HTTPError("Too Many Requests", response=answer(429)),
         OSError("google::cloud::Status(RESOURCE_EXHAUSTED: Rate limit exceeded)"),
         type("HttpError", (Exception,), {})("Too Many Requests, 429"),
         type("ThrottlingException", (Exception,), {})("Rate exceeded"),
@@ -72,6 +82,9 @@ def test_a_busy_store_is_waited_for_longer_than_the_retries_of_one_that_does_not
         FileNotFoundError("s3://lake/throttled/503.json"),
         PermissionError("s3://lake/too many requests"),
         OSError("AWS Error UNKNOWN (HTTP status 400) during HeadObject operation of 'status-503/slow.json'"),
+        OSError("When reading information for key 'throttling/1.json' in bucket 'wh': AWS Error (HTTP status 400)"),
+        requests.ConnectionError("Max retries exceeded with url: /v1/namespaces/sales/tables/throttling_events"),
+        requests.HTTPError("400 Client Error for url: http://host/tables/too many requests"),
         ValueError("throttled"),
     ],
 )

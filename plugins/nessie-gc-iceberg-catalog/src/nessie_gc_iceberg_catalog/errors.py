@@ -56,6 +56,7 @@ _DENIED_TEXT = re.compile(
 )
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
 _BUSY = frozenset({"TooManyRequestsError", "ThrottlingException", "ProvisionedThroughputExceededException"})
+_BUSY_STATUS = frozenset({429, 503})
 _OF_STORES = frozenset({"OSError", "ClientError", "HttpError", "HttpResponseError"})
 """What the clients of stores raise, whatever the store says."""
 _BUSY_TEXT = re.compile(
@@ -64,6 +65,8 @@ _BUSY_TEXT = re.compile(
     re.IGNORECASE,
 )
 """What a store says, in the words of its client, whose requests are too many; HEAD has an answer without words."""
+_NAMED = re.compile(r"'[^']*'|\S+://\S+")
+"""What a message names: keys, buckets, URLs, which are data and may hold any word."""
 _NO_ANSWER_TEXT = re.compile(
     r"network_connection|internal_failure|request_timeout|connection (?:reset|refused)|timed out"
     r"|status(?: code)?[ :(]*5\d\d\b",
@@ -115,8 +118,10 @@ def is_busy(error: Exception) -> bool:
     names = _names(error)
     if names & _BUSY or getattr(error, "errno", None) == errno.EBUSY:
         return True
+    if "RequestException" in names:  # an OSError too, which names the URL
+        return getattr(getattr(error, "response", None), "status_code", None) in _BUSY_STATUS
     is_of_store = bool(names & _OF_STORES) and not isinstance(error, FileNotFoundError | PermissionError)
-    return is_of_store and _BUSY_TEXT.search(str(error)) is not None
+    return is_of_store and _BUSY_TEXT.search(_NAMED.sub("", str(error))) is not None
 
 
 def _names(error: BaseException | None) -> set[str]:
